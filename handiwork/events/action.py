@@ -1,0 +1,159 @@
+"""The actions: what an agent or a user can ask for."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, JsonValue
+
+from handiwork.events.base import Action, Part
+
+AgentState = Literal[
+    "loading",
+    "running",
+    "awaiting_user_input",
+    "awaiting_user_confirmation",
+    "paused",
+    "stopped",
+    "finished",
+    "rejected",
+    "error",
+]
+TaskState = Literal["open", "in_progress", "completed", "abandoned", "verified"]
+
+
+class MessageAction(Action):
+    """A message, from the user to the agent or from the agent to the user.
+
+    With ``wait_for_response`` the agent stops until the user answers.
+    """
+
+    content: str
+    images: tuple[Part, ...] = ()
+    wait_for_response: bool = False
+
+
+class CmdRunAction(Action):
+    """Run ``command`` in the sandbox's bash.
+
+    With ``is_input`` the text goes to the program that is running and waiting for input. An empty command
+    reads more output of a running one. ``timeout`` is in seconds; None is the session's default.
+    """
+
+    runnable: ClassVar[bool] = True
+    command: str
+    is_input: bool = False
+    timeout: float | None = Field(default=None, gt=0)
+
+
+class IPythonRunCellAction(Action):
+    """Run ``code`` as one cell of the sandbox's notebook; ``timeout`` is in seconds."""
+
+    runnable: ClassVar[bool] = True
+    code: str
+    timeout: float | None = Field(default=None, gt=0)
+
+
+class FileReadAction(Action):
+    """Read lines ``start`` to ``end`` of a text file, 1-based and inclusive; ``end`` None is the last line."""
+
+    runnable: ClassVar[bool] = True
+    path: str
+    start: int = Field(default=1, ge=1)
+    end: int | None = Field(default=None, ge=1)
+
+
+class FileWriteAction(Action):
+    """Write ``content`` as the whole of a text file, making its parent directories."""
+
+    runnable: ClassVar[bool] = True
+    path: str
+    content: str
+
+
+class FileEditAction(Action):
+    """Replace ``old``, which must occur exactly once in the file, by ``new``; nothing else is touched."""
+
+    runnable: ClassVar[bool] = True
+    path: str
+    old: str
+    new: str
+
+
+class BrowseURLAction(Action):
+    """Open ``url`` in the sandbox's browser."""
+
+    runnable: ClassVar[bool] = True
+    url: str
+
+
+class BrowseInteractiveAction(Action):
+    """Run ``browser_actions``, one or more calls of the BrowserGym action language, in the sandbox's browser."""
+
+    runnable: ClassVar[bool] = True
+    browser_actions: str
+
+
+class CodeSearchAction(Action):
+    """Search the code index, one query per line."""
+
+    runnable: ClassVar[bool] = True
+    query: str
+
+
+class MCPCallAction(Action):
+    """Call ``tool`` of the MCP server named ``server``."""
+
+    server: str
+    tool: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class AgentDelegateAction(Action):
+    """Hand a subtask over to ``agent`` and wait for its outputs."""
+
+    agent: str
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ForkAction(Action):
+    """Run several subtasks side by side, each an (agent, inputs) pair on its own copy of the workspace."""
+
+    children: tuple[tuple[str, dict[str, JsonValue]], ...]
+
+
+class AgentFinishAction(Action):
+    """The agent says the task is done; ``outputs`` go to the user or the delegating agent."""
+
+    outputs: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class AgentRejectAction(Action):
+    """The agent says the task cannot or should not be done; ``outputs['reason']`` says why."""
+
+    outputs: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class AgentThinkAction(Action):
+    """A thought with no effect, kept in the history."""
+
+
+class AddTaskAction(Action):
+    """Add a task to the plan below task ``parent`` ("" is the root)."""
+
+    parent: str
+    goal: str
+    subtasks: tuple[str, ...] = ()
+
+
+class ModifyTaskAction(Action):
+    """Set the state of a task of the plan; ``task_id`` is like "0.1"."""
+
+    task_id: str
+    state: TaskState
+
+
+class ChangeAgentStateAction(Action):
+    """Somebody asks for the session to run, pause or stop."""
+
+    agent_state: AgentState

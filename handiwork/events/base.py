@@ -1,0 +1,106 @@
+"""What every event is: frozen, closed, JSON both ways, and at one position in a session's log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+Source = Literal["agent", "user", "environment"]
+
+
+def utc_now() -> datetime:
+    """Return the present moment, with its time zone."""
+    return datetime.now(UTC)
+
+
+class Model(BaseModel):
+    """A frozen value with a closed set of fields; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+
+
+class Part(Model):
+    """One part of a message: text, or an image kept as a blob.
+
+    Exactly one of ``text`` and ``blob`` is set; ``blob`` is a SHA-256 in hex and needs ``media_type``.
+    """
+
+    text: str | None = None
+    blob: str | None = None
+    media_type: str | None = None
+
+
+class Event(Model):
+    """Something that happened in a session.
+
+    ``id`` is the position in the log, from 1; 0 means not appended yet. ``cause`` is the id of the action
+    that an observation answers. ``subtask`` is the id of the action that opened the subtask; 0 is the root.
+    ``timestamp`` is UTC.
+    """
+
+    kind: ClassVar[str] = "Event"
+
+    id: int = Field(default=0, ge=0)
+    schema_version: int = Field(default=1, alias="schema", ge=1)
+    timestamp: datetime = Field(default_factory=utc_now)
+    source: Source = "environment"
+    cause: int | None = None
+    subtask: int = 0
+
+    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.kind = cls.__name__
+
+    def placed(self, **place: Any) -> Self:
+        """Return this event with ``id``, ``timestamp``, ``source``, ``cause`` or ``subtask`` set, unvalidated."""
+        return self.model_copy(update=place)
+
+
+class Action(Event):
+    """Something an agent, or the user, wants done.
+
+    ``thought`` is the reasoning given with it, ``completion`` the id of the CompletionEvent it came from and
+    ``tool_call_id`` the model's own name for the call. A ``runnable`` action is executed by the sandbox.
+    """
+
+    runnable: ClassVar[bool] = False
+
+    source: Source = "agent"
+    thought: str = ""
+    completion: int | None = None
+    tool_call_id: str | None = None
+
+
+class Observation(Event):
+    """What came of an action.
+
+    ``content`` is all of the text, or where that was too large its head, with ``tail`` its end, ``size`` the
+    bytes of the whole and ``blob`` the handle (SHA-256 in hex) under which the whole is kept.
+    """
+
+    content: str = ""
+    tail: str = ""
+    size: int = Field(default=0, ge=0)
+    blob: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Everything the event holds of the text, with what was left out said in between."""
+        if self.blob is None:
+            return self.content
+        left_out = self.size - len(self.content.encode()) - len(self.tail.encode())
+        return f"{self.content}\n[... {left_out} bytes left out of {self.size}; all of it is {self.blob[:12]} ...]\n{self.tail}"
+
+
+class Record(Event):
+    """A fact about the session that is neither an action nor an observation, kept so that State is a fold."""
+
+
+class UnknownEvent(Event):
+    """An event of a type this version does not know, kept as it was read: ``unknown`` is its whole JSON object."""
+
+    unknown: dict[str, JsonValue]

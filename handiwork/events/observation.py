@@ -1,0 +1,120 @@
+"""The observations: what came of the actions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from handiwork.events.action import AgentState
+from handiwork.events.base import Observation, Part
+
+CmdStatus = Literal["done", "running", "input", "exited", "interrupted", "timeout"]
+
+
+class CmdOutputObservation(Observation):
+    """Output of a shell command; ``content`` is stdout and stderr as they came.
+
+    ``status``: "done"; "running" (it goes on, nothing was killed); "input" (it waits for input); "exited"
+    (the shell itself ended and a new one was started in the same directory); "interrupted"; "timeout" (it
+    was stopped after its time). ``exit_code`` is None while it runs. ``cwd`` is the shell's directory.
+    """
+
+    command: str
+    exit_code: int | None
+    status: CmdStatus = "done"
+    cwd: str = ""
+
+    @property
+    def error(self) -> bool:
+        """True if the command ended with a code other than 0."""
+        return self.exit_code not in (0, None)
+
+
+class IPythonRunCellObservation(Observation):
+    """Output of a notebook cell: text in ``content``, pictures in ``images``, and if it raised the exception's name."""
+
+    code: str
+    images: tuple[Part, ...] = ()
+    error: str | None = None
+    status: CmdStatus = "done"
+
+
+class FileReadObservation(Observation):
+    """Lines ``start`` to ``end`` of ``path``; ``lines`` is how many the file has."""
+
+    path: str
+    start: int = 1
+    end: int = 0
+    lines: int = 0
+
+
+class FileWriteObservation(Observation):
+    """A file was written; ``created`` tells whether it is new."""
+
+    path: str
+    created: bool = False
+
+
+class FileEditObservation(Observation):
+    """A file was edited; ``content`` is the change as a unified diff and ``line`` where it begins, 1-based."""
+
+    path: str
+    line: int = 1
+
+
+class BrowserOutputObservation(Observation):
+    """What the browser shows; ``content`` is the accessibility tree as text, screenshots are blobs."""
+
+    url: str
+    title: str = ""
+    screenshot: Part | None = None
+    marked_screenshot: Part | None = None
+    open_pages: tuple[str, ...] = ()
+    active_page: int = -1
+    focused_element: str = ""
+    last_action: str = ""
+    last_action_error: str = ""
+
+
+class CodeSearchObservation(Observation):
+    """Code blocks found; ``blocks`` are their paths with line ranges, best first."""
+
+    query: str
+    blocks: tuple[str, ...] = ()
+
+
+class MCPCallObservation(Observation):
+    """What an MCP tool answered."""
+
+    server: str
+    tool: str
+    images: tuple[Part, ...] = ()
+    error: bool = False
+
+
+class AgentDelegateObservation(Observation):
+    """A subtask ended; ``outcome`` says how and ``outputs`` is what it gave back."""
+
+    agent: str
+    outcome: AgentState = "finished"
+    outputs: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class UserRejectObservation(Observation):
+    """The user did not allow the action; ``content`` is what the user said."""
+
+
+class AgentStateChangedObservation(Observation):
+    """The session's agent is now in ``agent_state``; ``content`` says why."""
+
+    agent_state: AgentState
+
+
+class ErrorObservation(Observation):
+    """The action could not be carried out; ``content`` tells the agent what was wrong.
+
+    ``error_id`` is a stable word for programs, like "not_unique" or "sandbox_lost".
+    """
+
+    error_id: str = ""

@@ -1,0 +1,1 @@
+"""Messages in, a completion out, whichever model it is."""

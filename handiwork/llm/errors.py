@@ -1,0 +1,44 @@
+"""What can go wrong with a model.
+
+LLMError
+├── AuthenticationError      the key is missing or refused: the session pauses
+├── ModelNotFoundError       no such model at this address: the session pauses
+├── ContextWindowError       the conversation is too long for the model
+├── RequestRejectedError     the provider refuses the request for another reason
+├── RateLimitError           still limited after the retries
+└── ProviderError            5xx, cut stream, silence, garbage, no connection: after the retries
+"""
+
+from __future__ import annotations
+
+
+class LLMError(Exception):
+    """A model did not answer; the text says why and what to do. ``failed_attempts`` are the tries before."""
+
+    def __init__(self, message: str, failed_attempts: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.failed_attempts = failed_attempts
+
+
+class AuthenticationError(LLMError):
+    """The key is missing or refused."""
+
+
+class ModelNotFoundError(LLMError):
+    """There is no such model at this address."""
+
+
+class ContextWindowError(LLMError):
+    """The conversation is longer than the model's window."""
+
+
+class RequestRejectedError(LLMError):
+    """The provider refuses the request, and would again."""
+
+
+class RateLimitError(LLMError):
+    """The provider still limits the rate after the retries."""
+
+
+class ProviderError(LLMError):
+    """The provider or the way to it failed, after the retries."""

@@ -1,0 +1,120 @@
+"""What goes to a model and what comes back, the same for every provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from handiwork.events.base import Part
+from handiwork.events.record import CostSource, Usage
+
+Role = Literal["system", "user", "assistant", "tool"]
+JsonSchema = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model's call of a tool. ``arguments`` is the JSON text as the model wrote it: it may be broken."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
+class Message:
+    """One message of a conversation; content is parts, text or images by blob.
+
+    A "tool" message answers the call ``tool_call_id``. ``thinking`` holds the provider's own reasoning parts,
+    given back to it as they came. Messages compare by identity: the wire form of each is made once and kept,
+    so hand the same object over again in the next call.
+    """
+
+    role: Role
+    content: tuple[Part, ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    thinking: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def text(cls, role: Role, text: str, **rest: Any) -> Message:
+        """Return a message of one text part."""
+        return cls(role, (Part(text=text),) if text else (), **rest)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function the model may call; ``parameters`` is the JSON schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: JsonSchema
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's answer, with what it took. ``cost`` is USD, None where unknown; times are seconds."""
+
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    thinking: tuple[dict[str, Any], ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    cost_source: CostSource = "unknown"
+    model: str = ""
+    finish_reason: str = "stop"
+    latency: float = 0.0
+    first_token: float | None = None
+    failed_attempts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a model can do. ``window`` is its context in tokens, None where unknown.
+
+    ``tools``: native tool calls work; ``schema``: replies can be constrained by a JSON schema; ``small``: it
+    follows only a short prompt with a worked example.
+    """
+
+    tools: bool = True
+    schema: bool = True
+    vision: bool = False
+    small: bool = False
+    window: int | None = None
+
+
+OnDelta = Callable[[str], None]
+"""Called with each piece of text as it arrives."""
+
+
+class LLM(Protocol):
+    """A model that completes conversations."""
+
+    @property
+    def name(self) -> str:
+        """The model string it was made from, like "anthropic:claude-sonnet-4-5" or "local:qwen2.5-coder-1.5b"."""
+        ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        ...
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        """Return the model's answer; with ``schema`` its content is JSON of that schema.
+
+        Raises LLMError, whose subclass says whether it can be retried, and CancelledError on interrupt.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give back connections and processes."""
+        ...

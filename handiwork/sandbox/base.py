@@ -1,0 +1,60 @@
+"""What a sandbox is to the rest: it executes actions and gives observations."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Protocol
+
+from handiwork.events.base import Action, Observation
+
+OnOutput = Callable[[str], None]
+"""Called with each piece of a command's output as it arrives."""
+
+
+class SandboxError(Exception):
+    """The sandbox could not be started or was lost; the text says what to do."""
+
+
+class Sandbox(Protocol):
+    """A place where actions run.
+
+    Paths are those inside; relative ones are resolved from the workspace.
+    """
+
+    name: str
+    """The kind: "bubblewrap", "docker" or "none"."""
+
+    workspace: str
+    """Where the workspace is, as seen inside."""
+
+    async def start(self) -> None:
+        """Start it. Raises SandboxError."""
+        ...
+
+    async def execute(self, action: Action, on_output: OnOutput | None = None) -> Observation:
+        """Run a runnable action and return its observation, ``cause`` not yet set.
+
+        What the action itself does wrong is an observation. Raises SandboxError if the sandbox is lost.
+        Cancelling this call stops the action.
+        """
+        ...
+
+    async def interrupt(self) -> None:
+        """Stop the action that runs; its ``execute`` then returns what there was, with status "interrupted"."""
+        ...
+
+    async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
+        """Write a file inside."""
+        ...
+
+    def download(self, path: str) -> AsyncIterator[bytes]:
+        """Read a file inside. Raises FileNotFoundError, IsADirectoryError."""
+        ...
+
+    async def list_files(self, path: str = ".") -> list[str]:
+        """Names in a directory, directories first and ending in "/"."""
+        ...
+
+    async def close(self) -> None:
+        """End all its processes and mounts; files of the workspace stay."""
+        ...
