@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 from handiwork.events.action import AgentState
 from handiwork.events.base import Observation, Part
 
+StateReason = Literal["limit", "model", "sandbox", "agent", "user"]
 CmdStatus = Literal["done", "running", "input", "exited", "interrupted", "timeout"]
 
 
@@ -106,9 +107,10 @@ class UserRejectObservation(Observation):
 
 
 class AgentStateChangedObservation(Observation):
-    """The session's agent is now in ``agent_state``; ``content`` says why."""
+    """The session's agent is now in ``agent_state``; ``content`` says why, ``reason`` in one word for programs."""
 
     agent_state: AgentState
+    reason: StateReason
 
 
 class ErrorObservation(Observation):

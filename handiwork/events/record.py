@@ -57,6 +57,10 @@ class SessionStarted(Record):
     resumed: bool = False
 
 
+class StepStarted(Record):
+    """An agent's step begins: iterations are counted by it, so that one that crashed counts too."""
+
+
 class CompletionEvent(Record):
     """One answer of a model.
 

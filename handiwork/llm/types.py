@@ -54,7 +54,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer, with what it took. ``cost`` is USD, None where unknown; times are seconds."""
+    """A model's answer, with what it took. ``cost`` is USD, None where unknown; times are seconds.
+
+    ``event`` is the id of the CompletionEvent that keeps it, where a session made the call.
+    """
 
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -67,6 +70,7 @@ class Completion:
     latency: float = 0.0
     first_token: float | None = None
     failed_attempts: tuple[str, ...] = ()
+    event: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,7 @@ class LLM(Protocol):
 
     @property
     def name(self) -> str:
-        """The model string it was made from, like "anthropic:claude-sonnet-4-5" or "local:qwen2.5-coder-1.5b"."""
+        """The model string it was made from, like "anthropic:NAME" or "local:NAME"."""
         ...
 
     @property

@@ -1,0 +1,42 @@
+# What each target does is in CONTRIBUTING.md; .ci/run calls the same ones.
+.DEFAULT_GOAL := help
+PYTHON := .venv/bin/python
+.PHONY: help setup demo test test-slow lint bundle perf lock
+
+help:
+	@echo "make setup      install everything that is needed, in .venv and the user's cache"
+	@echo "make demo       an agent repairs a real bug with a local model (sets up first)"
+	@echo "make test       the fast tests, under 3 minutes"
+	@echo "make test-slow  the tests with the model and long runs, under 35 minutes"
+	@echo "make lint       ruff, pyright, structure"
+	@echo "make bundle     build and install the sandbox bundle"
+	@echo "make perf       measure start-up and steps"
+	@echo "make lock       resolve the dependencies anew"
+
+setup:
+	@bash scripts/setup.sh
+
+demo: setup
+	@$(PYTHON) examples/demo/run.py
+
+test: setup
+	@$(PYTHON) -m pytest -n 2
+
+test-slow: setup
+	@$(PYTHON) -m pytest -m slow
+
+lint: setup
+	@.venv/bin/ruff check .
+	@.venv/bin/ruff format --check .
+	@.venv/bin/pyright --pythonpath $(PYTHON)
+	@$(PYTHON) scripts/check_structure.py
+
+bundle:
+	@$(PYTHON) bundle/build.py
+
+perf: setup
+	@$(PYTHON) perf/startup.py
+
+lock:
+	uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --universal \
+	    --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements.lock

@@ -1,0 +1,1 @@
+"""The hub of agents: what an agent is, what it sees, and how it is found by name."""

@@ -1,0 +1,57 @@
+"""Finds agents by name: installed ones by entry point, one's own by "module:Class" or "file.py:Class"."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from handiwork.agents.base import Agent
+
+GROUP = "handiwork.agents"
+
+
+class AgentNotFoundError(Exception):
+    """There is no agent of this name; the text lists those there are."""
+
+
+def installed() -> dict[str, EntryPoint]:
+    """Return the installed agents' entry points by name, none loaded yet."""
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
+
+
+def find(name: str) -> type[Agent]:
+    """Return the agent class of ``name``. Raises AgentNotFoundError."""
+    if point := installed().get(name):
+        found = point.load()
+    elif ":" in name:
+        found = _load(name)
+    else:
+        known = ", ".join(installed()) or "none is installed"
+        raise AgentNotFoundError(
+            f"there is no agent {name!r}; installed: {known}; your own is named file.py:Class or module:Class"
+        )
+    if not (isinstance(found, type) and issubclass(found, Agent)):
+        raise AgentNotFoundError(f"{name!r} is not a subclass of handiwork.agents.base.Agent")
+    return found
+
+
+def _load(name: str) -> object:
+    where, _, attribute = name.rpartition(":")
+    try:
+        module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        return getattr(module, attribute)
+    except (ImportError, OSError, AttributeError, SyntaxError) as error:
+        raise AgentNotFoundError(f"the agent {name!r} cannot be loaded: {error}") from error
+
+
+def _load_file(path: Path) -> object:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,45 @@
+"""Calls an agent's ``step``, on the event loop or in a thread, and gives the actions with their completion."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable
+from typing import cast
+
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.state import State
+from handiwork.events.base import Action
+from handiwork.session.calls import BlockingLLM, RecordedLLM
+
+
+class Stepper:
+    """One agent object and its model. Cancelling ``step`` cancels the model call and drops what the agent returns."""
+
+    def __init__(self, agent: type[Agent], llm: RecordedLLM) -> None:
+        self._llm = llm
+        self._blocking = (
+            None if inspect.iscoroutinefunction(agent.step) else BlockingLLM(llm, asyncio.get_running_loop())
+        )
+        self._agent = agent(self._blocking or llm)
+
+    async def step(self, state: State) -> list[Action]:
+        """Return the agent's next actions in order. Raises what the agent raises."""
+        self._llm.last_event = None
+        if self._blocking is None:
+            result = await cast("Awaitable[Step]", self._agent.step(state))
+        else:
+            result = await self._in_thread(self._blocking, state)
+        actions = [result] if isinstance(result, Action) else list(result)
+        return [a if a.completion else a.placed(completion=self._llm.last_event) for a in actions]
+
+    async def _in_thread(self, blocking: BlockingLLM, state: State) -> Step:
+        def step() -> Step:
+            blocking.enter()
+            return cast("Step", self._agent.step(state))
+
+        try:
+            return await asyncio.to_thread(step)
+        except asyncio.CancelledError:
+            blocking.interrupt()
+            raise

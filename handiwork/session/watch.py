@@ -1,0 +1,34 @@
+"""The transient channel beside the log: what a live view shows and nobody stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from handiwork.events.base import Event
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the model's reply as it arrives."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutputDelta:
+    """A piece of the output of the action with this id as it arrives."""
+
+    action: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the session waits for, like "starting the sandbox"."""
+
+    text: str
+
+
+Watch = Callable[[Event | TextDelta | OutputDelta | Status], None]
+"""Called on the event loop with every event as it is folded, and everything transient; must not block."""
