@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any, cast
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -16,10 +16,11 @@ from handiwork.events.observation import AgentStateChangedObservation, ErrorObse
 from handiwork.events.record import Limits, SessionStarted, StepStarted
 from handiwork.llm.errors import LLMError
 from handiwork.llm.types import LLM
-from handiwork.log.log import EventLog
+from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.base import Sandbox, SandboxError
 from handiwork.session.budget import model_budget_reached, step_budget_reached, time_left
 from handiwork.session.calls import LimitReachedError, RecordedLLM
+from handiwork.session.interrupt import Interrupt
 from handiwork.session.stepper import Stepper
 from handiwork.session.watch import OutputDelta, TextDelta, Watch
 
@@ -61,7 +62,7 @@ class Session:
             settings=settings or {},
         )
         self._ready: asyncio.Task[None] | None = None
-        self._interrupted = asyncio.Event()
+        self._interrupted = Interrupt()
         self._folding = asyncio.Lock()
 
     async def run(self, message: str | None = None) -> State:
@@ -134,7 +135,7 @@ class Session:
     async def _query(self) -> list[Action]:
         """Return the agent's next actions, none where it was interrupted."""
         step = asyncio.create_task(self._stepper.step(self.state))
-        if not await self._done_or_interrupted(step):
+        if not await self._interrupted.race(step, time_left(self.state)):
             step.cancel()
             with suppress(asyncio.CancelledError):
                 await step
@@ -157,27 +158,13 @@ class Session:
 
     async def _execute(self, action: Action) -> Observation:
         run = asyncio.create_task(self._sandbox.execute(action, lambda text: self._watch(OutputDelta(action.id, text))))
-        if await self._done_or_interrupted(run):
+        if await self._interrupted.race(run, time_left(self.state)):
             return run.result()
         await self._sandbox.interrupt()
         try:
             return await asyncio.wait_for(run, GRACE)
         except TimeoutError:
             return ErrorObservation(content=NOT_STOPPED, error_id="interrupted")
-
-    async def _done_or_interrupted(self, task: asyncio.Task[Any]) -> bool:
-        """Wait for the task, an interrupt or the time limit; True if the task is done."""
-        stop = asyncio.create_task(self._interrupted.wait())
-        left = time_left(self.state)
-        timeout = None if left is None else max(0.0, left)
-        try:
-            await asyncio.wait({task, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        finally:
-            stop.cancel()
-        return task.done()
 
     async def _listen(self) -> None:
         async for event in self._log.follow(after=self.state.last_id):

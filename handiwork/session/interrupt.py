@@ -1,0 +1,23 @@
+"""The user's way to stop what runs: a flag that a task can be raced against."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+class Interrupt(asyncio.Event):
+    """Set when the user wants what runs to stop."""
+
+    async def race(self, task: asyncio.Task[Any], seconds: float | None) -> bool:
+        """Wait for the task, the interrupt or ``seconds``; True if the task is done. The task goes on otherwise."""
+        stop = asyncio.create_task(self.wait())
+        timeout = None if seconds is None else max(0.0, seconds)
+        try:
+            await asyncio.wait({task, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        finally:
+            stop.cancel()
+        return task.done()

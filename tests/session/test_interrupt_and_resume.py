@@ -1,0 +1,134 @@
+"""Interrupts, lost parts and crashes: the session stays whole and goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+from handiwork.agents.base import Agent, InterruptedCallError
+from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, CmdRunAction
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.events.record import SessionStarted, StepStarted
+from handiwork.llm.script import Reply
+from handiwork.llm.types import Message
+from handiwork.session.session import Session
+from handiwork.session.watch import OutputDelta, TextDelta
+from tests.session.conftest import Bench, bash, finish
+
+PAUSE = ChangeAgentStateAction(agent_state="paused", source="user")
+
+
+async def _pause_once(bench: Bench, session: Session, log_id: str, seen: type) -> State:
+    running = asyncio.create_task(session.run("go"))
+    await bench.until(seen)
+    await (await bench.store.log(log_id)).append(PAUSE)
+    return await running
+
+
+async def test_an_interrupt_cancels_the_model_call_and_its_reply_is_not_lost_for_the_next(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([bash("true", content="thinking\nhard\n", delay=30.0), finish()], log)
+    running = asyncio.create_task(session.run("go"))
+    await bench.until(StepStarted)
+    await log.append(PAUSE)
+    state = await running
+    assert state.agent_state == "paused"
+    assert "CompletionEvent" not in bench.kinds()
+
+
+async def test_an_interrupt_stops_the_command_and_keeps_its_output_and_the_shell(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([bash("X=kept; echo begun; sleep 60"), bash("echo $X"), finish()], log)
+    state = await _pause_once(bench, session, log.id, OutputDelta)
+    output = state.history[-1][1]
+    assert state.agent_state == "paused"
+    assert isinstance(output, CmdOutputObservation)
+    assert (output.status, output.content.splitlines()[0]) == ("interrupted", "begun")
+    state = await session.run("go on")
+    assert state.history[-2][1].content == "kept\n"
+
+
+class Blocking(Agent):
+    """Its step is a plain function; it notes whether its call was interrupted."""
+
+    interrupted = 0
+
+    def step(self, state: State) -> AgentFinishAction | CmdRunAction:
+        try:
+            self.llm.complete([Message.text("user", "hi")])
+        except InterruptedCallError:
+            Blocking.interrupted += 1
+            return CmdRunAction(command="echo too late")
+        return AgentFinishAction()
+
+
+async def test_an_interrupt_reaches_a_blocking_step_and_what_it_returns_then_is_dropped(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([Reply(content="a\nb\nc\n", delay=3.0), "x"], log, Blocking)
+    state = await _pause_once(bench, session, log.id, TextDelta)
+    assert state.agent_state == "paused"
+    assert (await session.run("again")).agent_state == "finished"
+    assert Blocking.interrupted == 1
+    assert not any(isinstance(action, CmdRunAction) for action, _ in state.history)
+
+
+async def test_a_lost_sandbox_is_started_again_and_the_agent_is_told(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([bash("kill -9 $PPID"), bash("echo back"), finish()], log)
+    state = await session.run("go")
+    (_, lost), (_, back) = state.history[1:3]
+    assert isinstance(lost, ErrorObservation)
+    assert lost.error_id == "sandbox_lost"
+    assert (back.content, state.agent_state) == ("back\n", "finished")
+
+
+async def test_a_failing_model_stops_the_session_which_can_be_resumed(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([bash("echo 1"), Reply(error="the model is away"), finish()], log)
+    state = await session.run("go")
+    assert (state.agent_state, state.change.reason, state.last_error) == ("error", "model", "the model is away")
+    assert (await session.run()).agent_state == "finished"
+
+
+async def test_an_action_without_an_observation_is_answered_when_the_session_goes_on(bench: Bench) -> None:
+    log = await bench.log()
+    first = await bench.session([bash("echo begun; sleep 60"), finish()], log)
+    running = asyncio.create_task(first.run("go"))
+    await bench.until(OutputDelta)
+    running.cancel()
+    await asyncio.wait([running])
+    await first.close()
+    state = await (await bench.session([bash("echo begun; sleep 60"), finish()], log)).run()
+    _, crashed = state.history[1]
+    assert isinstance(crashed, ErrorObservation)
+    assert (crashed.error_id, state.agent_state) == ("crashed", "finished")
+
+
+async def test_time_between_a_crash_and_the_resume_is_not_counted(bench: Bench) -> None:
+    log = await bench.log()
+    async with log.lease():
+        old = SessionStarted(agent="CodeActAgent", model="m", sandbox="none")
+        await log.append(old.placed(timestamp=old.timestamp.replace(year=2020)))
+        change = ChangeAgentStateAction(agent_state="running", source="user")
+        await log.append(change.placed(timestamp=old.timestamp.replace(year=2020)))
+    state = await (await bench.session([finish()], log)).run("go")
+    assert state.time < 60
+
+
+async def test_closing_ends_the_shell_and_its_children(bench: Bench, tmp_path: Path) -> None:
+    session = await bench.session([bash("sleep 1000 & echo $! > pid"), finish()])
+    await session.run("go")
+    pid = int((bench.workspace / "pid").read_text())
+    os.kill(pid, 0)
+    await session.close()
+    deadline = time.monotonic() + 5
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        await asyncio.sleep(0.02)
+    alive = Path(f"/proc/{pid}").exists()
+    if alive:
+        os.kill(pid, signal.SIGKILL)
+    assert not alive
