@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 Source = Literal["agent", "user", "environment"]
 
@@ -15,10 +15,24 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def _in_utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+"""A datetime that was given with its time zone, in UTC."""
+
+
 class Model(BaseModel):
     """A frozen value with a closed set of fields; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,  # JSON has neither
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+    )
 
 
 class Part(Model):
@@ -44,7 +58,7 @@ class Event(Model):
 
     id: int = Field(default=0, ge=0)
     schema_version: int = Field(default=1, alias="schema", ge=1)
-    timestamp: datetime = Field(default_factory=utc_now)
+    timestamp: Moment = Field(default_factory=utc_now)
     source: Source = "environment"
     cause: int | None = None
     subtask: int = 0
@@ -93,7 +107,8 @@ class Observation(Event):
         if self.blob is None:
             return self.content
         left_out = self.size - len(self.content.encode()) - len(self.tail.encode())
-        return f"{self.content}\n[... {left_out} bytes left out of {self.size}; all of it is {self.blob[:12]} ...]\n{self.tail}"
+        gap = f"[... {left_out} bytes left out of {self.size}; all of it is {self.blob[:12]} ...]"
+        return f"{self.content}\n{gap}\n{self.tail}"
 
 
 class Record(Event):

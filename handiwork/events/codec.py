@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
+
+import pydantic_core
+from pydantic import ValidationError
 
 from handiwork.events import action, observation, record
 from handiwork.events.base import Event, UnknownEvent
@@ -25,14 +28,23 @@ EVENT_TYPES: dict[str, type[Event]] = _types()
 
 def to_dict(event: Event) -> dict[str, Any]:
     """Return the event as a JSON object: {"type": name, "id": ..., ...}; defaults that say nothing are kept."""
-    if isinstance(event, UnknownEvent):
-        return {**event.unknown, "id": event.id}
-    return {"type": event.kind, **event.model_dump(mode="json")}
+    return pydantic_core.from_json(to_json(event))
 
 
 def to_json(event: Event) -> str:
-    """Return the event as one line of JSON."""
-    return json.dumps(to_dict(event), ensure_ascii=False, separators=(",", ":"))
+    """Return the event as one line of JSON; a lone surrogate, which has no UTF-8, becomes U+FFFD."""
+    if isinstance(event, UnknownEvent):
+        return _line({**event.unknown, "id": event.id})
+    try:
+        fields = event.model_dump_json()
+    except pydantic_core.PydanticSerializationError:
+        fields = _line(event.model_dump(mode="json"))
+    return f'{{"type":"{event.kind}",{fields[1:]}'
+
+
+def _line(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def from_dict(data: Mapping[str, Any]) -> Event:
@@ -42,12 +54,26 @@ def from_dict(data: Mapping[str, Any]) -> Event:
     """
     fields = dict(data)
     cls = EVENT_TYPES.get(str(fields.pop("type", "")))
-    if cls is None or fields.get("schema", 1) > 1:
-        place = {key: data[key] for key in ("id", "timestamp", "source", "cause", "subtask") if key in data}
-        return UnknownEvent.model_validate({**place, "unknown": dict(data)})
+    schema = fields.get("schema", 1)
+    if cls is None or (isinstance(schema, int) and schema > 1):
+        return _unknown(dict(data))
     return cls.model_validate(fields)
 
 
+def _unknown(data: dict[str, Any]) -> Event:
+    """Keep an object whole; what of its place this version cannot read is left at the default."""
+    place = {key: data[key] for key in ("id", "timestamp", "source", "cause", "subtask") if key in data}
+    try:
+        return UnknownEvent.model_validate({**place, "unknown": data})
+    except ValidationError as error:
+        unread = {str(detail["loc"][0]) for detail in error.errors()}
+        place = {key: value for key, value in place.items() if key not in unread}
+        return UnknownEvent.model_validate({**place, "unknown": data})
+
+
 def from_json(text: str | bytes) -> Event:
-    """Return the event of one line of JSON; as ``from_dict``."""
-    return from_dict(json.loads(text))
+    """Return the event of one line of JSON; as ``from_dict``. Raises ValueError if it is not a JSON object."""
+    data = pydantic_core.from_json(text)
+    if not isinstance(data, dict):
+        raise ValueError(f"an event is a JSON object, not {type(data).__name__}")
+    return from_dict(cast("dict[str, Any]", data))

@@ -13,11 +13,15 @@ from __future__ import annotations
 
 
 class LLMError(Exception):
-    """A model did not answer; the text says why and what to do. ``failed_attempts`` are the tries before."""
+    """A model did not answer; the text says why and what to do.
 
-    def __init__(self, message: str, failed_attempts: tuple[str, ...] = ()) -> None:
+    ``failed_attempts`` are the tries before; ``retry_after`` is the seconds the provider asks to wait.
+    """
+
+    def __init__(self, message: str, failed_attempts: tuple[str, ...] = (), retry_after: float | None = None) -> None:
         super().__init__(message)
         self.failed_attempts = failed_attempts
+        self.retry_after = retry_after
 
 
 class AuthenticationError(LLMError):

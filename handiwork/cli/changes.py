@@ -1,0 +1,92 @@
+"""``handiwork diff`` and ``handiwork apply``, and the changes at the end of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from rich.text import Text
+
+from handiwork.cli.exits import Exit
+from handiwork.cli.guard import say
+from handiwork.cli.plain import plain
+from handiwork.cli.sessions import find
+from handiwork.cli.transcript import coloured_diff_line
+from handiwork.cli.view import terminal_console
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.sandbox.apply import Applied, ConflictError
+from handiwork.sandbox.apply import apply as apply_changes
+from handiwork.sandbox.changes import Change
+from handiwork.sandbox.diff import diffstat, unified_diff
+from handiwork.session import assemble
+
+SHOWN = 200
+"""Lines of a diff that are shown at the end of a run."""
+
+
+def diff(session: str | None) -> Exit:
+    """Print what a session changed: coloured on a terminal, elsewhere exactly the patch."""
+    found, _ = asyncio.run(_changes(session))
+    text = unified_diff(found)
+    if not text:
+        say("the session has changed nothing")
+    elif sys.stdout.isatty():
+        console = terminal_console()
+        for line in _coloured(text):
+            console.print(line, soft_wrap=True)
+    else:
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    return Exit.FINISHED
+
+
+def apply(session: str | None, dry_run: bool) -> Exit:
+    """Take a session's changes over into its workspace, and say which; a conflict fails and changes nothing."""
+    found, workspace = asyncio.run(_changes(session))
+    try:
+        applied = apply_changes(found, workspace, dry_run=dry_run)
+    except ConflictError as error:
+        say(str(error))
+        return Exit.FAILED
+    _report(applied, workspace, dry_run)
+    return Exit.FINISHED
+
+
+def _report(applied: Applied, workspace: Path, dry_run: bool) -> None:
+    console = terminal_console()
+    for word, paths in (("written", applied.written), ("deleted", applied.deleted), ("the same", applied.unchanged)):
+        for path in paths:
+            console.print(Text(f"{word:9}{plain(path)}"), soft_wrap=True)
+    for warning in applied.warnings:
+        say(warning)
+    count = len(applied.written) + len(applied.deleted)
+    if dry_run:
+        say(f"this would change {count} files in {workspace}; nothing was done")
+    else:
+        say(f"{count} files changed in {workspace}")
+
+
+def overview(found: list[Change], session: str) -> list[Text]:
+    """Return the changes for the end of a run: the first lines of the diff, and where that is not all, how much."""
+    if not found:
+        return [Text()]
+    lines = _coloured(unified_diff(found))
+    shown = [Text("\nchanges", "cyan dim"), *lines[:SHOWN]]
+    if len(lines) > SHOWN:
+        shown.append(Text(f"... {len(lines) - SHOWN} more lines (handiwork diff {session})", "dim italic"))
+        for path, added, deleted in diffstat(found):
+            counts = Text(f"{added:>6} ", "green").append(f"{-deleted:>6} ", "red")
+            shown.append(counts.append(plain(path), "default"))
+    return [*shown, Text()]
+
+
+def _coloured(text: str) -> list[Text]:
+    return [coloured_diff_line(Text(line)) for line in plain(text).rstrip("\n").split("\n")]
+
+
+async def _changes(session: str | None) -> tuple[list[Change], Path]:
+    """Return what a session changed and the user's directory it was started in."""
+    async with Store.open(data_dir()) as store:
+        log = await find(store, session)
+        return await assemble.changes(data_dir(), log), Path((await log.info()).workspace)

@@ -1,0 +1,63 @@
+"""The outermost boundary: whatever a command raises becomes one clear message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+from handiwork.cli.exits import Exit
+
+
+def guarded(command: Callable[[], Exit]) -> NoReturn:
+    """Run a command and leave with its exit code; no traceback is shown unless HANDIWORK_DEBUG is set."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] (a TextIO in name only)
+    try:
+        code = command()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Who read the output has enough; without this Python would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = Exit.BROKEN_PIPE
+    except Exception as error:  # noqa: BLE001 - the outermost boundary
+        code, text = explain(error)
+        if os.environ.get("HANDIWORK_DEBUG"):
+            traceback.print_exc()
+        say(text)
+    sys.exit(int(code))
+
+
+def say(text: str) -> None:
+    """Tell the user something beside the output proper."""
+    from handiwork.cli.plain import plain
+
+    print(f"handiwork: {plain(text)}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def explain(error: Exception) -> tuple[Exit, str]:
+    """Return the exit code and the message for what a command raised."""
+    # Imported late: most commands end well and start faster without.
+    from handiwork.agents.registry import AgentNotFoundError
+    from handiwork.cli.settings import SettingsError
+    from handiwork.llm.errors import LLMError
+    from handiwork.log.errors import LeaseHeld, LogError, SessionMissing
+    from handiwork.paths import data_dir
+    from handiwork.sandbox.base import SandboxError
+    from handiwork.sandbox.safe_open import WorkspaceError
+    from handiwork.session.assemble import SetupError
+
+    # A model's error comes here only before its first call: its name or key is wrong. Later ones end the run.
+    wrong_use = (SettingsError, SetupError, AgentNotFoundError, SessionMissing, LeaseHeld, LLMError, WorkspaceError)
+    if isinstance(error, wrong_use):
+        return Exit.USAGE, str(error)
+    if isinstance(error, LogError | SandboxError):
+        return Exit.INFRASTRUCTURE, str(error)
+    if isinstance(error, OSError):
+        return Exit.INFRASTRUCTURE, f"{error.filename or 'the system'}: {error.strerror or error}"
+    where = f"the log is in {data_dir()}; set HANDIWORK_DEBUG=1 to see where it happened"
+    return Exit.FAILED, f"internal error: {type(error).__name__}: {error} ({where})"

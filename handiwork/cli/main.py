@@ -1,0 +1,267 @@
+"""The program ``handiwork``: what its commands are called and what they take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from handiwork.cli.guard import guarded
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+Session = Annotated[
+    str | None,
+    typer.Argument(help="The session's id, or the first characters of it; without one the newest.", show_default=False),
+]
+Workspace = Annotated[Path, typer.Option(help="The directory to work on; the agent gets a copy of it.")]
+InPlace = Annotated[bool, typer.Option("--in-place", help="Work on the directory itself instead of a copy.")]
+AgentName = Annotated[
+    str | None, typer.Option("--agent", help="An agent of `handiwork agents`, or your own as file.py:Class.")
+]
+ModelName = Annotated[
+    str | None, typer.Option("--model", help="Like anthropic:NAME, openai:NAME, local:NAME; see `handiwork models`.")
+]
+BaseUrl = Annotated[
+    str | None, typer.Option("--base-url", help="The OpenAI-compatible server that has the model, like http://HOST/v1.")
+]
+SandboxKind = Annotated[
+    str | None, typer.Option("--sandbox", help="bubblewrap, or none: commands run on this machine, unprotected.")
+]
+MountRo = Annotated[
+    list[str] | None, typer.Option("--mount-ro", help="A path the sandbox may read besides; can be repeated.")
+]
+MaxIterations = Annotated[int | None, typer.Option("--max-iterations", help="Pause after this many steps.")]
+MaxCost = Annotated[float | None, typer.Option("--max-cost", help="Pause after this many US dollars.")]
+MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Pause after this many tokens, in and out.")]
+MaxTime = Annotated[float | None, typer.Option("--max-time", help="Pause after this many seconds of running.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout and nothing else; never ask.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"handiwork {version('handiwork')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Handiwork lets an AI agent work on your code, in a sandbox, with the model of your choice.
+
+    \b
+    handiwork run "make the failing test pass"     in a copy of the current directory
+    handiwork diff                                 what the newest session changed
+    handiwork apply                                take it over into your directory
+
+    Settings come from ~/.config/handiwork/config.toml, then from variables like HANDIWORK_MODEL, then from flags.
+
+    \b
+    Exit codes: 0 finished, 1 failed or rejected, 2 wrong use, 3 limit reached,
+    4 model, sandbox, disk or log failed, 130 interrupted.
+    """
+
+
+@app.command()
+def run(
+    task: Annotated[str, typer.Argument(help="What is to be done, in your words.", show_default=False)],
+    workspace: Workspace = Path("."),
+    in_place: InPlace = False,
+    agent: AgentName = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    sandbox: SandboxKind = None,
+    mount_ro: MountRo = None,
+    max_iterations: MaxIterations = None,
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_time: MaxTime = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have an agent carry out TASK and watch it.
+
+    The agent works on a copy of the workspace: your files change only when you say `handiwork apply`.
+    Ctrl-C interrupts it and asks what next; a second Ctrl-C stops it.
+
+    \b
+    handiwork run "make the failing test pass"
+    handiwork run "add type hints" --workspace src --model anthropic:claude-sonnet-4-5 --max-cost 1
+    handiwork run "explain main.py" --model qwen3 --base-url http://localhost:8000/v1
+    handiwork run "fix issue 7" --json --max-time 600 > events.jsonl
+    """
+    flags: dict[str, Any] = {
+        "agent": agent,
+        "model": model,
+        "base_url": base_url,
+        "sandbox": sandbox,
+        "mount_ro": mount_ro,
+        "max_iterations": max_iterations,
+        "max_cost": max_cost,
+        "max_tokens": max_tokens,
+        "max_time": max_time,
+    }
+
+    def command() -> Any:
+        from handiwork.cli.run import run
+
+        return run(task, workspace, in_place, as_json, flags)
+
+    guarded(command)
+
+
+@app.command()
+def resume(
+    session: Session = None,
+    message: Annotated[str | None, typer.Option("--message", help="What to tell the agent first.")] = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    max_iterations: MaxIterations = None,
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_time: MaxTime = None,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a session that was paused, killed, asked something, reached a limit or needs more done.
+
+    It keeps its agent, model, sandbox and limits, but for those given here.
+
+    \b
+    handiwork resume
+    handiwork resume 3fa9 --message "the tests are in tests/unit"
+    handiwork resume 3fa9 --max-iterations 200
+    """
+    flags: dict[str, Any] = {
+        "model": model,
+        "base_url": base_url,
+        "max_iterations": max_iterations,
+        "max_cost": max_cost,
+        "max_tokens": max_tokens,
+        "max_time": max_time,
+    }
+
+    def command() -> Any:
+        from handiwork.cli.run import resume
+
+        return resume(session, message, as_json, flags)
+
+    guarded(command)
+
+
+@app.command()
+def sessions(as_json: AsJson = False) -> None:
+    """List the sessions, newest first."""
+
+    def command() -> Any:
+        from handiwork.cli.sessions import sessions
+
+        return sessions(as_json)
+
+    guarded(command)
+
+
+@app.command()
+def show(
+    session: Session = None,
+    as_json: AsJson = False,
+    full: Annotated[bool, typer.Option("--full", help="Show every output whole.")] = False,
+) -> None:
+    """Show what happened in a session, step by step.
+
+    \b
+    handiwork show 3fa9 --full | less
+    handiwork show 3fa9 --json | jq 'select(.type == "CmdRunAction").command'
+    """
+
+    def command() -> Any:
+        from handiwork.cli.sessions import show
+
+        return show(session, as_json, full)
+
+    guarded(command)
+
+
+@app.command()
+def diff(session: Session = None) -> None:
+    """Print what a session changed, as a patch.
+
+    \b
+    handiwork diff 3fa9 > fix.patch
+    """
+
+    def command() -> Any:
+        from handiwork.cli.changes import diff
+
+        return diff(session)
+
+    guarded(command)
+
+
+@app.command()
+def apply(
+    session: Session = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+) -> None:
+    """Take a session's changes over into the workspace it was started in.
+
+    What you changed meanwhile is merged; where that is not possible nothing is written and the conflicts are listed.
+    """
+
+    def command() -> Any:
+        from handiwork.cli.changes import apply
+
+        return apply(session, dry_run)
+
+    guarded(command)
+
+
+@app.command()
+def models() -> None:
+    """Say which models can be used now, and how to name one."""
+
+    def command() -> Any:
+        from handiwork.cli.listing import models
+
+        return models()
+
+    guarded(command)
+
+
+@app.command()
+def agents() -> None:
+    """List the installed agents."""
+
+    def command() -> Any:
+        from handiwork.cli.listing import agents
+
+        return agents()
+
+    guarded(command)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Check whether this machine can run tasks, and say what to do where it cannot."""
+
+    def command() -> Any:
+        from handiwork.cli.doctor import doctor
+
+        return doctor(as_json)
+
+    guarded(command)
+
+
+def main() -> None:
+    """Run the program."""
+    app()

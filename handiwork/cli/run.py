@@ -1,0 +1,140 @@
+"""``handiwork run`` and ``handiwork resume``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from handiwork.agents.state import State
+from handiwork.cli.changes import overview
+from handiwork.cli.drive import drive, terminal_talk
+from handiwork.cli.exits import Exit
+from handiwork.cli.guard import say
+from handiwork.cli.jsonlines import JsonLines
+from handiwork.cli.prompt import Signals
+from handiwork.cli.sessions import find
+from handiwork.cli.settings import SettingsError, check_environment, load
+from handiwork.cli.summary import exit_code, summary
+from handiwork.cli.view import View, terminal_console
+from handiwork.events.record import Limits, SessionStarted
+from handiwork.log.eventlog import EventLog
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.session.assemble import Opened, Setup, changes, create, reopen
+from handiwork.session.watch import Watch
+
+TITLE = 100
+"""Characters of the task that make the session's title."""
+
+Begin = Callable[[Store, Watch], Awaitable[tuple[Opened, int]]]
+"""Opens a session; gives it with the id of the last event that was there before."""
+
+
+def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:
+    """Carry out the task with a new session. Raises SettingsError and what ``create`` raises."""
+    settings = load(flags)
+    if not task.strip():
+        raise SettingsError("the task is empty: say what the agent is to do")
+    setup = Setup(
+        agent=_agent(settings.agent),
+        model=_model(settings.model),
+        base_url=settings.base_url,
+        sandbox=settings.sandbox,
+        workspace=str(workspace.resolve()),
+        in_place=in_place,
+        mount_ro=tuple(str(Path(path).expanduser().absolute()) for path in settings.mount_ro),
+        limits=settings.limits,
+    )
+
+    async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
+        return await create(store, data_dir(), setup, watch, task.strip().split("\n")[0][:TITLE]), 0
+
+    return asyncio.run(_session(begin, task, as_json))
+
+
+def resume(session: str | None, message: str | None, as_json: bool, flags: Mapping[str, Any]) -> Exit:
+    """Go on with a session, the newest if None is named, with what is other in ``flags``. Raises as ``run`` does."""
+    check_environment()
+
+    async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
+        log = await find(store, session)
+        changed = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
+        if "model" in changed:
+            changed = {"base_url": None, **changed, "model": _model(changed["model"])}
+        changed["limits"] = await _limits(log, flags)
+        head = await log.head()
+        return await reopen(store, data_dir(), log.id, watch, **changed), head
+
+    return asyncio.run(_session(begin, message, as_json))
+
+
+async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
+    """Open a session, run it until it ends or is left, and show how it stands then."""
+    interactive = not as_json and sys.stdout.isatty()
+    console = terminal_console()
+    view = JsonLines() if as_json else View(console, live=interactive and not console.is_dumb_terminal)
+    signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
+    opened: Opened | None = None
+    with signals.watched():
+        try:
+            async with Store.open(data_dir()) as store:
+                with view:
+                    opened, head = await begin(store, view)
+                    view.open(opened.id, head)
+                    try:
+                        asking = isinstance(view, View) and interactive and sys.stdin.isatty()
+                        talk = terminal_talk(view, signals) if asking and isinstance(view, View) else None
+                        state = await drive(opened, message, signals, talk)
+                    finally:
+                        await opened.close()
+                if not view.stepped and message is None and state.agent_state in ("finished", "rejected", "stopped"):
+                    said = f'session {opened.id} is {state.agent_state}: say what to do now with --message "..."'
+                    raise SettingsError(said)
+                if isinstance(view, View):
+                    await _show_end(view, opened, state)
+                return exit_code(state)
+        except asyncio.CancelledError:
+            say(f"stopped; `handiwork resume {opened.id}` goes on" if opened else "stopped before the session began")
+            return Exit.INTERRUPTED
+
+
+async def _show_end(view: View, opened: Opened, state: State) -> None:
+    try:
+        found = await changes(data_dir(), opened.log)
+        lines = overview(found, opened.id)
+    except WorkspaceError as error:
+        say(f"the changes cannot be shown: {error}")
+        lines = []
+    for line in [*lines, *summary(state, opened.id, changed=bool(lines) and not opened.setup.in_place)]:
+        view.console.print(line, soft_wrap=True)
+
+
+async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
+    """Return the session's limits with those of the flags in their place."""
+    given = {key.removeprefix("max_"): value for key, value in flags.items() if key.startswith("max_")}
+    changed = {key: value for key, value in given.items() if value is not None}
+    before: int | None = None
+    while page := await log.read_back(before):
+        for event in page:
+            if isinstance(event, SessionStarted):
+                return event.limits.model_copy(update=changed)
+        before = page[-1].id
+    return Limits(**changed)
+
+
+def _agent(name: str) -> str:
+    """Return the agent's name so that it is found from any directory."""
+    file, colon, attribute = name.rpartition(":")
+    return f"{Path(file).expanduser().absolute()}{colon}{attribute}" if file.endswith(".py") else name
+
+
+def _model(name: str) -> str:
+    """Return the model's name so that a file in it is found from any directory."""
+    kind, _, file = name.partition(":")
+    if kind == "scripted" or (kind == "local" and ("/" in file or file.endswith(".gguf"))):
+        return f"{kind}:{Path(file).expanduser().absolute()}"
+    return name

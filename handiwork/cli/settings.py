@@ -1,0 +1,128 @@
+"""The settings of a run: the user's file < environment variables ``HANDIWORK_*`` < flags."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from handiwork.events.record import Limits
+
+PREFIX = "HANDIWORK_"
+OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DATA", "CACHE", "API_KEY", "BENCHDATA", "DEBUG"))
+"""Variables that are read elsewhere and are no settings of a run."""
+
+
+class SettingsError(Exception):
+    """A setting is unknown or does not fit; the text says which, where it was set and what would be right."""
+
+
+def settings_file() -> Path:
+    """Return where the user's settings are; the file need not exist."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "handiwork" / "config.toml"
+
+
+class Settings(BaseSettings):
+    """What a run uses unless its flags say otherwise; each key can be set in the file, as HANDIWORK_KEY or --key."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
+
+    model: str = "local:qwen2.5-coder-1.5b"
+    """The model, like "anthropic:NAME", "openai:NAME" or "local:NAME"."""
+
+    base_url: str | None = None
+    """The address of an OpenAI-compatible server that has the model."""
+
+    agent: str = "CodeActAgent"
+    """The agent: an installed one's name, or "file.py:Class"."""
+
+    sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
+    """Where commands run; "none" is this machine, unprotected."""
+
+    mount_ro: Annotated[tuple[str, ...], NoDecode] = ()
+    """More paths the sandbox may read; in the variable they are separated by colons."""
+
+    max_iterations: int = Field(default=100, ge=1)
+    """Steps of the agent after which it pauses."""
+
+    max_cost: float | None = Field(default=None, gt=0)
+    """US dollars after which it pauses."""
+
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Tokens, in and out, after which it pauses."""
+
+    max_time: float | None = Field(default=None, gt=0)
+    """Seconds of running after which it pauses."""
+
+    @field_validator("mount_ro", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read flags first, then the environment, then the file."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, settings_file())
+
+    @property
+    def limits(self) -> Limits:
+        """The limits of a session with these settings."""
+        return Limits(iterations=self.max_iterations, cost=self.max_cost, tokens=self.max_tokens, time=self.max_time)
+
+
+def load(flags: Mapping[str, Any]) -> Settings:
+    """Return the settings; ``flags`` that are None or empty were not given. Raises SettingsError."""
+    check_environment()
+    given = {key: value for key, value in flags.items() if value not in (None, (), [])}
+    try:
+        settings = Settings(**given)
+    except ValidationError as error:
+        raise SettingsError("\n".join(_explain(dict(problem), given) for problem in error.errors())) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{settings_file()} cannot be read: {error}") from None
+    if settings.model.startswith(("local:", "scripted:")):
+        if "base_url" in given:
+            raise SettingsError(f"--base-url is for a model on a server, not for {settings.model}: add --model")
+        return settings.model_copy(update={"base_url": None})
+    return settings
+
+
+def check_environment() -> None:
+    """Raise SettingsError if a variable HANDIWORK_* is one that nothing reads."""
+    known = {f"{PREFIX}{key.upper()}" for key in Settings.model_fields} | OTHER_VARIABLES
+    unknown = [name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known]
+    if unknown:
+        raise SettingsError(
+            f"unknown environment variable {', '.join(sorted(unknown))}; known: {', '.join(sorted(known))}"
+        )
+
+
+def _explain(problem: dict[str, Any], flags: Mapping[str, Any]) -> str:
+    key = str(problem["loc"][0])
+    if problem["type"] == "extra_forbidden":
+        return f"{settings_file()}: unknown key {key!r}; known: {', '.join(Settings.model_fields)}"
+    if key in flags:
+        place = f"--{key.replace('_', '-')}"
+    elif os.environ.get(variable := f"{PREFIX}{key.upper()}"):
+        place = variable
+    else:
+        place = f"{settings_file()}: {key}"
+    return f"{place}: {problem['msg'][0].lower()}{problem['msg'][1:]}, not {problem['input']!r}"

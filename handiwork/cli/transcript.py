@@ -1,0 +1,249 @@
+"""Events as lines for a person to read: the same for a run that is watched and one that is read later."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import singledispatchmethod
+
+from rich.text import Text
+
+from handiwork.cli.plain import plain
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentRejectAction,
+    AgentThinkAction,
+    ChangeAgentStateAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+    MessageAction,
+)
+from handiwork.events.base import Action, Event, Observation, UnknownEvent
+from handiwork.events.observation import (
+    AgentStateChangedObservation,
+    CmdOutputObservation,
+    ErrorObservation,
+    FileEditObservation,
+    FileReadObservation,
+    FileWriteObservation,
+    IPythonRunCellObservation,
+    UserRejectObservation,
+)
+from handiwork.events.record import (
+    CompletionEvent,
+    CondensationEvent,
+    SessionStarted,
+    SettingsChanged,
+    StepStarted,
+)
+
+LINES = 40
+"""Lines of one output that are shown; the rest is counted."""
+WIDTH = 1000
+"""Characters of one line that are shown."""
+UNPROTECTED = "No sandbox: the agent's commands run on this machine, as you, with nothing between."
+
+_STATUS = {
+    "running": "it goes on running",
+    "input": "it waits for input",
+    "exited": "the shell ended and was started again",
+    "interrupted": "interrupted",
+    "timeout": "stopped after its time",
+}
+
+
+class Transcript:
+    """Turns events into lines, in order. ``full`` shows outputs whole; ``session`` is the id named in hints."""
+
+    def __init__(self, session: str = "", full: bool = False) -> None:
+        self.session, self.full = session, full
+        self.steps = 0
+        self._header = ""
+
+    def lines(self, event: Event) -> list[Text]:
+        """Return what a person sees of the event, nothing for most records; all of it is harmless to print."""
+        return list(self._of(event))
+
+    @singledispatchmethod
+    def _of(self, event: Event) -> Iterator[Text]:
+        return iter(())
+
+    @_of.register
+    def _(self, event: SessionStarted) -> Iterator[Text]:
+        parts = [event.agent, event.model, event.sandbox, f"session {self.session}"]
+        if event.settings.get("in_place"):
+            parts.insert(3, "in place")
+        header = plain(" · ".join(parts))
+        if header != self._header:
+            self._header = header
+            yield Text(header, "dim")
+            if event.sandbox == "none":
+                yield Text(UNPROTECTED, "bold red")
+
+    @_of.register
+    def _(self, event: StepStarted) -> Iterator[Text]:
+        self.steps += 1
+        yield Text(f"\nstep {self.steps}", "cyan dim")
+
+    @_of.register
+    def _(self, event: CompletionEvent) -> Iterator[Text]:
+        for attempt in event.failed_attempts:
+            yield Text(f"  tried again after: {plain(attempt)}", "yellow")
+
+    @_of.register
+    def _(self, event: CondensationEvent) -> Iterator[Text]:
+        yield Text(f"  events {event.first} to {event.last} are summed up for the model", "dim")
+
+    @_of.register
+    def _(self, event: SettingsChanged) -> Iterator[Text]:
+        yield Text(f"  settings changed: {plain(json.dumps(event.model_dump(include={'model', 'limits'})))}", "dim")
+
+    @_of.register
+    def _(self, event: UnknownEvent) -> Iterator[Text]:
+        yield Text(f"  (an event of a newer version: {plain(str(event.unknown.get('type', '?')))})", "dim")
+
+    @_of.register
+    def _(self, event: Action) -> Iterator[Text]:
+        if event.thought.strip():
+            yield from _prefixed(plain(event.thought.strip()), "  ", "dim")
+        yield from self._doing(event)
+
+    @singledispatchmethod
+    def _doing(self, event: Action) -> Iterator[Text]:
+        fields = event.model_dump(mode="json", exclude=set(Action.model_fields))
+        yield Text(f"  {event.kind} {plain(json.dumps(fields, ensure_ascii=False))}", "bold")
+
+    @_doing.register
+    def _(self, event: CmdRunAction) -> Iterator[Text]:
+        if event.is_input:
+            yield from _prefixed(plain(event.command), "  < ", "bold")
+        elif event.command:
+            yield from _prefixed(plain(event.command), "  $ ", "bold", "  > ")
+        else:
+            yield Text("  (waits for more output)", "dim")
+
+    @_doing.register
+    def _(self, event: IPythonRunCellAction) -> Iterator[Text]:
+        yield from _prefixed(plain(event.code), "  >>> ", "bold", "  ... ")
+
+    @_doing.register
+    def _(self, event: FileReadAction) -> Iterator[Text]:
+        yield Text(f"  read {plain(event.path)} from line {event.start} to {event.end or 'the last'}", "bold")
+
+    @_doing.register
+    def _(self, event: FileWriteAction) -> Iterator[Text]:
+        yield Text(f"  write {plain(event.path)}", "bold")
+        yield from self._bounded(event.content, "green", "  +")
+
+    @_doing.register
+    def _(self, event: FileEditAction) -> Iterator[Text]:
+        yield Text(f"  edit {plain(event.path)}", "bold")
+
+    @_doing.register
+    def _(self, event: MessageAction) -> Iterator[Text]:
+        by_user = event.source == "user"
+        who = ("you: ", "bold green") if by_user else ("agent: ", "bold")
+        yield Text("\n" if by_user else "  ").append(*who).append(plain(event.content), "" if by_user else "default")
+        for image in event.images:
+            yield Text(f"  (an image, {image.media_type})", "dim")
+
+    @_doing.register
+    def _(self, event: AgentThinkAction) -> Iterator[Text]:
+        return iter(())
+
+    @_doing.register
+    def _(self, event: AgentFinishAction) -> Iterator[Text]:
+        yield Text("  finish", "bold green")
+
+    @_doing.register
+    def _(self, event: AgentRejectAction) -> Iterator[Text]:
+        yield Text(f"  reject: {plain(str(event.outputs.get('reason', '')))}", "bold red")
+
+    @_doing.register
+    def _(self, event: ChangeAgentStateAction) -> Iterator[Text]:
+        if event.agent_state != "running":
+            yield Text(f"  {event.agent_state} by {'you' if event.source == 'user' else 'the agent'}", "yellow")
+
+    @_of.register
+    def _(self, event: Observation) -> Iterator[Text]:
+        yield from self._bounded(event.text)
+
+    @_of.register
+    def _(self, event: CmdOutputObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text)
+        if event.status != "done":
+            yield Text(f"  {_STATUS[event.status]}", "yellow")
+        if event.error:
+            yield Text(f"  exit {event.exit_code}", "bold red")
+
+    @_of.register
+    def _(self, event: IPythonRunCellObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text)
+        if event.error:
+            yield Text(f"  {plain(event.error)}", "bold red")
+
+    @_of.register
+    def _(self, event: FileReadObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text)
+        yield Text(f"  lines {event.start} to {event.end} of {event.lines}", "dim")
+
+    @_of.register
+    def _(self, event: FileWriteObservation) -> Iterator[Text]:
+        yield Text(f"  {'created' if event.created else 'written'}", "dim")
+
+    @_of.register
+    def _(self, event: FileEditObservation) -> Iterator[Text]:
+        for line in self._bounded(event.text):
+            yield coloured_diff_line(line)
+
+    @_of.register
+    def _(self, event: ErrorObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text, "red")
+
+    @_of.register
+    def _(self, event: UserRejectObservation) -> Iterator[Text]:
+        yield Text(f"  not allowed by you: {plain(event.text)}", "yellow")
+
+    @_of.register
+    def _(self, event: AgentStateChangedObservation) -> Iterator[Text]:
+        style = "bold red" if event.agent_state == "error" else "yellow"
+        yield from _prefixed(plain(event.content), f"  {event.agent_state}: ", style, "  ")
+
+    def _bounded(self, text: str, style: str = "", prefix: str = "  ") -> Iterator[Text]:
+        """Give the lines of an output, with its middle left out where there are too many."""
+        lines = plain(text).rstrip("\n").split("\n") if text.strip("\n") else []
+        left_out = 0 if self.full else max(0, len(lines) - LINES)
+        head = lines[: LINES // 2] if left_out else lines
+        for line in head:
+            yield Text(prefix + self._cut(line), style)
+        if left_out:
+            yield Text(f"  ... {left_out} more lines (handiwork show {self.session} --full)", "dim italic")
+            for line in lines[-(LINES // 2) :]:
+                yield Text(prefix + self._cut(line), style)
+
+    def _cut(self, line: str) -> str:
+        if self.full or len(line) <= WIDTH:
+            return line
+        return f"{line[:WIDTH]} ... {len(line) - WIDTH} more characters"
+
+
+def coloured_diff_line(line: Text) -> Text:
+    """Return a line of a unified diff in its colour; leading blanks before its marker are allowed."""
+    text = line.plain.removeprefix("  ")
+    if line.style:
+        return line
+    if text.startswith(("diff --git", "--- ", "+++ ")):
+        style = "bold"
+    elif text.startswith("@@"):
+        style = "cyan"
+    else:
+        style = {"+": "green", "-": "red"}.get(text[:1], "")
+    return Text(line.plain, style)
+
+
+def _prefixed(text: str, first: str, style: str, rest: str = "  ") -> Iterator[Text]:
+    for number, line in enumerate(text.split("\n")):
+        yield Text((rest if number else first) + line, style)

@@ -1,0 +1,78 @@
+"""Models from their names."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+from handiwork.llm.errors import LLMError
+from handiwork.llm.retry import Patience
+from handiwork.llm.types import LLM
+from handiwork.llm.wire import Blobs, no_blobs
+
+_CHAT_PREFIXES = ("openai:", "openai-chat:", "openrouter:", "ollama:", "vllm:", "litellm:")
+_FORMS = 'like "anthropic:NAME", "openai:NAME", "google:NAME", "openrouter:NAME", "local:NAME" or "scripted:FILE"'
+
+
+def create(
+    model: str,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    blobs: Blobs = no_blobs,
+    patience: Patience | None = None,
+) -> LLM:
+    """Return the model of a model string; nothing is sent before its first completion.
+
+    "scripted:FILE" answers from a file, "local:NAME" runs on this machine, "PROVIDER:NAME" is a provider's,
+    with the key from its own environment variable. With ``base_url`` any other name is a model of that
+    OpenAI-compatible server ("anthropic:NAME" and "google:NAME" speak their own protocol with it), and the
+    key is ``api_key``, else HANDIWORK_API_KEY, else none. ``blobs`` reads the images of messages.
+    Raises AuthenticationError where a key is missing and LLMError for a name that means nothing.
+    """
+    if model.startswith("scripted:"):
+        from handiwork.llm.script import read_script
+        from handiwork.llm.scripted import ScriptedLLM
+
+        return ScriptedLLM(read_script(Path(model.removeprefix("scripted:"))), model)
+    if model.startswith("local:"):
+        from handiwork.llm.local import LocalLLM
+
+        return LocalLLM(model.removeprefix("local:"))
+    if base_url is not None:
+        api_key = api_key or os.environ.get("HANDIWORK_API_KEY") or "none"
+        if not model.startswith(("anthropic:", "google:")):
+            return _behind(model, base_url, api_key, blobs, patience)
+    if ":" not in model:
+        raise LLMError(f'"{model}" does not say whose model it is: write it {_FORMS}, or give --base-url')
+    from handiwork.llm.provider import provider_model
+
+    return provider_model(model, base_url, api_key, blobs, patience)
+
+
+def _behind(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Patience | None) -> LLM:
+    from handiwork.llm.remote import ChatLLM, Endpoint
+
+    if not base_url.startswith(("http://", "https://")):
+        raise LLMError(f'the base URL "{base_url}" must begin with http:// or https://')
+
+    async def endpoint() -> Endpoint:
+        return Endpoint(base_url, api_key)
+
+    prefix = next((prefix for prefix in _CHAT_PREFIXES if model.startswith(prefix)), "")
+    return ChatLLM(model, model.removeprefix(prefix), endpoint, blobs=blobs, patience=patience)
+
+
+def preload() -> threading.Thread:
+    """Begin to load the SDKs in a thread, so that the first completion need not wait for them; return it."""
+    thread = threading.Thread(target=_load, name="preload-llm", daemon=True)
+    thread.start()
+    return thread
+
+
+def _load() -> None:
+    import genai_prices
+    import openai
+    import pydantic_ai.models
+
+    _ = (genai_prices, openai, pydantic_ai.models)

@@ -1,0 +1,74 @@
+"""Which error a provider's answer means."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+from handiwork.llm.errors import (
+    AuthenticationError,
+    ContextWindowError,
+    LLMError,
+    ModelNotFoundError,
+    ProviderError,
+    RateLimitError,
+    RequestRejectedError,
+)
+
+_TOO_LONG = re.compile(
+    r"context_length_exceeded|exceed_context_size|context (window|size|length)|prompt is too long"
+    r"|input (is )?too long|too many (input )?tokens|input token count|maximum prompt length",
+    re.IGNORECASE,
+)
+_NO_MODEL = re.compile(
+    r"model_not_found|not a valid model|invalid model|model\b.{0,80}(not found|does not exist)", re.IGNORECASE
+)
+_NO_CREDIT = re.compile(r"insufficient_quota|insufficient (credits|balance)|credit balance", re.IGNORECASE)
+
+
+def words_of(body: object) -> str:
+    """Return the provider's own words in an error's body (text, JSON or an object), at most 500 characters."""
+    if isinstance(body, str):
+        try:
+            body = json.loads(body)
+        except ValueError:
+            return " ".join(str(body).split())[:500]
+    inner = cast("Any", body)
+    if isinstance(inner, list) and inner:
+        inner = cast("list[Any]", inner)[0]
+    if isinstance(inner, dict):
+        fields = cast("dict[str, Any]", inner)
+        if isinstance(fields.get("error"), dict):
+            fields = cast("dict[str, Any]", fields["error"])
+        kind = next((v for key in ("type", "code") if isinstance(v := fields.get(key), str)), "")
+        words = str(fields.get("message") or fields.get("detail") or json.dumps(fields))
+        inner = f"{words} ({kind})" if kind else words
+    return " ".join(str(cast("object", inner)).split())[:500]
+
+
+def refusal(
+    status: int | None, body: object, model: str, where: str, key_name: str, retry_after: float | None = None
+) -> LLMError:
+    """Return the error for an answer with HTTP ``status`` (None where the stream itself told of the error).
+
+    ``where`` says whom we asked and ``key_name`` the environment variable that holds the key.
+    """
+    words = words_of(body)
+    code = "" if status is None else f" (HTTP {status})"
+    evidence = f"{words} {body}"
+    if status in (401, 403):
+        return AuthenticationError(f"{where} refused the key{code}: {words}; check {key_name}")
+    if status == 402 or _NO_CREDIT.search(evidence):
+        return RequestRejectedError(f"{where} wants to be paid first{code}: {words}")
+    if status == 429:
+        return RateLimitError(f"{where} limits the rate{code}: {words}", retry_after=retry_after)
+    if _TOO_LONG.search(evidence):
+        return ContextWindowError(f"the conversation is too long for {model}{code}: {words}")
+    if status == 404 or (status in (None, 400, 422) and _NO_MODEL.search(evidence)):
+        return ModelNotFoundError(
+            f"{where} has no model {model}{code}: {words}; check the model's name and the base URL"
+        )
+    if status is None or status >= 500 or status in (408, 409, 425):
+        return ProviderError(f"{where} failed{code}: {words}", retry_after=retry_after)
+    return RequestRejectedError(f"{where} rejects the request{code}: {words}")

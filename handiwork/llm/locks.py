@@ -1,0 +1,59 @@
+"""Locks between processes, which the kernel gives back when their holder dies."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+
+class FileLock:
+    """A lock on a file, shared or exclusive, held until ``release`` or the end of the process."""
+
+    def __init__(self, path: Path, exclusive: bool = True) -> None:
+        self.path = path
+        self._mode = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+        self._fd: int | None = None
+
+    def acquire(self, wait: bool = True) -> bool:
+        """Take the lock; with ``wait`` False return False where another holds it."""
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, self._mode | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        self._fd = fd
+        return True
+
+    def release(self) -> None:
+        """Give the lock back; without effect where it is not held."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def is_held(path: Path) -> bool:
+    """Return whether any process holds the exclusive lock on ``path``."""
+    if not path.exists():
+        return False
+    probe = FileLock(path, exclusive=False)
+    free = probe.acquire(wait=False)
+    probe.release()
+    return not free
+
+
+@asynccontextmanager
+async def locked(path: Path) -> AsyncGenerator[None]:
+    """Hold the exclusive lock on ``path``; waiting for it can be cancelled."""
+    lock = FileLock(path)
+    # Nothing tells of a lock's release; waiting for it in a thread could not be cancelled.
+    while not lock.acquire(wait=False):  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
+    try:
+        yield
+    finally:
+        lock.release()

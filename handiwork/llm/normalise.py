@@ -1,0 +1,133 @@
+"""Conversations as every provider takes them: roles in order, every tool call answered.
+
+What is made here is remembered by the identity of the messages it was made from: the same conversation,
+longer, gives the same objects again and the wire form's prefix stays the same to the byte, so that prompt
+caches hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
+from handiwork.events.base import Part
+from handiwork.llm.types import Message
+
+INTERRUPTED = "The call was interrupted before it had a result."
+_LATE_ANSWER = "Result of an earlier tool call:"
+_GO_ON = Message.text("user", "Go on.")
+_BEGIN = Message.text("user", "Begin.")
+
+
+class Normaliser:
+    """Brings conversations into the order that providers demand."""
+
+    def __init__(self) -> None:
+        self._merged: WeakKeyDictionary[Message, tuple[list[Message], Message]] = WeakKeyDictionary()
+        self._split: WeakKeyDictionary[Message, tuple[Message, Message]] = WeakKeyDictionary()
+        self._made: WeakKeyDictionary[Message, dict[str, Message]] = WeakKeyDictionary()
+
+    def normalise(self, messages: Sequence[Message]) -> list[Message]:
+        """Return the conversation with these rules kept, its own messages where they keep them already.
+
+        One system message, first; later ones become user messages. User and assistant alternate, starting
+        and ending with user (or tool): neighbours of one role are merged, empty messages left out. Every tool
+        call is followed by its answer, or by one that says it was interrupted; an answer without a call
+        becomes a user message; images of answers follow in a user message.
+        """
+        head = 0
+        while head < len(messages) and messages[head].role == "system":
+            head += 1
+        body = self._alternate(self._answered(messages[head:]))
+        system = [message for message in messages[:head] if message.content]
+        return ([self._merge(system)] if system else []) + body
+
+    def _answered(self, messages: Sequence[Message]) -> list[Message]:
+        out: list[Message] = []
+        waiting: dict[str, int] = {}
+        images: dict[int, Message] = {}
+        for message in messages:
+            if message.role == "tool":
+                place = waiting.pop(message.tool_call_id or "", None)
+                if place is None:
+                    out.append(self._as_user(message, _LATE_ANSWER))
+                    continue
+                out[place], picture = self._without_images(message)
+                if picture is not None:
+                    images[place] = picture
+            elif message.role == "system":
+                out.append(self._as_user(message, ""))
+            elif message.content or message.tool_calls:
+                out.append(message)
+                for call in message.tool_calls:
+                    waiting[call.id] = len(out)
+                    out.append(self._interrupted(message, call.id))
+        return self._insert_images(out, images) if images else out
+
+    def _insert_images(self, messages: list[Message], images: dict[int, Message]) -> list[Message]:
+        out: list[Message] = []
+        held: list[Message] = []
+        for place, message in enumerate(messages):
+            if message.role != "tool":
+                out += held
+                held = []
+            out.append(message)
+            if place in images:
+                held.append(images[place])
+        return out + held
+
+    def _alternate(self, messages: list[Message]) -> list[Message]:
+        out: list[Message] = []
+        run: list[Message] = []
+        for message in messages:
+            if run and (message.role != run[0].role or message.role == "tool" or run[-1].tool_calls):
+                out.append(self._merge(run))
+                run = []
+            run.append(message)
+        if run:
+            out.append(self._merge(run))
+        if not out or out[0].role != "user":
+            out.insert(0, _BEGIN)
+        if out[-1].role == "assistant":
+            out.append(_GO_ON)
+        return out
+
+    def _merge(self, run: list[Message]) -> Message:
+        if len(run) == 1:
+            return run[0]
+        first, rest = run[0], run[1:]
+        known = self._merged.get(first)
+        if known is not None and known[0] == rest:
+            return known[1]
+        merged = replace(
+            first,
+            content=tuple(part for message in run for part in message.content),
+            tool_calls=tuple(call for message in run for call in message.tool_calls),
+            thinking=tuple(part for message in run for part in message.thinking),
+        )
+        self._merged[first] = (rest, merged)
+        return merged
+
+    def _without_images(self, message: Message) -> tuple[Message, Message | None]:
+        if all(part.blob is None for part in message.content):
+            return message, None
+        if message not in self._split:
+            texts = tuple(part for part in message.content if part.blob is None)
+            note = Part(text="(An image follows.)")
+            pictures = tuple(part for part in message.content if part.blob is not None)
+            self._split[message] = (replace(message, content=(*texts, note)), Message("user", pictures))
+        return self._split[message]
+
+    def _as_user(self, message: Message, heading: str) -> Message:
+        made = self._made.setdefault(message, {})
+        if "user" not in made:
+            parts = (Part(text=heading), *message.content) if heading else message.content
+            made["user"] = Message("user", parts)
+        return made["user"]
+
+    def _interrupted(self, message: Message, call_id: str) -> Message:
+        made = self._made.setdefault(message, {})
+        if call_id not in made:
+            made[call_id] = Message.text("tool", INTERRUPTED, tool_call_id=call_id)
+        return made[call_id]

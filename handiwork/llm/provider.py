@@ -1,0 +1,247 @@
+"""Models of the providers with a protocol of their own, through pydantic-ai."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar, cast
+
+import httpx2
+from pydantic_ai import exceptions
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from handiwork.events.record import Usage
+from handiwork.llm.errors import AuthenticationError, LLMError, ProviderError, RequestRejectedError
+from handiwork.llm.failure import refusal
+from handiwork.llm.normalise import Normaliser
+from handiwork.llm.parts import Parts, calls_of, thinking_of
+from handiwork.llm.price import price
+from handiwork.llm.remote import ChatLLM, Endpoint
+from handiwork.llm.retry import Patience, with_retries
+from handiwork.llm.types import LLM, Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.llm.wire import Blobs, require_vision
+
+T = TypeVar("T")
+
+
+def provider_model(
+    name: str, base_url: str | None, api_key: str | None, blobs: Blobs, patience: Patience | None
+) -> LLM:
+    """Return the model ``name``, "PROVIDER:MODEL" in pydantic-ai's words.
+
+    Where the provider speaks OpenAI's chat completions it is a ChatLLM.
+    Raises AuthenticationError where the key is missing and LLMError for an unknown provider.
+    """
+    try:
+        model = _with_base_url(name, base_url, api_key) if base_url else _with_key(name, api_key)
+    except (exceptions.UserError, ImportError) as error:
+        words = str(error).split(" or pass it")[0].split(" To try ")[0]
+        if "environment variable" in words:
+            raise AuthenticationError(f"{name} needs a key or address: {words}") from error
+        raise LLMError(f"cannot use {name}: {words}") from error
+    if not isinstance(model, OpenAIChatModel):
+        return ProviderLLM(name, model, blobs=blobs, patience=patience)
+    at = Endpoint(str(model.client.base_url), model.client.api_key)
+
+    async def endpoint() -> Endpoint:
+        return at
+
+    key_name = f"{name.split(':')[0].upper()}_API_KEY"
+    return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=key_name)
+
+
+def _with_key(name: str, api_key: str | None) -> Model:
+    if api_key is None:
+        return infer_model(name)
+    from pydantic_ai.providers import Provider, infer_provider_class
+
+    def provider(kind: str) -> Provider[Any]:
+        build = cast("type[Any]", infer_provider_class(kind))
+        return build(api_key=api_key)
+
+    return infer_model(name, provider)
+
+
+def _with_base_url(name: str, base_url: str, api_key: str | None) -> Model:
+    kind, _, model = name.partition(":")
+    if kind == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        return AnthropicModel(model, provider=AnthropicProvider(api_key=api_key or "none", base_url=base_url))
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return GoogleModel(model, provider=GoogleProvider(api_key=api_key or "none", base_url=base_url))
+
+
+class ProviderLLM:
+    """A model that pydantic-ai talks to; after a failed attempt the deltas start again from the beginning."""
+
+    def __init__(self, name: str, model: Model, *, blobs: Blobs, patience: Patience | None = None) -> None:
+        self._name = name
+        self._model = model
+        self._patience = patience or Patience()
+        self._normaliser = Normaliser()
+        self._parts = Parts(blobs, model.system)
+        self._entered = False
+        profile = model.profile
+        self._capabilities = Capabilities(
+            tools=profile.get("supports_tools", True),
+            schema=profile.get("supports_json_schema_output", False),
+            vision=profile.get("supports_image_input", True),
+            window=profile.get("context_window"),
+        )
+
+    @property
+    def name(self) -> str:
+        """The model string it was made from."""
+        return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do."""
+        return self._capabilities
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        """Return the model's answer, trying again as Patience says; see LLM.complete."""
+        if not self._capabilities.vision:
+            require_vision(messages, self._name)
+        if not self._entered:
+            self._entered = True
+            await self._model.__aenter__()
+        forms = self._parts.forms(self._normaliser.normalise(messages))
+        parameters = _parameters(tools, schema)
+
+        async def attempt() -> Completion:
+            try:
+                return await self._attempt(forms, self._settings(temperature), parameters, on_delta)
+            # ValueError is what the SDKs raise for an answer they cannot read.
+            except (exceptions.AgentRunError, httpx2.HTTPError, ValueError) as error:
+                raise self._refusal(error) from error
+
+        return await with_retries(self._patience, attempt)
+
+    async def _attempt(
+        self,
+        messages: list[ModelMessage],
+        settings: ModelSettings,
+        parameters: ModelRequestParameters,
+        on_delta: OnDelta | None,
+    ) -> Completion:
+        started = time.monotonic()
+        first_token: float | None = None
+        request = self._model.request_stream(messages, settings, parameters)
+        stream = await self._in_time(request.__aenter__())
+        try:
+            events = aiter(stream)
+            while (event := await self._in_time(anext(events, None))) is not None:
+                first_token = first_token or time.monotonic() - started
+                text = ""
+                if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                    text = event.part.content
+                elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+                    text = event.delta.content_delta
+                if text and on_delta is not None:
+                    on_delta(text)
+            response = stream.get()
+        finally:
+            await request.__aexit__(None, None, None)
+        return self._completion(response, time.monotonic() - started, first_token)
+
+    def _completion(self, response: ModelResponse, latency: float, first_token: float | None) -> Completion:
+        if response.finish_reason is None or response.state != "complete":
+            raise ProviderError(f"the stream from {self._name} was cut before its end")
+        content = response.text or ""
+        calls = calls_of(response.parts)
+        if not content and not calls:
+            if response.finish_reason in ("content_filter", "length"):
+                raise RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
+            raise ProviderError(f"{self._name} sent an empty answer")
+        counted = response.usage
+        cached = counted.cache_read_tokens + counted.cache_write_tokens
+        usage = Usage(
+            # pydantic-ai counts cached tokens as input too, for every provider.
+            input=max(counted.input_tokens - cached, 0),
+            output=counted.output_tokens,
+            cache_read=counted.cache_read_tokens,
+            cache_write=counted.cache_write_tokens,
+        )
+        cost, source = price(usage, response.model_name or self._model.model_name, self._base_url)
+        return Completion(
+            content=content,
+            tool_calls=calls,
+            thinking=thinking_of(response.parts),
+            usage=usage,
+            cost=cost,
+            cost_source=source,
+            model=response.model_name or self._model.model_name,
+            finish_reason=response.finish_reason,
+            latency=latency,
+            first_token=first_token,
+        )
+
+    def _settings(self, temperature: float | None) -> ModelSettings:
+        settings: dict[str, Any] = {"max_retries": 0, "timeout": self._patience.deadline}
+        if temperature is not None:
+            settings["temperature"] = temperature
+        if self._model.system == "anthropic":
+            settings |= {"anthropic_cache": True, "anthropic_cache_instructions": True}
+        return cast("ModelSettings", settings)
+
+    def _refusal(self, error: Exception) -> LLMError:
+        if isinstance(error, exceptions.ModelAPIError):
+            status = error.status_code if isinstance(error, exceptions.ModelHTTPError) else None
+            key_name = f"{self._name.split(':')[0].upper()}_API_KEY"
+            body = error.body or str(error)
+            return refusal(status, body, self._model.model_name, self._name, key_name, error.retry_after)
+        return ProviderError(f"{self._name} failed: {type(error).__name__} {error}")
+
+    async def _in_time(self, step: Awaitable[T]) -> T:
+        silence = self._patience.silence or 60.0
+        try:
+            async with asyncio.timeout(silence):
+                return await step
+        except TimeoutError:
+            raise ProviderError(f"{self._name} sent nothing for {silence:g} s") from None
+
+    @property
+    def _base_url(self) -> str:
+        return self._model.base_url or ""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._entered:
+            self._entered = False
+            await self._model.__aexit__(None, None, None)
+
+
+def _parameters(tools: Sequence[Tool], schema: JsonSchema | None) -> ModelRequestParameters:
+    definitions = [
+        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
+        for tool in tools
+    ]
+    if schema is None:
+        return ModelRequestParameters(function_tools=definitions)
+    output = OutputObjectDefinition(json_schema=schema, name="reply", strict=True)
+    return ModelRequestParameters(function_tools=definitions, output_mode="native", output_object=output)

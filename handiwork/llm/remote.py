@@ -1,0 +1,253 @@
+"""Models behind OpenAI's chat completions protocol, whoever serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from urllib.parse import urlsplit
+
+from handiwork.events.record import CostSource, Usage
+from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError
+from handiwork.llm.failure import refusal
+from handiwork.llm.normalise import Normaliser
+from handiwork.llm.price import price
+from handiwork.llm.retry import Patience, retry_after_seconds, with_retries
+from handiwork.llm.stream import Assembly, StreamError
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.llm.window import probe
+from handiwork.llm.wire import Blobs, Wire, no_blobs, require_vision, schema_form, tool_form
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+T = TypeVar("T")
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens: ``base_url`` ends before /chat/completions; "none" is no key."""
+
+    base_url: str
+    api_key: str = "none"
+
+
+Connect = Callable[[], Awaitable[Endpoint]]
+"""Finds, or starts, the server; called before the first request and again after the connection failed."""
+
+
+class ChatLLM:
+    """A model behind an OpenAI-compatible server.
+
+    After a failed attempt the deltas start again from the beginning of the answer. ``capabilities`` None asks
+    the server, once, before the first call. ``free`` says that the model costs nothing, being our own.
+    ``extra`` are fields added to every request's body, and ``key_name`` the variable that holds the key.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        connect: Connect,
+        *,
+        blobs: Blobs = no_blobs,
+        capabilities: Capabilities | None = None,
+        patience: Patience | None = None,
+        free: bool = False,
+        extra: Mapping[str, Any] | None = None,
+        key_name: str = "HANDIWORK_API_KEY",
+    ) -> None:
+        self._name = name
+        self._model = model
+        self._connect = connect
+        self._probed = capabilities is not None
+        self._capabilities = capabilities or Capabilities(vision=True)
+        self._patience = patience or Patience()
+        self._free = free
+        self._extra = dict(extra or {})
+        self._key_name = key_name
+        self._normaliser = Normaliser()
+        self._wire = Wire(blobs, model)
+        self._client: AsyncOpenAI | None = None
+        self._endpoint: Endpoint = Endpoint("")
+        self._lost = False
+        self._opening = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """The model string it was made from."""
+        return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do; the window is known once the first call was made."""
+        return self._capabilities
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        """Return the model's answer, trying again as Patience says; see LLM.complete."""
+        body: dict[str, Any] = dict(self._extra)
+        if tools:
+            body["tools"] = [tool_form(tool) for tool in tools]
+        if schema is not None:
+            body["response_format"] = schema_form(schema)
+        if temperature is not None:
+            body["temperature"] = temperature
+
+        async def attempt() -> Completion:
+            client = await self._open()
+            if not self._capabilities.vision:
+                require_vision(messages, self._name)
+            body["messages"] = self._wire.forms(self._normaliser.normalise(messages))
+            return await self._attempt(client, body, on_delta)
+
+        return await with_retries(self._patience, attempt)
+
+    async def _open(self) -> AsyncOpenAI:
+        async with self._opening:
+            # Imported late: the SDK takes a second to load.
+            from openai import APIConnectionError, AsyncOpenAI
+
+            if self._client is None or self._lost:
+                found: Endpoint = await self._connect()
+                if self._client is None or found != self._endpoint:
+                    await self.close()
+                    self._endpoint = found
+                    self._client = AsyncOpenAI(
+                        base_url=found.base_url, api_key=found.api_key, max_retries=0, timeout=None
+                    )
+                self._lost = False
+            if not self._probed:
+                try:
+                    self._capabilities = await probe(self._client, self._model, self._capabilities)
+                except APIConnectionError as error:
+                    raise self._unreachable(error) from error
+                self._probed = True
+            return self._client
+
+    async def _attempt(self, client: AsyncOpenAI, body: dict[str, Any], on_delta: OnDelta | None) -> Completion:
+        started = time.monotonic()
+        answer = Assembly(on_delta)
+        try:
+            async with self._request(client, body) as lines:
+                while (line := await self._in_time(anext(lines, None))) is not None:
+                    answer.feed(line)
+                    if answer.done:
+                        await _read_out(lines)
+        except StreamError as error:
+            raise self._in_stream(error) from error
+        self._check(answer)
+        usage = answer.usage
+        cost, source = self._price(usage, answer.reported_cost)
+        return Completion(
+            content=answer.content,
+            tool_calls=answer.tool_calls,
+            thinking=tuple({**part, "model": self._model} for part in answer.thinking),
+            usage=usage,
+            cost=cost,
+            cost_source=source,
+            model=answer.model or self._model,
+            finish_reason=answer.finish_reason or "stop",
+            latency=time.monotonic() - started,
+            first_token=answer.first_token,
+        )
+
+    @asynccontextmanager
+    async def _request(self, client: AsyncOpenAI, body: dict[str, Any]) -> AsyncGenerator[AsyncIterator[str]]:
+        """Send the request and give the lines of its answer; closes the answer, however this ends.
+
+        The messages travel in extra_body: the SDK would walk through the whole conversation in every call.
+        """
+        import httpx2
+        import openai
+
+        create = client.chat.completions.with_streaming_response.create
+        request = create(
+            model=self._model,
+            messages=[],
+            stream=True,
+            stream_options={"include_usage": True},
+            extra_body=body,
+        )
+        try:
+            response = await self._in_time(request.__aenter__())
+            try:
+                yield response.iter_lines()
+            finally:
+                await response.close()
+        except openai.APIStatusError as error:
+            retry_after = retry_after_seconds(error.response.headers.get("retry-after"))
+            raise refusal(
+                error.status_code, error.response.text, self._model, self._where, self._key_name, retry_after
+            ) from error
+        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+            raise self._unreachable(error) from error
+
+    async def _in_time(self, step: Awaitable[T]) -> T:
+        silence = self._patience.silence
+        if silence is None:
+            silence = 600.0 if urlsplit(self._endpoint.base_url).hostname in LOOPBACK else 60.0
+        try:
+            async with asyncio.timeout(silence):
+                return await step
+        except TimeoutError:
+            raise ProviderError(f"{self._where} sent nothing for {silence:g} s") from None
+
+    def _unreachable(self, error: Exception) -> ProviderError:
+        self._lost = True
+        cause = error.__cause__ or error
+        detail = f"{type(cause).__name__} {cause}".strip()
+        return ProviderError(f"the connection to {self._where} failed: {detail}")
+
+    def _in_stream(self, error: StreamError) -> LLMError:
+        words: Any = error.body["error"]
+        code = cast("dict[str, Any]", words).get("code") if isinstance(words, dict) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else None
+        return refusal(status, error.body, self._model, self._where, self._key_name)
+
+    def _price(self, usage: Usage, reported: float | None) -> tuple[float | None, CostSource]:
+        if self._free:
+            return 0.0, "local"
+        return price(usage, self._model, self._endpoint.base_url, reported)
+
+    def _check(self, answer: Assembly) -> None:
+        if not answer.done and not answer.finish_reason:
+            raise ProviderError(f"the stream from {self._where} was cut before its end")
+        if answer.content or answer.tool_calls:
+            return
+        if answer.finish_reason == "content_filter":
+            raise RequestRejectedError(f"{self._where} filtered the whole answer")
+        if answer.finish_reason == "length":
+            raise RequestRejectedError(f"{self._model} used up its output limit before it answered")
+        raise ProviderError(f"{self._where} sent an empty answer")
+
+    @property
+    def _where(self) -> str:
+        return self._endpoint.base_url or self._name
+
+    async def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+
+async def _read_out(lines: AsyncIterator[str]) -> None:
+    """Read what follows [DONE], so that the connection can be used again; a server has a second to end it."""
+    import httpx2
+
+    with suppress(TimeoutError, httpx2.HTTPError):
+        async with asyncio.timeout(1.0):
+            async for _ in lines:
+                pass

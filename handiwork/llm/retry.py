@@ -1,0 +1,85 @@
+"""How long to wait for a model, and when to try again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+from handiwork.llm.errors import LLMError, ProviderError, RateLimitError
+from handiwork.llm.types import Completion
+
+LONGEST_PAUSE = 60.0
+"""Seconds waited at most between two attempts, whatever the provider asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """What is put up with; times are seconds.
+
+    ``silence`` is how long nothing may arrive before an attempt counts as failed; None is 60, and 600 for
+    a server on this machine, which is silent while it reads a long prompt. ``deadline`` is for a whole call
+    with all its attempts. ``pause`` is the wait before the second attempt, doubled for each further one.
+    """
+
+    attempts: int = 4
+    silence: float | None = None
+    deadline: float = 1800.0
+    pause: float = 1.0
+
+
+def pause_before(attempt: int, patience: Patience, retry_after: float | None) -> float:
+    """Return the seconds to wait before ``attempt``, 2 the first retry: the provider's wish, else backoff."""
+    if retry_after is not None:
+        return min(retry_after, LONGEST_PAUSE)
+    backoff = min(patience.pause * 2 ** (attempt - 2), LONGEST_PAUSE)
+    # Jitter, so that many sessions that failed together do not come back together.
+    return backoff * random.uniform(0.5, 1.0)
+
+
+def retry_after_seconds(value: str | None) -> float | None:
+    """Return the seconds of a Retry-After header, given as seconds or as a date; None where there is none."""
+    if not value:
+        return None
+    try:
+        return max(float(value), 0.0)
+    except ValueError:
+        pass
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    return max((date - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+async def with_retries(patience: Patience, attempt: Callable[[], Awaitable[Completion]]) -> Completion:
+    """Return what ``attempt`` returns, trying again on RateLimitError and ProviderError.
+
+    The completion, or the LLMError raised in the end, says in ``failed_attempts`` what went wrong before.
+    """
+    failed: list[str] = []
+    deadline = asyncio.timeout(patience.deadline)
+    try:
+        async with deadline:
+            while True:
+                try:
+                    return replace(await attempt(), failed_attempts=tuple(failed))
+                except (RateLimitError, ProviderError) as error:
+                    failed.append(str(error))
+                    if len(failed) >= patience.attempts:
+                        error.failed_attempts = tuple(failed[:-1])
+                        raise
+                    pause = pause_before(len(failed) + 1, patience, error.retry_after)
+                except LLMError as error:
+                    error.failed_attempts = tuple(failed)
+                    raise
+                await asyncio.sleep(pause)
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        message = f"the model did not answer in full within {patience.deadline:g} s"
+        raise ProviderError(message, tuple(failed)) from None

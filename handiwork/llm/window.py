@@ -1,0 +1,89 @@
+"""What a server says about its model: the context window, and whether it sees images."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from handiwork.llm.types import Capabilities
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_PATIENCE = 5.0
+_WINDOW_KEYS = (
+    "max_model_len",
+    "context_length",
+    "context_window",
+    "max_context_length",
+    "loaded_context_length",
+)
+
+
+async def probe(client: AsyncOpenAI, model: str, known: Capabilities) -> Capabilities:
+    """Return ``known`` with what the server tells: llama.cpp, Ollama, vLLM, OpenRouter and the like.
+
+    What a server does not tell stays as it was. At most 5 s are spent. Raises openai.APIConnectionError where
+    nothing listens.
+    """
+    root = str(client.base_url).rstrip("/").removesuffix("/v1")
+    listed, props, loaded = await asyncio.gather(
+        _get(client, "/models"), _get(client, f"{root}/props"), _get(client, f"{root}/api/ps")
+    )
+    found = _from_ollama(loaded, model, _from_llama_cpp(props, _from_list(listed, model, known)))
+    return found if found.window is not None else replace(found, window=_listed(model, str(client.base_url)))
+
+
+async def _get(client: AsyncOpenAI, path: str) -> dict[str, Any]:
+    import openai
+
+    try:
+        answer: object = await client.get(path, cast_to=object, options={"timeout": _PATIENCE})
+    except (openai.APIStatusError, openai.APITimeoutError, openai.APIResponseValidationError, ValueError):
+        return {}
+    return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+
+
+def _from_list(answer: Mapping[str, Any], model: str, known: Capabilities) -> Capabilities:
+    for entry in _objects(answer.get("data")):
+        if entry.get("id") != model:
+            continue
+        window = next((int(entry[key]) for key in _WINDOW_KEYS if isinstance(entry.get(key), int)), known.window)
+        inputs = _object(entry.get("architecture")).get("input_modalities")
+        vision = "image" in inputs if isinstance(inputs, list) else known.vision
+        return replace(known, window=window, vision=vision)
+    return known
+
+
+def _from_llama_cpp(answer: Mapping[str, Any], known: Capabilities) -> Capabilities:
+    window = _object(answer.get("default_generation_settings")).get("n_ctx")
+    if not isinstance(window, int):
+        return known
+    return replace(known, window=window, vision=bool(_object(answer.get("modalities")).get("vision")))
+
+
+def _from_ollama(answer: Mapping[str, Any], model: str, known: Capabilities) -> Capabilities:
+    for entry in _objects(answer.get("models")):
+        if model in (entry.get("name"), entry.get("model")) and isinstance(entry.get("context_length"), int):
+            return replace(known, window=entry["context_length"])
+    return known
+
+
+def _listed(model: str, base_url: str) -> int | None:
+    from genai_prices.data_snapshot import get_snapshot
+
+    try:
+        _, info = get_snapshot().find_provider_model(model, None, None, base_url)
+    except LookupError:
+        return None
+    return info.context_window
+
+
+def _object(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [_object(entry) for entry in cast("list[object]", value)] if isinstance(value, list) else []

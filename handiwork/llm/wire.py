@@ -1,0 +1,112 @@
+"""Messages, tools and schemas in the form of OpenAI's chat completions."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from handiwork.events.base import Part
+from handiwork.llm.errors import RequestRejectedError
+from handiwork.llm.types import JsonSchema, Message, Tool
+
+Blobs = Callable[[str], bytes]
+"""Returns the bytes of a blob, by its SHA-256 in hex."""
+
+WireMessage = dict[str, Any]
+
+
+def no_blobs(digest: str) -> bytes:
+    """Raise RequestRejectedError: there is no store to read images from."""
+    raise RequestRejectedError(f"the conversation has image {digest[:12]}, but this model was given no blob store")
+
+
+def require_vision(messages: Sequence[Message], model: str) -> None:
+    """Raise RequestRejectedError if a message has an image."""
+    if any(part.blob is not None for message in messages for part in message.content):
+        raise RequestRejectedError(
+            f"{model} cannot see images and the conversation has one; choose a model with vision"
+        )
+
+
+def arguments_object(arguments: str) -> dict[str, Any]:
+    """Return a call's arguments as an object; what is no JSON object is kept as the text of ``arguments``."""
+    try:
+        parsed: Any = json.loads(arguments or "{}")
+    except ValueError:
+        parsed = None
+    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {"arguments": arguments}
+
+
+def text_of(parts: Sequence[Part]) -> str:
+    """Return the text parts, an empty line between them."""
+    return "\n\n".join(part.text for part in parts if part.text)
+
+
+def tool_form(tool: Tool) -> dict[str, Any]:
+    """Return a tool as a function definition."""
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def schema_form(schema: JsonSchema) -> dict[str, Any]:
+    """Return the response format that constrains a reply to ``schema``."""
+    return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": schema}}
+
+
+class Wire:
+    """Makes the wire form of messages, once for each message."""
+
+    def __init__(self, blobs: Blobs, model: str) -> None:
+        self._blobs = blobs
+        self._model = model
+        self._made: WeakKeyDictionary[Message, WireMessage] = WeakKeyDictionary()
+
+    def forms(self, messages: Sequence[Message]) -> list[WireMessage]:
+        """Return the wire form of every message; those seen before are the same objects again."""
+        made = self._made
+        forms: list[WireMessage] = []
+        for message in messages:
+            form = made.get(message)
+            if form is None:
+                form = made[message] = self._form(message)
+            forms.append(form)
+        return forms
+
+    def _form(self, message: Message) -> WireMessage:
+        form: WireMessage = {"role": message.role, "content": self._content(message.content)}
+        if message.role == "tool":
+            form["tool_call_id"] = message.tool_call_id or ""
+            form["content"] = form["content"] or "(no output)"
+        if message.tool_calls:
+            form["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {
+                        "name": call.name,
+                        "arguments": json.dumps(arguments_object(call.arguments)),
+                    },
+                }
+                for call in message.tool_calls
+            ]
+            # Reasoning goes back between tool calls only, and to the model it came from: others refuse it.
+            for part in message.thinking:
+                if part.get("model") == self._model and (field := part.get("field")):
+                    form[field] = part["details"] if "details" in part else part["content"]
+        return form
+
+    def _content(self, parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+        if all(part.blob is None for part in parts):
+            return text_of(parts)
+        forms: list[dict[str, Any]] = []
+        for part in parts:
+            if part.blob is not None:
+                data = base64.b64encode(self._blobs(part.blob)).decode()
+                url = f"data:{part.media_type};base64,{data}"
+                forms.append({"type": "image_url", "image_url": {"url": url}})
+            elif part.text:
+                forms.append({"type": "text", "text": part.text})
+        return forms

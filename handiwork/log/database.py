@@ -1,0 +1,128 @@
+"""One connection to the database; everything that differs between databases is here."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sqlalchemy import Connection, create_engine, event
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from handiwork.log import schema
+from handiwork.log.errors import LogError
+
+FILE = "handiwork.db"
+
+
+class Database:
+    """The SQLite file of the data folder ``data``, made if there is none; to be used by one thread.
+
+    ``patience`` is how many seconds to wait for another process's transaction. Raises LogError.
+    """
+
+    def __init__(self, data: Path, patience: float = 5.0) -> None:
+        self.path = data / FILE
+        self._begin = "BEGIN"
+        self._durable: bool = False
+        with self.errors():
+            try:
+                data.mkdir(mode=0o700, parents=True, exist_ok=True)
+                os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            except OSError as error:
+                raise LogError(f"the log {self.path} cannot be opened: {error.strerror}") from error
+            self._engine = create_engine(
+                f"sqlite:///{self.path}",
+                poolclass=NullPool,
+                connect_args={"isolation_level": None, "timeout": patience},
+            )
+            self.connection = self._engine.connect()
+            event.listen(self.connection, "begin", self._on_begin)
+            try:
+                self._prepare(data)
+            except BaseException:
+                self.close()
+                raise
+
+    def _on_begin(self, connection: Connection) -> None:
+        connection.exec_driver_sql(self._begin)
+
+    def _prepare(self, data: Path) -> None:
+        """Switch to WAL and make the tables; one process at a time, as SQLite does not wait when switching."""
+        folder = os.open(data, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)
+            self._pragma("journal_mode=WAL")
+            self._pragma("synchronous=NORMAL")
+            with self.writing(durable=False) as connection:
+                schema.prepare(connection, str(self.path))
+        finally:
+            os.close(folder)
+
+    def _pragma(self, text: str) -> int | str | None:
+        """Run a pragma outside of any transaction and return its value."""
+        driver = self.connection.connection.driver_connection
+        assert driver is not None
+        row = driver.execute(f"PRAGMA {text}").fetchone()
+        return row[0] if row else None
+
+    @contextmanager
+    def writing(self, durable: bool) -> Generator[Connection]:
+        """Hold a write transaction; a ``durable`` one is on the disk when it ends, with all before it.
+
+        The others survive the death of the process, but not of the machine.
+        """
+        with self.errors():
+            if durable != self._durable:
+                self._pragma(f"synchronous={'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
+            self._begin = "BEGIN IMMEDIATE"
+            with self.connection.begin():
+                yield self.connection
+
+    @contextmanager
+    def reading(self) -> Generator[Connection]:
+        """Hold a read transaction: what is read in it is of one moment."""
+        with self.errors():
+            self._begin = "BEGIN"
+            with self.connection.begin():
+                yield self.connection
+
+    def version(self) -> int | str | None:
+        """Return a value that differs from the last one if another process has written since."""
+        with self.errors():
+            return self._pragma("data_version")
+
+    def close(self) -> None:
+        """Close the connection; the last one to do so folds the WAL back into the file."""
+        with self.errors():
+            self.connection.close()
+            self._engine.dispose()
+
+    @contextmanager
+    def errors(self) -> Generator[None]:
+        """Turn what the database raises into LogError."""
+        import sqlite3
+
+        try:
+            yield
+        except DBAPIError as error:
+            raise LogError(self._explain(str(error.orig))) from error
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise LogError(self._explain(str(error))) from error
+
+    def _explain(self, text: str) -> str:
+        if "locked" in text:
+            advice = "another process keeps it locked; find it with `fuser` and end it, then try again"
+        elif "full" in text:
+            advice = "free some space on its disk and try again; nothing of this operation was stored"
+        elif "malformed" in text or "not a database" in text:
+            advice = "the file is damaged; move it away, or recover it with `sqlite3 FILE .recover`"
+        elif "readonly" in text or "unable to open" in text:
+            advice = "give this user write access to the folder and its files"
+        else:
+            advice = "nothing of this operation was stored"
+        return f"the log {self.path} failed: {text}; {advice}"

@@ -1,0 +1,43 @@
+"""What can go wrong with the log.
+
+LogError                 the database or a file failed; nothing of the operation is stored
+├── SessionMissing       no session has this id, or several begin like it
+├── SessionShared        the session cannot be deleted: forks read its events
+├── LeaseHeld            another process, or another task of this one, runs the session
+├── LeaseLost            only the process that runs the session may append this, and it is not us
+└── BlobMissing          no blob has this digest
+"""
+
+from __future__ import annotations
+
+
+class LogError(Exception):
+    """The log could not do it and nothing of it is stored; the text says why and what to do."""
+
+
+class SessionMissing(LogError):  # noqa: N818
+    """No session has this id, or several begin like it."""
+
+
+class SessionShared(LogError):  # noqa: N818
+    """The session has forks that read its events."""
+
+
+class LeaseHeld(LogError):  # noqa: N818
+    """The session is run by somebody else; ``host`` and ``pid`` tell who."""
+
+    def __init__(self, session: str, host: str, pid: int) -> None:
+        super().__init__(
+            f"session {session} is run by process {pid} on {host}: "
+            "wait until it ends, stop it, or fork the session and run the fork"
+        )
+        self.host = host
+        self.pid = pid
+
+
+class LeaseLost(LogError):  # noqa: N818
+    """This process does not own the session, so it may append only events of the user."""
+
+
+class BlobMissing(LogError):  # noqa: N818
+    """No blob has this digest."""

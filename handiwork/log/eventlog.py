@@ -1,0 +1,216 @@
+"""The log of one session."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
+
+from sqlalchemy import Connection, select
+
+from handiwork.events.action import AgentFinishAction, MessageAction
+from handiwork.events.base import Event
+from handiwork.events.codec import from_json, to_json
+from handiwork.events.record import SnapshotEvent
+from handiwork.log import lease, session
+from handiwork.log.errors import LeaseLost, LogError
+from handiwork.log.schema import events, sessions
+from handiwork.log.session import Segment, SessionInfo
+from handiwork.log.transaction import Transaction
+from handiwork.log.watch import Watch
+from handiwork.log.worker import Worker
+
+PAGE = 1000
+
+Redact = Callable[[str], str]
+"""Takes secrets out of the JSON text of an event; what it returns must be JSON too."""
+
+
+@dataclass(slots=True)
+class Shared:
+    """What the logs of one store have in common."""
+
+    worker: Worker
+    watch: Watch
+    redact: Redact | None
+    logs: WeakValueDictionary[str, EventLog] = field(default_factory=WeakValueDictionary[str, "EventLog"])
+
+    def log(self, session_id: str, where: tuple[Segment, ...]) -> EventLog:
+        """Return the one EventLog of a session."""
+        return self.logs.setdefault(session_id, EventLog(self, session_id, where))
+
+
+class EventLog:
+    """The events of the session ``id``, numbered from 1 without gaps; append-only.
+
+    Every method raises LogError, and SessionMissing once the session is deleted.
+    """
+
+    def __init__(self, shared: Shared, session_id: str, where: tuple[Segment, ...]) -> None:
+        self.id = session_id
+        self._shared = shared
+        self._segments = where
+        self._token: str | None = None
+
+    async def append(self, *events: Event, durable: bool = False) -> list[Event]:
+        """Store the events, all or none, and return them as stored: with ids, redacted.
+
+        They survive the death of this process; with ``durable``, and after a message of the user, a finish
+        or a snapshot, also that of the machine. A lone surrogate becomes U+FFFD. Raises LeaseLost unless all
+        are the user's or this process holds the lease. Cancelling the call does not undo it.
+        """
+        durable = durable or any(
+            isinstance(event, AgentFinishAction | SnapshotEvent)
+            or (isinstance(event, MessageAction) and event.source == "user")
+            for event in events
+        )
+        return await self._shared.worker.write(lambda transaction: self._append(transaction, events), durable)
+
+    def _append(self, transaction: Transaction, events: tuple[Event, ...]) -> list[Event]:
+        head = transaction.head(self.id)
+        if any(event.source != "user" for event in events):
+            self._check_lease(transaction)
+        stored: list[Event] = []
+        rows: list[str] = []
+        for number, event in enumerate(events, head + 1):
+            placed, text = self._text(event.placed(id=number))
+            stored.append(placed)
+            rows.append(text)
+        for event, text in zip(stored, rows, strict=True):
+            transaction.add(self.id, event, text)
+        return stored
+
+    def _check_lease(self, transaction: Transaction) -> None:
+        if self._token is None:
+            raise LeaseLost(f"session {self.id} is not run by this process: take its lease first")
+        if transaction.token(self.id) != self._token:
+            raise LeaseLost(f"session {self.id} was taken over by another process: stop running it here")
+
+    def _text(self, event: Event) -> tuple[Event, str]:
+        """Return the event as it will be read back, and its JSON text."""
+        text = to_json(event)
+        if self._shared.redact is not None:
+            redacted = self._shared.redact(text)
+            if redacted != text:
+                try:
+                    return from_json(redacted), redacted
+                except ValueError as error:
+                    raise LogError(
+                        f"taking the secrets out of a {event.kind} broke its JSON, so it is not stored"
+                    ) from error
+        return event, text
+
+    async def head(self) -> int:
+        """Return the id of the last event, 0 for none."""
+        return (await self.info()).head
+
+    async def info(self) -> SessionInfo:
+        """Return what the list of sessions has about this one."""
+
+        def read(connection: Connection) -> SessionInfo:
+            row = connection.execute(select(sessions).where(sessions.c.id == self.id)).mappings().one_or_none()
+            if row is None:
+                raise session.deleted(self.id)
+            return session.info(row)
+
+        return await self._shared.worker.read(read)
+
+    async def get(self, event_id: int) -> Event:
+        """Return the event ``event_id``. Raises LogError if there is none."""
+        found = await self._page(event_id - 1, event_id, 1, newest=False)
+        if not found:
+            raise LogError(f"session {self.id} has no event {event_id}: its events are 1 to {await self.head()}")
+        return found[0]
+
+    async def read(self, after: int = 0, limit: int | None = None) -> list[Event]:
+        """Return up to ``limit`` events with ids above ``after``, ascending; None is all."""
+        found: list[Event] = []
+        while limit is None or len(found) < limit:
+            size = PAGE if limit is None else min(PAGE, limit - len(found))
+            page = await self._page(found[-1].id if found else after, None, size, newest=False)
+            found += page
+            if len(page) < size:
+                break
+        return found
+
+    async def read_back(self, before: int | None = None, limit: int = 100) -> list[Event]:
+        """Return up to ``limit`` events with ids below ``before``, newest first; None is from the end."""
+        return await self._page(0, None if before is None else before - 1, limit, newest=True)
+
+    async def _page(self, after: int, last: int | None, limit: int, *, newest: bool) -> list[Event]:
+        return await self._shared.worker.read(
+            lambda connection: self._rows(connection, after, last, limit, newest=newest)
+        )
+
+    def _rows(self, connection: Connection, after: int, last: int | None, limit: int, *, newest: bool) -> list[Event]:
+        """Return events with ids above ``after`` and up to ``last``, from as many segments as needed."""
+        texts: list[str] = []
+        for part in reversed(self._segments) if newest else self._segments:
+            low = max(after, part.after)
+            high = part.last if last is None else min(last, part.last)
+            if low >= high or len(texts) >= limit:
+                continue
+            texts += connection.scalars(
+                select(events.c.json)
+                .where(events.c.session == part.session, events.c.id > low, events.c.id <= high)
+                .order_by(events.c.id.desc() if newest else events.c.id)
+                .limit(limit - len(texts))
+            )
+        return [from_json(text) for text in texts]
+
+    async def follow(self, after: int = 0) -> AsyncIterator[Event]:
+        """Give every event with an id above ``after``, now and as they come, each once and in order.
+
+        What this process appends comes at once, what others append within 100 ms. Ends when the store closes.
+        """
+        with self._shared.watch.follower(self.id) as woken:
+            while not self._shared.watch.closed:
+                woken.clear()
+                page = await self._page(after, None, PAGE, newest=False)
+                for event in page:
+                    after = event.id
+                    yield event
+                if not page:
+                    await self.head()
+                    await woken.wait()
+
+    @asynccontextmanager
+    async def lease(self) -> AsyncGenerator[None]:
+        """Run the session: hold its lease, and so the right to append as agent and environment.
+
+        A lease whose process is dead is taken over at once, one of another machine when its heartbeat is 30
+        seconds old. Raises LeaseHeld.
+        """
+        async with lease.held(self._shared.worker, self.id) as token:
+            self._token = token
+            try:
+                yield
+            finally:
+                self._token = None
+
+    async def fork(self, at: int, title: str | None = None) -> EventLog:
+        """Return the log of a new session that begins with the events up to ``at``; None keeps the title.
+
+        The prefix is shared, not copied; the new session's next id is ``at + 1``. Raises LogError if there
+        is no event ``at``; 0 shares nothing.
+        """
+        new = await self._shared.worker.write(lambda transaction: self._fork(transaction, at, title))
+        where = await self._shared.worker.read(lambda connection: session.segments(connection, new))
+        return self._shared.log(new, where)
+
+    def _fork(self, transaction: Transaction, at: int, title: str | None) -> str:
+        head = transaction.head(self.id)
+        if not 0 <= at <= head:
+            raise LogError(f"session {self.id} cannot be forked at event {at}: its events are 1 to {head}")
+        old = session.info(transaction.execute(select(sessions).where(sessions.c.id == self.id)).mappings().one())
+        return session.begin(
+            transaction,
+            agent=old.agent,
+            model=old.model,
+            workspace=old.workspace,
+            owner=old.owner,
+            title=old.title if title is None else title,
+            parent=self.id,
+            parent_event=at,
+        )

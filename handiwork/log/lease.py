@@ -1,0 +1,88 @@
+"""Leases: one owner for a running session."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from sqlalchemy import delete, insert, select, update
+
+from handiwork.log.errors import LeaseHeld, LogError
+from handiwork.log.process import Process
+from handiwork.log.schema import leases
+from handiwork.log.transaction import Transaction
+from handiwork.log.worker import Worker
+
+BEAT_SECONDS = 5.0
+TIMEOUT_SECONDS = 30.0
+
+
+def holder(transaction: Transaction, session: str) -> Process | None:
+    """Return who runs the session, None if nobody does or the one who did is gone.
+
+    A process of this machine is gone when it is dead; one that cannot be seen from here, when its heartbeat
+    is 30 seconds old.
+    """
+    row = transaction.execute(select(leases).where(leases.c.session == session)).one_or_none()
+    if row is None:
+        return None
+    process = Process(row.host, row.pid, row.started)
+    alive = process.alive()
+    if alive is None:
+        alive = transaction.now - row.heartbeat < TIMEOUT_SECONDS
+    return process if alive else None
+
+
+def _acquire(transaction: Transaction, session: str, token: str) -> None:
+    transaction.head(session)
+    if (other := holder(transaction, session)) is not None:
+        raise LeaseHeld(session, other.host, other.pid)
+    this = Process.this()
+    transaction.execute(delete(leases).where(leases.c.session == session))
+    transaction.execute(
+        insert(leases).values(
+            session=session,
+            token=token,
+            host=this.host,
+            pid=this.pid,
+            started=this.started,
+            heartbeat=transaction.now,
+        )
+    )
+
+
+@asynccontextmanager
+async def held(worker: Worker, session: str) -> AsyncGenerator[str]:
+    """Hold the session's lease and give its token. Raises LeaseHeld, SessionMissing."""
+    token = secrets.token_hex(16)
+    mine = leases.c.token == token
+
+    def release(transaction: Transaction) -> None:
+        transaction.execute(delete(leases).where(mine))
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            with contextlib.suppress(LogError):  # a disk that is full for a while costs no lease
+                await worker.write(
+                    lambda transaction: transaction.execute(
+                        update(leases).where(mine).values(heartbeat=transaction.now)
+                    )
+                )
+
+    try:
+        await worker.write(lambda transaction: _acquire(transaction, session, token))
+    except asyncio.CancelledError:
+        with contextlib.suppress(LogError):  # the lease may have been taken all the same
+            await worker.write(release)
+        raise
+    beating = asyncio.create_task(beat())
+    try:
+        yield token
+    finally:
+        beating.cancel()
+        with contextlib.suppress(LogError):  # a lease that stays ends with this process
+            await worker.write(release)

@@ -1,0 +1,51 @@
+"""Which process this is, and whether another one still lives."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process of some machine.
+
+    ``started`` is the machine's boot, its process namespace and the start time in clock ticks: with it a
+    process number that was given out again, or that means another process elsewhere, is told apart.
+    """
+
+    host: str
+    pid: int
+    started: str
+
+    @classmethod
+    def this(cls) -> Process:
+        """Return the process that runs this."""
+        pid = os.getpid()
+        return cls(socket.gethostname(), pid, f"{_world()}:{_ticks(pid)}")
+
+    def alive(self) -> bool | None:
+        """Return whether it runs, None if that cannot be seen from here. A zombie does not run."""
+        world, _, ticks = self.started.rpartition(":")
+        if world != _world():
+            return None
+        return _ticks(self.pid) == ticks
+
+
+def _world() -> str:
+    """Return what process numbers are relative to."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return f"{boot}:{os.readlink('/proc/self/ns/pid')}"
+
+
+def _ticks(pid: int) -> str | None:
+    """Return the start time of a process, None if there is none or it only waits to be reaped."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(")")[2].split()  # the name before may itself have spaces and brackets
+    state, started = fields[0], fields[19]
+    return None if state in "ZX" else started

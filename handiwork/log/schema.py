@@ -1,0 +1,69 @@
+"""The tables, the same for every database."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Connection, Float, Integer, MetaData, String, Table, Text, select
+
+from handiwork.log.errors import LogError
+
+VERSION = 1
+
+metadata = MetaData()
+
+about = Table(
+    "about",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Integer, nullable=False),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", String(40), primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("workspace", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("created", Float(53), nullable=False, index=True),
+    Column("updated", Float(53), nullable=False),
+    Column("parent", String(40), nullable=True, index=True),
+    Column("parent_event", BigInteger, nullable=False),
+    Column("head", BigInteger, nullable=False),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("session", String(40), primary_key=True),
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("type", Text, nullable=False),
+    Column("timestamp", Float(53), nullable=False),
+    Column("json", Text, nullable=False),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("session", String(40), primary_key=True),
+    Column("token", String(40), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("started", Text, nullable=False),
+    Column("heartbeat", Float(53), nullable=False),
+)
+
+
+def prepare(connection: Connection, where: str) -> None:
+    """Make the tables where there are none. Raises LogError if they are of a newer version."""
+    metadata.create_all(connection)
+    version = connection.execute(select(about.c.value).where(about.c.name == "schema")).scalar()
+    if version is None:
+        connection.execute(about.insert().values(name="schema", value=VERSION))
+    elif version > VERSION:
+        raise LogError(
+            f"{where} was written by a newer Handiwork (schema {version}, this one knows up to {VERSION}): "
+            "upgrade Handiwork, or set HANDIWORK_DATA to another folder"
+        )

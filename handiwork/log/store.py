@@ -1,0 +1,121 @@
+"""The sessions of one data folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+from sqlalchemy import Connection, delete, select, update
+
+from handiwork.events.action import AgentState
+from handiwork.log import lease, session
+from handiwork.log.blobs import Blobs
+from handiwork.log.errors import LeaseHeld, SessionShared
+from handiwork.log.eventlog import EventLog, Redact, Shared
+from handiwork.log.schema import events, leases, sessions
+from handiwork.log.session import SessionInfo
+from handiwork.log.transaction import Transaction
+from handiwork.log.watch import Watch
+from handiwork.log.worker import GONE, Worker
+
+
+class Store:
+    """All sessions of a data folder, with their events and blobs; used from one event loop.
+
+    Every method raises LogError if the database fails.
+    """
+
+    def __init__(self, data: Path, redact: Redact | None) -> None:
+        self.blobs = Blobs(data / "blobs")
+        watch = Watch()
+        self._shared = Shared(Worker(data, watch), watch, redact)
+
+    @classmethod
+    def open(cls, data: Path, redact: Redact | None = None) -> Store:
+        """Return the store of the folder ``data``, made if there is none; ``redact`` sees all that is appended.
+
+        Does not wait: what is wrong with the folder is told by ``async with`` or the first operation.
+        """
+        return cls(data, redact)
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.sessions(limit=1)
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Do what is queued, end all following and close the database."""
+        self._shared.watch.close()
+        await self._shared.worker.close()
+
+    async def create(
+        self, *, agent: str, model: str, workspace: str = "", owner: str = "", title: str = ""
+    ) -> EventLog:
+        """Make a session, without events, and return its log."""
+
+        def write(transaction: Transaction) -> str:
+            return session.begin(transaction, agent=agent, model=model, workspace=workspace, owner=owner, title=title)
+
+        return await self.log(await self._shared.worker.write(write))
+
+    async def log(self, session_id: str) -> EventLog:
+        """Return the log of a session, by its id or the first characters of it.
+
+        Raises SessionMissing if no id begins so, or several do.
+        """
+
+        def read(connection: Connection) -> tuple[str, tuple[session.Segment, ...]]:
+            found = session.resolve(connection, session_id)
+            return found, session.segments(connection, found)
+
+        return self._shared.log(*await self._shared.worker.read(read))
+
+    async def sessions(self, limit: int = 50, before: str | None = None) -> list[SessionInfo]:
+        """Return up to ``limit`` sessions, newest first; with ``before``, an id, those after it in the list."""
+        order = (sessions.c.created, sessions.c.id)
+
+        def read(connection: Connection) -> list[SessionInfo]:
+            query = select(sessions).order_by(*(column.desc() for column in order)).limit(limit)
+            if before is not None:
+                created = select(sessions.c.created).where(sessions.c.id == before).scalar_subquery()
+                query = query.where(
+                    (sessions.c.created < created) | ((sessions.c.created == created) & (sessions.c.id < before))
+                )
+            return [session.info(row) for row in connection.execute(query).mappings()]
+
+        return await self._shared.worker.read(read)
+
+    async def update(self, session_id: str, *, title: str | None = None, state: AgentState | None = None) -> None:
+        """Set what is not None. Raises SessionMissing."""
+        values = {name: value for name, value in (("title", title), ("state", state)) if value is not None}
+
+        def write(transaction: Transaction) -> None:
+            transaction.head(session_id)
+            transaction.execute(
+                update(sessions).where(sessions.c.id == session_id).values(**values, updated=transaction.now)
+            )
+
+        await self._shared.worker.write(write)
+
+    async def delete(self, session_id: str) -> None:
+        """Delete a session and its events; blobs stay. Raises SessionMissing, SessionShared, LeaseHeld."""
+
+        def write(transaction: Transaction) -> None:
+            transaction.head(session_id)
+            if (runner := lease.holder(transaction, session_id)) is not None:
+                raise LeaseHeld(session_id, runner.host, runner.pid)
+            forks = transaction.execute(select(sessions.c.id).where(sessions.c.parent == session_id))
+            if names := ", ".join(forks.scalars()):
+                raise SessionShared(f"session {session_id} has forks that read its events: delete {names} first")
+            transaction.execute(delete(leases).where(leases.c.session == session_id))
+            transaction.execute(delete(events).where(events.c.session == session_id))
+            transaction.execute(delete(sessions).where(sessions.c.id == session_id))
+            transaction.heads[session_id] = GONE
+
+        await self._shared.worker.write(write)

@@ -1,0 +1,81 @@
+"""A write transaction that gathers appends and sends them in one go."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, CursorResult, Executable, bindparam, insert, select, update
+
+from handiwork.events.base import Event
+from handiwork.log.errors import SessionMissing
+from handiwork.log.schema import events, leases, sessions
+
+_HEAD = select(sessions.c.head).where(sessions.c.id == bindparam("session")).with_for_update()
+_TOKEN = select(leases.c.token).where(leases.c.session == bindparam("session"))
+_INSERT = insert(events)
+_ADVANCE = (
+    update(sessions).where(sessions.c.id == bindparam("session")).values(head=bindparam("to"), updated=bindparam("now"))
+)
+
+
+class Transaction:
+    """What one or more operations do to the database together.
+
+    What it has read of heads and leases stays true until it ends, because it holds the write lock.
+    """
+
+    def __init__(self, connection: Connection, now: datetime) -> None:
+        self.now = now.timestamp()
+        self.heads: dict[str, int] = {}
+        """The last event of every session it has changed, to tell the followers."""
+        self._connection = connection
+        self._heads: dict[str, int] = {}
+        self._tokens: dict[str, str | None] = {}
+        self._rows: list[dict[str, Any]] = []
+
+    def execute(self, statement: Executable) -> CursorResult[Any]:
+        """Run a statement that sees all that was appended so far."""
+        self.flush()
+        self._tokens.clear()
+        self._heads.clear()
+        return self._connection.execute(statement)  # pyright: ignore[reportReturnType] (Core gives a CursorResult)
+
+    def head(self, session: str) -> int:
+        """Return the id of the session's last event, 0 for none. Raises SessionMissing."""
+        if session not in self._heads:
+            head = self._connection.execute(_HEAD, {"session": session}).scalar()
+            if head is None:
+                raise SessionMissing(f"session {session} has been deleted")
+            self._heads[session] = head
+        return self._heads[session]
+
+    def token(self, session: str) -> str | None:
+        """Return the token of the session's lease, None if nobody holds it."""
+        if session not in self._tokens:
+            self._tokens[session] = self._connection.execute(_TOKEN, {"session": session}).scalar()
+        return self._tokens[session]
+
+    def add(self, session: str, event: Event, json: str) -> None:
+        """Append an event whose id is the one after the head."""
+        self.heads[session] = self._heads[session] = event.id
+        self._rows.append(
+            {
+                "session": session,
+                "id": event.id,
+                "type": event.kind,
+                "timestamp": event.timestamp.timestamp(),
+                "json": json,
+            }
+        )
+
+    def flush(self) -> None:
+        """Send what was appended to the database."""
+        if not self._rows:
+            return
+        self._connection.execute(_INSERT, self._rows)
+        last = {row["session"]: row["id"] for row in self._rows}
+        self._connection.execute(
+            _ADVANCE, [{"session": session, "to": head, "now": self.now} for session, head in last.items()]
+        )
+        self._rows.clear()

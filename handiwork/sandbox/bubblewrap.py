@@ -1,0 +1,186 @@
+"""The default sandbox: bubblewrap, without a daemon, an image or a network."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from handiwork.sandbox import bundle, launcher, seccomp
+from handiwork.sandbox.client import SaveBlob
+from handiwork.sandbox.identity import sandbox_ids
+from handiwork.sandbox.limits import ControlGroups, ResourceLimits
+from handiwork.sandbox.runtime import Endpoint
+from handiwork.sandbox.served import ServedSandbox
+from handiwork.sandbox.toolchains import check_mounts, find_toolchains
+from handiwork.sandbox.view import UID, View, layers_of
+
+_NAMESPACES = (
+    "--unshare-user --disable-userns --unshare-pid --unshare-net --unshare-ipc --unshare-uts "
+    f"--unshare-cgroup-try --uid {UID} --gid {UID} --hostname sandbox --as-pid-1 --new-session "
+    "--die-with-parent --clearenv"
+).split()
+
+
+def upper_dir(session_dir: Path) -> Path:
+    """Return where what the agent changed in its copy of the workspace is kept: an overlay's upper layer."""
+    return session_dir / "overlay/upper"
+
+
+class BubblewrapSandbox(ServedSandbox):
+    """Runs actions as an unprivileged user who sees the system read-only and of the user's files the workspace.
+
+    ``workspace`` is the user's directory and where the sandbox has it. With ``base`` the agent works on a copy
+    over that pristine one, changes being kept in ``session_dir``, and ``mounts`` are directories of the
+    workspace, relative to it, that the copy leaves out and that are laid under it; without, on the real one.
+    ``read_only`` paths are shown as well. ``soft_timeout`` is in seconds.
+    """
+
+    name = "bubblewrap"
+
+    def __init__(
+        self,
+        session_dir: Path,
+        workspace: Path,
+        save_blob: SaveBlob,
+        base: Path | None = None,
+        mounts: Sequence[str] = (),
+        read_only: Sequence[Path] = (),
+        limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
+        soft_timeout: float = 120.0,
+    ) -> None:
+        super().__init__(workspace, save_blob, soft_timeout)
+        self._session_dir = session_dir
+        self._base = base
+        self._mounts = mounts
+        self._read_only = read_only
+        self._limits = limits
+        self._groups: ControlGroups | None = None
+        self._info: int | None = None
+
+    async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
+        check_mounts(self._read_only)
+        uid, gid = sandbox_ids(self._session_dir)
+        self._make_layers(uid, gid)
+        view = self._view()
+        self._groups = ControlGroups(endpoint.id, self._limits)
+        self._info, tell = os.pipe()
+        listening = endpoint.socket.fileno()
+        filters = _in_memory(seccomp.program())
+        options = [*_NAMESPACES, *view.arguments, "--seccomp", str(filters), "--info-fd", str(tell)]
+        arguments = _in_memory(b"".join(option.encode() + b"\0" for option in options))
+        plan = {
+            "parent": os.getpid(),
+            "uid": uid,
+            "gid": gid,
+            "cgroups": self._groups.joins,
+            "processes": self._limits.processes,
+            "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening)],
+            **view.plan(),
+        }
+        plan_file = _in_memory(json.dumps(plan).encode())
+        try:
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-I", "-S", "-B", launcher.__file__, str(plan_file)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=(listening, filters, tell, arguments, plan_file),
+                # Everything it needs is in the plan: what is in an environment can be read in /proc.
+                env={},
+                start_new_session=True,
+            )
+        finally:
+            for descriptor in (filters, tell, arguments, plan_file):
+                os.close(descriptor)
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        if process.returncode is None:
+            # The first process of the sandbox ends only when all others are gone, and bubblewrap after it.
+            os.kill(self._first_process(process.pid) or process.pid, signal.SIGKILL)
+            await process.wait()
+
+    async def close(self) -> None:
+        """End all its processes and mounts; the workspace's files stay. Closing twice is allowed."""
+        await super().close()
+        if self._info is not None:
+            os.close(self._info)
+            self._info = None
+        if self._groups is not None:
+            self._groups.remove()
+            self._groups = None
+
+    def _first_process(self, bubblewrap: int) -> int | None:
+        """The pid, outside, of the sandbox's first process, if bubblewrap has come to start it."""
+        assert self._info is not None
+        if not select.select([self._info], [], [], 0)[0]:
+            return None
+        try:
+            pid = int(json.loads(os.read(self._info, 4096))["child-pid"])
+            parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+        except (ValueError, FileNotFoundError, ProcessLookupError):
+            return None
+        return pid if int(parent) == bubblewrap else None
+
+    def _make_layers(self, uid: int, gid: int) -> None:
+        """Make the directories that the sandbox writes to and give them to its uid."""
+        private = [self._session_dir / "home", self._session_dir / "tmp"]
+        modes: dict[Path, int] = {}
+        if self._base is not None:
+            overlay = self._session_dir / "overlay"
+            private += [overlay, overlay / "mounts"]
+            lowers = {overlay: self._base}
+            for name in self._mounts:
+                lowers[layers_of(self._session_dir, name)] = Path(self.workspace, name)
+            for layers, lower in lowers.items():
+                private += [layers, layers / "work"]
+                # The mount as a whole has the mode of its upper layer.
+                modes[layers / "upper"] = lower.stat().st_mode & 0o777
+        modes = dict.fromkeys(private, 0o700) | modes
+        for directory, mode in modes.items():
+            if not directory.exists():
+                directory.mkdir()
+                directory.chmod(mode)
+                os.chown(directory, uid, gid)
+
+    def _view(self) -> View:
+        workspace = Path(self.workspace)
+        tools = find_toolchains(workspace, os.environ)
+        roots = [root for root in (*tools.roots, *self._read_only) if not root.is_relative_to(workspace)]
+        view = View()
+        view.add_system()
+        view.add_private(self._session_dir)
+        view.add_bundle(bundle.bundle_root(), bundle.inside_code())
+        view.add_read_only(roots)
+        if self._base is None:
+            view.add_in_place(workspace)
+        else:
+            view.add_copy(workspace, self._base, self._mounts, self._session_dir)
+        view.add("--remount-ro", "/", "--chdir", f"{bundle.PREFIX}/app")
+        view.add_environment(tools)
+        return view
+
+    def _server(self, listening: int) -> list[str]:
+        return [
+            *(*bundle.INSIDE_PYTHON, "-m", "inside", "--fd", str(listening)),
+            *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
+        ]
+
+
+def _bubblewrap() -> list[str]:
+    """The command of bubblewrap; the bundle's is named by where it is staged, in reach of the sandbox's uid."""
+    root = str(bundle.bundle_root())
+    return [part.replace(root, f"{launcher.STAGE}/bundle") for part in bundle.host_command("bwrap")]
+
+
+def _in_memory(data: bytes) -> int:
+    """Return a descriptor from which the bytes can be read."""
+    descriptor = os.memfd_create("handiwork")
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

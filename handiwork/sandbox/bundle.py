@@ -1,0 +1,111 @@
+"""The bundle: one directory tree with Python, a shell and tools that is mounted into every sandbox.
+
+It is installed as the package handiwork-bundle, which ``make bundle`` builds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+from handiwork.paths import cache_dir
+from handiwork.sandbox.base import SandboxError
+
+PREFIX = "/opt/handiwork"
+"""Where the tree is mounted; the programs in it run from there only."""
+
+INSIDE_PYTHON = [f"{PREFIX}/bin/busybox", "env", "-u", "LD_PRELOAD", f"{PREFIX}/bin/python3", "-I"]
+"""Starts the bundle's Python inside, with ``PREFIX/app`` on its path, whatever environment an image sets."""
+
+UNUSED_SECONDS = 30 * 24 * 3600
+"""How long a copy of the inside code that nothing asks for is kept."""
+
+
+def bundle_root() -> Path:
+    """The folder to mount at the prefix. Raises SandboxError when the bundle is not installed."""
+    spec = find_spec("handiwork_bundle")
+    if spec is None or spec.origin is None:
+        raise SandboxError(
+            "The sandbox needs the package handiwork-bundle: run `make bundle` in a checkout of Handiwork, "
+            "or `pip install handiwork-bundle`."
+        )
+    return Path(spec.origin).parent / "root"
+
+
+def host_command(name: str, root: Path | None = None) -> list[str]:
+    """The command that runs a program of the bundle, like bwrap, outside of a sandbox, where nothing is mounted.
+
+    ``root`` is where the tree can be reached if that is not ``bundle_root()``, as for a user who may not enter
+    it. Raises SandboxError when the bundle is not installed or has no such program.
+    """
+    root = root or bundle_root()
+    program = root / "bin" / name
+    if not program.is_file():
+        raise SandboxError(f"The bundle has no program {name!r}.")
+    # The empty name stands for the program itself: whatever lies at the prefix on the host must not be loaded.
+    loader = [str(root / "lib/ld-linux-x86-64.so.2"), "--inhibit-rpath", "", "--library-path", str(root / "lib")]
+    return [*loader, str(program)]
+
+
+def inside_code() -> Path:
+    """The folder to mount at ``PREFIX/app``: a compiled copy of the package ``inside`` which everybody can read.
+
+    It is made once for each version of the sources. Raises SandboxError when they do not compile.
+    """
+    source = Path(__file__).parent / "inside"
+    files = {
+        path.relative_to(source): path.read_bytes()
+        for path in sorted(source.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    digest = hashlib.sha256()
+    for name, content in files.items():
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    folder = cache_dir() / f"inside-{digest.hexdigest()[:16]}"
+    try:
+        os.utime(folder)
+    except FileNotFoundError:
+        _make_copy(files, folder)
+    return folder
+
+
+def _make_copy(files: dict[Path, bytes], folder: Path) -> None:
+    """Build the copy aside and move it into place; a process that was faster has made the same one."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".inside-") as work:
+        copy = Path(work, "copy")
+        for name, content in files.items():
+            target = copy / "inside" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+        _compile(copy)
+        for path in (copy, *copy.rglob("*")):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        try:
+            copy.rename(folder)
+        except OSError:
+            if not folder.is_dir():
+                raise
+        _move_unused(folder.parent, Path(work))
+
+
+def _compile(copy: Path) -> None:
+    places = ["-s", str(copy), "-p", f"{PREFIX}/app", "--invalidation-mode", "unchecked-hash", str(copy)]
+    compiler = [*host_command("python3"), "-I", "-S", "-B", "-m", "compileall", "-q", *places]
+    done = subprocess.run(compiler, env={}, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SandboxError(f"The action server does not compile: {done.stdout}{done.stderr}")
+
+
+def _move_unused(cache: Path, target: Path) -> None:
+    """Move old copies, and what killed processes left, to where they are removed; never half a copy stays."""
+    for old in (*cache.glob("inside-*"), *cache.glob(".inside-*")):
+        with suppress(FileNotFoundError):  # another process does the same
+            if old.stat().st_mtime < time.time() - UNUSED_SECONDS:
+                old.rename(target / old.name)

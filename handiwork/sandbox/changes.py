@@ -1,0 +1,232 @@
+"""What a session changed in its workspace, compared with the base."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from handiwork.sandbox.git import run_git
+from handiwork.sandbox.manifest import digest
+from handiwork.sandbox.safe_open import WorkspaceError, look, open_dir, open_file, read_link, walk
+from handiwork.sandbox.selection import JUNK
+from handiwork.sandbox.workspace import Workspace
+
+Kind = Literal["added", "modified", "deleted", "mode", "link", "type"]
+
+TEXT_LIMIT = 10_000_000
+"""Bytes from which on a file counts as binary."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A file or symbolic link below ``root`` as it was found; ``mode`` is st_mode, ``size`` in bytes."""
+
+    root: Path
+    path: str
+    mode: int
+    size: int
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return stat.S_ISLNK(self.mode)
+
+    @property
+    def git_mode(self) -> str:
+        """The mode as git has it: 100644, 100755 or 120000."""
+        return "120000" if self.is_link else "100755" if self.mode & 0o100 else "100644"
+
+    def open(self) -> BinaryIO:
+        """Its bytes, or a link's target. Raises WorkspaceError if it is no longer what it was."""
+        if self.is_link:
+            return io.BytesIO(os.fsencode(read_link(self.root, self.path)))
+        return open_file(self.root, self.path)
+
+    def read(self) -> bytes:
+        """All its bytes. Raises WorkspaceError if it is no longer what it was."""
+        with self.open() as stream:
+            return stream.read()
+
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of what ``open`` gives, read once."""
+        with self.open() as stream:
+            return digest(stream)
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether it is not UTF-8 text, or too much of it."""
+        if self.size > TEXT_LIMIT:
+            return True
+        try:
+            return "\0" in self.read().decode()
+        except UnicodeDecodeError:
+            return True
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path that differs: ``old`` is in the base, ``new`` in the sandbox; None is "not there".
+
+    As with git, directories do not count, nor any permission but the owner's to execute.
+    """
+
+    path: str
+    kind: Kind
+    old: Side | None
+    new: Side | None
+
+    @property
+    def binary(self) -> bool:
+        """Whether either side is not text."""
+        return any(side.binary for side in (self.old, self.new) if side)
+
+
+def side_at(root: Path, path: str) -> Side | None:
+    """The regular file or symbolic link at ``path``; None for anything else and for nothing."""
+    found = look(root, path)
+    return _side(root, path, found) if found else None
+
+
+def same_content(one: Side | None, other: Side | None) -> bool:
+    """Whether both are absent, or of one type with the same bytes; modes may differ."""
+    if one is None or other is None:
+        return one is other
+    if one.is_link != other.is_link or one.size != other.size:
+        return False
+    return one.sha256 == other.sha256
+
+
+def changes_of_overlay(workspace: Workspace, upper: Path) -> list[Change]:
+    """What ``upper``, the upper layer of an overlay above the base, changes; sorted by path.
+
+    Reads only the layer and what it covers. Raises WorkspaceError for what cannot be read.
+    """
+    base, covered, found = workspace.base, set[str](), dict[str, Side]()
+    for path, status in walk(upper, prune=workspace.mounts):
+        below = look(base, path)
+        if not stat.S_ISDIR(status.st_mode):
+            covered.update(_files(base, path, below))
+            side = _side(upper, path, status)
+            if side and not (side.size == 0 and not side.is_link and _is_whiteout(upper, path)):
+                found[path] = side
+        elif below and (not stat.S_ISDIR(below.st_mode) or _is_opaque(upper, path)):
+            covered.update(_files(base, path, below))
+    pairs = ((path, side_at(base, path), found.get(path)) for path in covered | found.keys())
+    return _changes(workspace, pairs)
+
+
+def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:
+    """How ``directory``, worked on in place, differs from the base; sorted by path.
+
+    Reads every file. Raises WorkspaceError for what cannot be read.
+    """
+    manifest = workspace.manifest()
+    apart = {path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out)}
+    pairs: list[tuple[str, Side | None, Side | None]] = []
+    for path, status in walk(directory, prune=apart):
+        new, entry = _side(directory, path, status), manifest.get(path)
+        if new is None:
+            continue
+        if entry is None or entry.type == "dir":
+            pairs.append((path, None, new))
+            continue
+        del manifest[path]
+        if entry.type == "link" or entry.size != new.size or entry.sha256 != new.sha256 or entry.mode != new.mode:
+            pairs.append((path, side_at(workspace.base, path), new))
+    gone = (path for path, entry in manifest.items() if entry.type != "dir")
+    pairs += [(path, side_at(workspace.base, path), None) for path in gone]
+    return _changes(workspace, pairs)
+
+
+def _side(root: Path, path: str, found: os.stat_result) -> Side | None:
+    if stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+        return Side(root, path, found.st_mode, found.st_size)
+    return None
+
+
+def _files(root: Path, path: str, found: os.stat_result | None) -> Iterator[str]:
+    """The path itself if a file is there, or all files below it."""
+    if found and stat.S_ISDIR(found.st_mode):
+        yield from (below for below, status in walk(root, path) if not stat.S_ISDIR(status.st_mode))
+    elif found:
+        yield path
+
+
+def _is_opaque(upper: Path, path: str) -> bool:
+    try:
+        with open_dir(upper, path) as descriptor:
+            return os.getxattr(descriptor, "user.overlay.opaque") == b"y"
+    except OSError:
+        return False
+
+
+def _is_whiteout(upper: Path, path: str) -> bool:
+    with open_file(upper, path) as stream:
+        try:
+            os.getxattr(stream.fileno(), "user.overlay.whiteout")
+        except OSError:
+            return False
+    return True
+
+
+def _changes(workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side | None]]) -> list[Change]:
+    changes = {path: Change(path, kind, old, new) for path, old, new in pairs if (kind := _kind(old, new)) is not None}
+    apart = tuple(path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out))
+    for path in [path for path in changes if _is_below(path, apart)]:
+        del changes[path]
+    for path in [path for path, change in changes.items() if not change.old and not JUNK.isdisjoint(path.split("/"))]:
+        del changes[path]
+    for path in _ignored(workspace.base, changes):
+        del changes[path]
+    return [changes[path] for path in sorted(changes)]
+
+
+def _kind(old: Side | None, new: Side | None) -> Kind | None:
+    if old is None or new is None:
+        return "added" if new else "deleted" if old else None
+    if old.is_link != new.is_link:
+        return "type"
+    if not same_content(old, new):
+        return "link" if new.is_link else "modified"
+    return "mode" if old.git_mode != new.git_mode else None
+
+
+def _is_below(path: str, directories: Collection[str]) -> bool:
+    return any(path == directory or path.startswith(f"{directory}/") for directory in directories)
+
+
+def _ignored(base: Path, paths: Iterable[str]) -> list[str]:
+    """Those that git, going by the rules that the base has, ignores and does not track."""
+    by_repository: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        if (repository := _repository(base, path)) is not None:
+            by_repository[repository].append(path)
+    ignored: list[str] = []
+    for repository, inside in by_repository.items():
+        prefix = f"{repository}/" if repository else ""
+        stdin = b"".join(os.fsencode(path.removeprefix(prefix)) + b"\0" for path in inside)
+        answer = run_git(base / repository, "check-ignore", "-z", "--stdin", stdin=stdin, ceiling=base.parent)
+        if answer.returncode not in (0, 1):
+            raise WorkspaceError(f"git cannot tell what is ignored: {answer.stderr.decode(errors='replace')}")
+        ignored += [prefix + os.fsdecode(path) for path in answer.stdout.split(b"\0") if path]
+    return ignored
+
+
+def _repository(base: Path, path: str) -> str | None:
+    """The innermost repository of the base that ``path`` is in; None if none, or beyond a symbolic link."""
+    innermost, here = None, ""
+    for part in ["", *path.split("/")[:-1]]:
+        here = f"{here}/{part}" if here else part
+        if os.path.islink(base / here):
+            return None
+        if (base / here / ".git").is_dir():
+            innermost = here
+    return innermost

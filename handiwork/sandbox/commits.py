@@ -1,0 +1,48 @@
+"""Bringing the commits of a session into the user's repository."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from handiwork.sandbox.git import run_git
+from handiwork.sandbox.safe_open import WorkspaceError
+
+_CHECKED = (
+    *("-c", "transfer.fsckObjects=true"),
+    *("-c", "fetch.fsckObjects=true"),
+    *("-c", "protocol.allow=never"),
+    *("-c", "protocol.file.allow=always"),
+)
+
+
+def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str | None:
+    """Fetch the HEAD of a bundle, with every object checked, as the branch ``handiwork/ID``, and return its name.
+
+    None when the repository's HEAD has these commits already. Raises WorkspaceError for a bad bundle, and when the
+    branch has other commits by now.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", session_id):
+        raise WorkspaceError(f"{session_id!r} cannot be part of a branch's name; use letters and digits")
+    bundle = bundle_file.absolute()
+    if bundle.is_symlink() or not bundle.is_file():
+        raise WorkspaceError(f"{bundle} is not a bundle of commits")
+    heads = run_git(target_repo, "bundle", "list-heads", str(bundle), "HEAD")
+    if heads.returncode or not heads.stdout:
+        raise WorkspaceError(f"{bundle} is not a bundle of commits with a HEAD: {_text(heads.stderr)}")
+    commit = heads.stdout.split()[0].decode()
+    if run_git(target_repo, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0:
+        return None
+    branch = f"handiwork/{session_id}"
+    options = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--quiet")
+    fetched = run_git(target_repo, *_CHECKED, "fetch", *options, str(bundle), f"HEAD:refs/heads/{branch}")
+    if fetched.returncode:
+        raise WorkspaceError(
+            f"the session's commits were not taken over as {branch}: {_text(fetched.stderr)};"
+            " if that branch exists, rename or delete it, else ask for a new bundle"
+        )
+    return branch
+
+
+def _text(output: bytes) -> str:
+    return output.decode(errors="replace").strip()

@@ -1,0 +1,32 @@
+"""Makes the sandbox that is asked for by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from handiwork.sandbox.base import Sandbox, SandboxError
+from handiwork.sandbox.bubblewrap import BubblewrapSandbox
+from handiwork.sandbox.client import SaveBlob
+from handiwork.sandbox.host import HostSandbox
+
+
+def create(
+    kind: str,
+    session_dir: Path,
+    workspace: Path,
+    save_blob: SaveBlob,
+    base: Path | None = None,
+    mounts: Sequence[str] = (),
+    read_only: Sequence[Path] = (),
+    soft_timeout: float = 120.0,
+) -> Sandbox:
+    """Return the sandbox of a kind, "bubblewrap" or "none", not started; ``base`` None works in place.
+
+    "none" has no mounts: the agent works in ``base`` itself where there is one. Raises SandboxError.
+    """
+    if kind == "bubblewrap":
+        return BubblewrapSandbox(session_dir, workspace, save_blob, base, mounts, read_only, soft_timeout=soft_timeout)
+    if kind == "none":
+        return HostSandbox(base or workspace, save_blob, soft_timeout)
+    raise SandboxError(f'there is no sandbox "{kind}"; choose "bubblewrap" or "none".')

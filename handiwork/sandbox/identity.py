@@ -1,0 +1,38 @@
+"""As whom a sandbox runs: the calling user, or when that is root a uid of the session's own."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from pathlib import Path
+
+_FIRST = 2_000_000_000
+_COUNT = 100_000_000
+
+
+def sandbox_ids(session_dir: Path) -> tuple[int, int]:
+    """Return the (uid, gid) on the host for this session, the same every time.
+
+    For root it is a number from a range nobody else uses, given out once in each folder of sessions.
+    """
+    if os.geteuid() != 0:
+        return os.getuid(), os.getgid()
+    remembered = session_dir / "uid"
+    if remembered.exists():
+        uid = int(remembered.read_text())
+    else:
+        uid = _next_uid(session_dir.parent / "next-uid")
+        remembered.write_text(str(uid))
+    return uid, uid
+
+
+def _next_uid(counter: Path) -> int:
+    with open(os.open(counter, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        # Beginning anywhere keeps two folders of sessions on one machine apart.
+        number = int(file.read() or secrets.randbelow(_COUNT))
+        file.seek(0)
+        file.truncate()
+        file.write(str((number + 1) % _COUNT))
+    return _FIRST + number

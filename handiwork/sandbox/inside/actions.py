@@ -1,0 +1,164 @@
+"""Performs actions given as JSON objects and answers with observations as JSON objects."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from .edit import edit_file
+from .errors import ActionError
+from .files import read_lines, write_bytes
+from .output import KEPT, Keep, Output, Spools
+from .shell import KEYS, OnOutput, Shell
+
+Json = dict[str, object]
+
+
+class RequestError(Exception):
+    """The request is not what the protocol says; the text tells in what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of an action, read with their types; raises RequestError where one does not fit."""
+
+    values: Mapping[str, object]
+
+    def text(self, name: str) -> str:
+        """Return a string that must be there."""
+        value = self.values.get(name)
+        if not isinstance(value, str):
+            raise RequestError(f"The field {name!r} must be a string.")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """Return a boolean, False where there is none."""
+        value = self.values.get(name, False)
+        if not isinstance(value, bool):
+            raise RequestError(f"The field {name!r} must be true or false.")
+        return value
+
+    def line(self, name: str) -> int | None:
+        """Return a line number, None where there is none."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise RequestError(f"The field {name!r} must be a whole number from 1.")
+        return value
+
+    def seconds(self, name: str) -> float | None:
+        """Return a time, None where there is none."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, int | float) or isinstance(value, bool) or value <= 0:
+            raise RequestError(f"The field {name!r} must be a number of seconds above 0.")
+        return float(value)
+
+
+class Actions:
+    """The actions this server knows, by the names of their types."""
+
+    def __init__(self, shell: Shell, spools: Spools) -> None:
+        self._shell = shell
+        self._spools = spools
+        self._performers: dict[str, Callable[[Fields, Keep, OnOutput], Awaitable[Json]]] = {
+            "CmdRunAction": self._run,
+            "FileReadAction": self._read,
+            "FileWriteAction": self._write,
+            "FileEditAction": self._edit,
+        }
+
+    async def perform(self, action: Mapping[str, object], keep: Keep, on_output: OnOutput) -> Json:
+        """Return the observation of ``action``; what it does wrong is an ErrorObservation. Raises RequestError."""
+        fields = Fields(action)
+        kind = fields.text("type")
+        try:
+            performer = self._performers.get(kind)
+            if performer is None:
+                raise ActionError("unsupported", f"This sandbox cannot carry out a {kind}.")
+            return await performer(fields, keep, on_output)
+        except ActionError as error:
+            return {"type": "ErrorObservation", **self._text(str(error), keep), "error_id": error.error_id}
+
+    async def _run(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
+        command, timeout = fields.text("command"), fields.seconds("timeout")
+        if fields.flag("is_input"):
+            typed = KEYS.get(command) or _encoded(command) + b"\n"
+            result = await self._shell.send(typed, keep, timeout, on_output)
+        elif not command.strip() and self._shell.unreported:
+            result = await self._shell.wait(keep, timeout, on_output)
+        else:
+            result = await self._shell.run(_encoded(command), keep, timeout, on_output)
+        return {
+            "type": "CmdOutputObservation",
+            **result.text.fields(),
+            "command": command,
+            "exit_code": result.exit_code,
+            "status": result.status,
+            "cwd": result.directory,
+        }
+
+    async def _read(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
+        path, start, end = fields.text("path"), fields.line("start") or 1, fields.line("end")
+        found = await asyncio.to_thread(read_lines, self._absolute(path), start, end, keep, self._spools)
+        return {
+            "type": "FileReadObservation",
+            **found.text.fields(),
+            "path": path,
+            "start": found.start,
+            "end": found.end,
+            "lines": found.lines,
+        }
+
+    async def _write(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
+        path, content = fields.text("path"), _encoded(fields.text("content"), nul=True)
+        created = await asyncio.to_thread(write_bytes, self._absolute(path), content)
+        return {"type": "FileWriteObservation", **self._text("", keep), "path": path, "created": created}
+
+    async def _edit(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
+        path, old, new = fields.text("path"), fields.text("old"), fields.text("new")
+        edit = await asyncio.to_thread(edit_file, self._absolute(path), path, old, new)
+        return {
+            "type": "FileEditObservation",
+            **self._text(edit.diff, keep),
+            "path": path,
+            "line": edit.line,
+        }
+
+    def _absolute(self, path: str) -> str:
+        if not path:
+            raise ActionError("not_found", "The path is empty.")
+        return os.path.join(self._shell.directory, path)
+
+    def _text(self, text: str, keep: Keep) -> dict[str, object]:
+        output = Output(self._spools)
+        output.feed(text.encode(errors="backslashreplace"))
+        return output.take(keep)[0].fields()
+
+
+def parse_keep(value: object) -> Keep:
+    """Return what a request says is to be kept of long texts; raises RequestError."""
+    if value is None:
+        return Keep()
+    if not isinstance(value, dict):
+        raise RequestError('"keep" must be an object with "head" and "tail".')
+    sizes: list[int] = []
+    for name in ("head", "tail"):
+        size: object = value.get(name, 8192)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+            raise RequestError(f'"keep" must say in bytes how much of the {name} is kept.')
+        sizes.append(min(size, KEPT))
+    return Keep(*sizes)
+
+
+def _encoded(text: str, *, nul: bool = False) -> bytes:
+    if "\0" in text and not nul:
+        raise ActionError("bad_text", "The command has a NUL character, which bash cannot take.")
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ActionError("bad_text", f"The text has a lone surrogate at character {error.start}.") from error

@@ -1,0 +1,46 @@
+"""Makes this process the parent of its descendants' orphans, and reaps them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import signal
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+class Children:
+    """Reaps every child that ends, but those in ``own``: who started them waits for them."""
+
+    def __init__(self) -> None:
+        self.own: set[int] = set()
+
+    def open(self) -> None:
+        """Begin; the event loop must run in the main thread."""
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._reap)
+
+    def close(self) -> None:
+        """Kill what is left of adopted processes and stop."""
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGCHLD)
+        while adopted := [pid for pid in _children() if pid not in self.own]:
+            for pid in adopted:
+                with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+
+    def _reap(self) -> None:
+        for pid in _children():
+            if pid not in self.own:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+
+
+def _children() -> list[int]:
+    found: list[int] = []
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
+            found += map(int, file.read().split())
+    return found

@@ -1,0 +1,11 @@
+"""The one error of the action server: what an action does wrong."""
+
+from __future__ import annotations
+
+
+class ActionError(Exception):
+    """The action cannot be carried out; the text tells the agent why, ``error_id`` is a stable word for programs."""
+
+    def __init__(self, error_id: str, text: str) -> None:
+        super().__init__(text)
+        self.error_id = error_id

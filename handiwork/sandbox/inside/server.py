@@ -1,0 +1,230 @@
+"""The control protocol as an ASGI application: health, actions, interrupts, files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import time
+import urllib.parse
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any, cast
+
+from .actions import Actions, Json, RequestError, parse_keep
+from .children import Children
+from .errors import ActionError
+from .files import CHUNK, list_directory, open_file, replacing, telling
+from .output import Keep, Spools, write_all
+from .shell import Shell
+from .stream import Stream, json_line
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_BYTES = b"application/octet-stream"
+_JSON = b"application/json"
+_LINES = b"application/x-ndjson"
+
+
+class App:
+    """One sandbox's server: one shell, one action at a time. The ASGI server must send lifespan events."""
+
+    def __init__(self, workspace: str, environment: Mapping[str, str], soft_timeout: float) -> None:
+        self._workspace = os.path.abspath(workspace)
+        self._environment = environment
+        self._soft_timeout = soft_timeout
+        self._started = time.monotonic()
+        self._turn = asyncio.Lock()
+        self._current: asyncio.Task[Any] | None = None
+        self._routes: dict[tuple[str, str], Callable[[Scope, Receive, Send], Awaitable[None]]] = {
+            ("GET", "health"): self._health,
+            ("POST", "execute"): self._execute,
+            ("POST", "interrupt"): self._interrupt,
+            ("GET", "spool"): self._get_spool,
+            ("DELETE", "spool"): self._delete_spool,
+            ("GET", "files"): self._get_file,
+            ("PUT", "files"): self._put_file,
+            ("GET", "list"): self._list,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one ASGI scope."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        name = scope["path"].split("/")[1]
+        route = self._routes.get((scope["method"], name))
+        try:
+            if route is None:
+                raise RequestError(f"There is no {scope['method']} {scope['path']} in this protocol.")
+            await route(scope, receive, send)
+        except RequestError as error:
+            await _respond(send, 400, {"error": str(error), "error_id": "bad_request"})
+        except ActionError as error:
+            await _respond(send, 404, {"error": str(error), "error_id": error.error_id})
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        children = Children()
+        with tempfile.TemporaryDirectory(prefix="handiwork-spool-") as directory:
+            self._spools = Spools(Path(directory))
+            self._shell = Shell(self._workspace, self._spools, self._environment, children, self._soft_timeout)
+            self._actions = Actions(self._shell, self._spools)
+            try:
+                children.open()
+                self._shell.open()
+            except ActionError as error:
+                await send({"type": "lifespan.startup.failed", "message": str(error)})
+                return
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            self._shell.close()
+            children.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:
+        uptime = time.monotonic() - self._started
+        await _respond(send, 200, {"ok": True, "pid": os.getpid(), "uptime": uptime})
+
+    async def _execute(self, scope: Scope, receive: Receive, send: Send) -> None:
+        action, keep = _parse_request(await _body(receive))
+        stream = Stream(_chunks(send))
+        work = asyncio.create_task(self._perform(action, keep, stream))
+        pump = asyncio.create_task(stream.pump())
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                await stream.finish({"observation": work.result()})
+            else:
+                await self._abandon(work)
+        finally:
+            pump.cancel()
+            gone.cancel()
+
+    async def _perform(self, action: Json, keep: Keep, stream: Stream) -> Json:
+        async with self._turn:
+            self._current = asyncio.current_task()
+            return await self._actions.perform(action, keep, stream.feed)
+
+    async def _abandon(self, work: asyncio.Task[Json]) -> None:
+        """Stop an action whose client is gone, and drop what comes of it."""
+        if self._current is not work:
+            work.cancel()  # its turn has not come
+            return
+        await self._shell.interrupt()
+        spool = (await work).get("spool")
+        if isinstance(spool, str):
+            self._spools.delete(spool)
+
+    async def _interrupt(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _respond(send, 200, {"interrupted": await self._shell.interrupt()})
+
+    async def _get_spool(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _send_file(send, str(self._spool_path(scope)))
+
+    async def _delete_spool(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = self._spool_path(scope)
+        with telling(path.name):
+            path.unlink()
+        await _respond(send, 200, {"deleted": True})
+
+    async def _get_file(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _send_file(send, self._path(scope))
+
+    async def _put_file(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = self._path(scope)
+        size, more = 0, True
+        with replacing(path) as file:
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise RequestError("The upload was cut.")
+                data: bytes = message.get("body", b"")
+                size += len(data)
+                with telling(path):
+                    write_all(file, data)
+                more = message.get("more_body", False)
+        await _respond(send, 200, {"size": size})
+
+    async def _list(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _respond(send, 200, {"entries": list_directory(self._path(scope))})
+
+    def _path(self, scope: Scope) -> str:
+        query = urllib.parse.parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        paths = query.get("path", [])
+        if len(paths) != 1 or not paths[0]:
+            raise RequestError("The query must say path=PATH once.")
+        return os.path.join(self._workspace, paths[0])
+
+    def _spool_path(self, scope: Scope) -> Path:
+        spool = scope["path"].removeprefix("/spool/")
+        with telling(spool):
+            return self._spools.path(spool)
+
+
+def _parse_request(body: bytes) -> tuple[Json, Keep]:
+    try:
+        request: object = json.loads(body)
+    except ValueError as error:
+        raise RequestError(f"The body is no JSON: {error}.") from error
+    action: object = cast(Json, request).get("action") if isinstance(request, dict) else None
+    if not isinstance(action, dict):
+        raise RequestError('The body must be an object with the object "action".')
+    return cast(Json, action), parse_keep(cast(Json, request).get("keep"))
+
+
+async def _body(receive: Receive) -> bytes:
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RequestError("The request was cut.")
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _chunks(send: Send) -> Callable[[bytes, bool], Awaitable[None]]:
+    """Return what sends parts of a body, beginning the response with the first."""
+    begun = False
+
+    async def chunk(data: bytes, last: bool) -> None:
+        nonlocal begun
+        if not begun:
+            begun = True
+            await _begin(send, 200, _LINES)
+        await send({"type": "http.response.body", "body": data, "more_body": not last})
+
+    return chunk
+
+
+async def _begin(send: Send, status: int, kind: bytes) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", kind)]})
+
+
+async def _respond(send: Send, status: int, value: Json) -> None:
+    body = json_line(value)
+    headers = [(b"content-type", _JSON), (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _send_file(send: Send, path: str) -> None:
+    file = open_file(path)
+    try:
+        await _begin(send, 200, _BYTES)
+        while data := os.read(file, CHUNK):
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        os.close(file)

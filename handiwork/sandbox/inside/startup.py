@@ -1,0 +1,96 @@
+"""The bash code of the persistent shell: how a command is taken up, and how its end is told."""
+
+from __future__ import annotations
+
+# Everything is opened afresh by name below /proc, so no descriptor is inherited by commands or can be closed
+# by them. All runs with stderr at /dev/null, which hides its trace where the user has `set -x`.
+_FUNCTIONS = r"""
+set +o history +o histexpand; shopt -u checkwinsize; unset TMOUT MAILCHECK; PS1= PS2= PS0=
+__hw_id= __hw_last=0 __hw_ended= __hw_due=1 __hw_command=; : "${__hw_restore=}"
+__hw_return() { return "$1"; }
+__hw_tell() { builtin printf '%s %s %s\0' "$1" "$__hw_id" "$2" >|@STATUS@; }
+__hw_dump() {
+  { shopt -p; set +o; declare -px; declare -f; declare -Fx; declare -p __hw_restore; alias -p; } >|@STATE@
+}
+__hw_begin() {
+  __hw_id=$1 __hw_ended= __hw_due=1
+  export -n __hw_id __hw_command
+  IFS= builtin read -r -d '' __hw_command <@COMMAND@ || :
+  if [[ $__hw_restore ]]; then __hw_command="__hw_options"$'\n'"$__hw_command"; fi
+  __hw_tell began 0
+}
+__hw_options() {
+  {
+    local options=$__hw_restore
+    __hw_restore=
+    set -"$options"
+    if [[ $- != *e* ]]; then return "$__hw_last"; fi
+  } 2>/dev/null
+}
+__hw_quiet() {
+  if [[ ! $__hw_restore ]]; then
+    if [[ $- == *x* ]]; then __hw_restore+=x; fi
+    if [[ $- == *v* ]]; then __hw_restore+=v; fi
+  fi
+  set +xv
+}
+__hw_end() {
+  __hw_last=$? __hw_ended=1
+  __hw_quiet
+  unset PROMPT_COMMAND
+  PROMPT_COMMAND=$__hw_hook
+}
+__hw_prompt() {
+  local code=$?
+  if [[ $__hw_ended ]]; then code=$__hw_last; fi
+  __hw_last=$code __hw_ended=
+  # Bash 5.2 prints the prompt's old memory after an unbalanced quote: leave it alone where it is empty.
+  if [[ ${PS1-x}${PS2-x}${PS0-x} ]]; then PS1= PS2= PS0=; fi
+  __hw_quiet
+  if [[ $__hw_due == 1 ]]; then
+    # Input that the command did not read is not a command; the next one is typed after this is told.
+    while builtin read -r -t 0 && builtin read -r -t 0.01 -N 4096; do :; done
+    __hw_due=2
+  fi
+  if [[ $__hw_due ]]; then
+    __hw_tell ended "$code"
+    __hw_due=
+    __hw_dump
+  fi
+}
+__hw_hook='{ __hw_prompt; } 2>/dev/null'
+PROMPT_COMMAND=$__hw_hook
+trap '{ __hw_dump; } 2>/dev/null' EXIT
+"""
+
+# errexit and onecmd would end the new shell at once; the rest of the options come back.
+_RESTORE = r"""
+unset $(compgen -e)
+. @STATE@
+builtin cd -- "$PWD"
+set +e +t
+unset -f $(compgen -A function __hw_)
+"""
+
+_BASHRC = r"""
+if [[ -f ~/.bashrc ]]; then . ~/.bashrc; fi
+"""
+
+# The `:` takes the place of what bash skips after a command with an unbalanced quote. The `if` gives the
+# command the last exit code as $? without tripping `set -e`.
+_LINE = (
+    ": ; { __hw_begin %s; } 2>/dev/null; "
+    'if __hw_return "$__hw_last"; then eval "$__hw_command"; else eval "$__hw_command"; fi; '
+    "{ __hw_end; } 2>/dev/null\n"
+)
+
+
+def startup_code(status: str, command: str, state: str, *, restored: bool, bashrc: bool) -> str:
+    """Return what the shell reads when it starts; the paths are its status pipe, command text and kept state."""
+    parts = "exec 9>&2 2>/dev/null\n" + _RESTORE * restored + _BASHRC * bashrc + _FUNCTIONS + "exec 2>&9 9>&-\n"
+    return parts.replace("@STATUS@", status).replace("@COMMAND@", command).replace("@STATE@", state)
+
+
+def command_line(token: str) -> bytes:
+    """Return the line to type so that the shell runs its command text and tells its end with ``token``."""
+    return (_LINE % token).encode()

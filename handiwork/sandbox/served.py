@@ -1,0 +1,120 @@
+"""What every sandbox with an action server of ours in it has in common: the server's process and its client."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from handiwork.events.base import Action, Observation
+from handiwork.sandbox.base import OnOutput, SandboxError
+from handiwork.sandbox.client import Client, SaveBlob
+from handiwork.sandbox.limits import remove_groups
+from handiwork.sandbox.runtime import Endpoint, sweep_stale
+
+_START_TIMEOUT = 60.0
+_STDERR_KEPT = 8192
+
+
+class ServedSandbox(ABC):
+    """Starts an action server, asks it to run actions, and ends it."""
+
+    name: str
+
+    def __init__(self, workspace: Path, save_blob: SaveBlob, soft_timeout: float) -> None:
+        self.workspace = str(workspace)
+        self._save_blob = save_blob
+        self._soft_timeout = soft_timeout
+        self._endpoint: Endpoint | None = None
+        self._process: asyncio.subprocess.Process | None = None
+        self._client: Client | None = None
+        self._messages: asyncio.Task[bytes] | None = None
+
+    @abstractmethod
+    async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
+        """Start the server on the endpoint's socket, with a pipe for stderr."""
+
+    @abstractmethod
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        """End the server and all it started."""
+
+    async def start(self) -> None:
+        """Start it, or start it again after it was lost. Raises SandboxError."""
+        await self.close()
+        for name in sweep_stale():
+            remove_groups(name)
+        self._endpoint = Endpoint()
+        self._client = Client(self._endpoint.path, self._save_blob)
+        try:
+            self._process = await self._spawn(self._endpoint)
+            # Only the server's own copy may remain, so that its end is noticed by who connects.
+            self._endpoint.socket.close()
+            await self._until_ready(self._process, self._client)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def execute(self, action: Action, on_output: OnOutput | None = None) -> Observation:
+        """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
+        return await self._started().execute(action, on_output)
+
+    async def interrupt(self) -> None:
+        """Stop the action that runs; its ``execute`` returns what there was. Raises SandboxError."""
+        await self._started().interrupt()
+
+    async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
+        """Write a file inside. Raises OSError, SandboxError."""
+        await self._started().upload(path, data)
+
+    def download(self, path: str) -> AsyncIterator[bytes]:
+        """Read a file inside. Raises FileNotFoundError, IsADirectoryError, SandboxError."""
+        return self._started().download(path)
+
+    async def list_files(self, path: str = ".") -> list[str]:
+        """Names in a directory, directories first and ending in "/". Raises OSError, SandboxError."""
+        return await self._started().list_files(path)
+
+    async def close(self) -> None:
+        """End all its processes and mounts; the workspace's files stay. Closing twice is allowed."""
+        if self._process is not None:
+            await self._stop(self._process)
+            self._process = None
+        if self._messages is not None:
+            await self._messages
+            self._messages = None
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+        if self._endpoint is not None:
+            self._endpoint.close()
+            self._endpoint = None
+
+    def _started(self) -> Client:
+        if self._client is None:
+            raise SandboxError("the sandbox is not started: await its start() first.")
+        return self._client
+
+    async def _until_ready(self, process: asyncio.subprocess.Process, client: Client) -> None:
+        assert process.stderr is not None
+        self._messages = asyncio.create_task(_last_of(process.stderr))
+        ready, ended = asyncio.create_task(client.health()), asyncio.create_task(process.wait())
+        try:
+            await asyncio.wait({ready, ended}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+            if ready.done() and ready.exception() is None:
+                return
+            await self._stop(process)
+            said = (await self._messages).decode("utf-8", "replace").strip()
+        finally:
+            ready.cancel()
+            ended.cancel()
+            await asyncio.gather(ready, ended, return_exceptions=True)
+        raise SandboxError(f"the {self.name} sandbox did not start: {said or 'its server did not answer'}")
+
+
+async def _last_of(stream: asyncio.StreamReader) -> bytes:
+    """Read to the end and return the last of it; what is inside may write without end, and must not block."""
+    kept = b""
+    while piece := await stream.read(65536):
+        kept = (kept + piece)[-_STDERR_KEPT:]
+    return kept

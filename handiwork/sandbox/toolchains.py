@@ -1,0 +1,124 @@
+"""Compilers, interpreters and package managers of the user's that the sandbox may see, read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from handiwork.sandbox.base import SandboxError
+
+SYSTEM = tuple(Path(f"/{name}") for name in ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "nix"))
+"""Directories of the operating system, seen in every sandbox where they exist."""
+
+CREDENTIALS = (
+    ".aws",
+    ".azure",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config",
+    ".docker",
+    ".git-credentials",
+    ".gnupg",
+    ".kube",
+    ".netrc",
+    ".npmrc",
+    ".password-store",
+    ".pypirc",
+    ".ssh",
+)
+"""Never seen, whatever is mounted around them."""
+
+
+@dataclass
+class Toolchains:
+    """``roots`` are to be mounted at their own paths; ``path`` and ``variables`` make programs find them."""
+
+    roots: list[Path] = field(default_factory=list[Path])
+    path: list[str] = field(default_factory=list[str])
+    variables: dict[str, str] = field(default_factory=dict[str, str])
+
+    def add(self, *roots: Path) -> None:
+        """Add roots that are neither there nor parts of what is seen anyway."""
+        for root in roots:
+            if not any(root.is_relative_to(seen) for seen in (*SYSTEM, *self.roots)):
+                self.roots.append(root)
+
+
+def find_toolchains(workspace: Path, environment: Mapping[str, str]) -> Toolchains:
+    """Return what the project's virtual environment needs, and what the user's PATH names of known kinds."""
+    home = Path(environment.get("HOME") or "/nonexistent")
+    found = Toolchains()
+    for name in (".venv", "venv"):
+        virtual = workspace / name
+        if (virtual / "pyvenv.cfg").is_file():
+            found.path.append(str(virtual / "bin"))
+            found.variables["VIRTUAL_ENV"] = str(virtual)
+            found.add(*_interpreter_roots(virtual))
+            break
+    for entry in map(Path, filter(None, environment.get("PATH", "").split(":"))):
+        if entry.is_dir() and (any(map(entry.is_relative_to, SYSTEM)) or _add_known(found, entry, home)):
+            found.path.append(str(entry))
+    found.path = list(dict.fromkeys([*found.path, "/usr/local/bin", "/usr/bin", "/bin"]))
+    return found
+
+
+def _add_known(found: Toolchains, entry: Path, home: Path) -> bool:
+    """Add what a directory of PATH belongs to, and tell whether that is a kind that is known."""
+    if entry.is_relative_to(home / ".pyenv"):
+        found.add(home / ".pyenv")
+        found.variables["PYENV_ROOT"] = str(home / ".pyenv")
+    elif entry.is_relative_to(home / ".nvm"):
+        found.add(home / ".nvm")
+    elif entry == home / ".cargo/bin":
+        # Not all of .cargo: what cargo downloads goes to the sandbox's own home.
+        found.add(entry, *filter(Path.is_dir, [home / ".rustup"]))
+        found.variables["RUSTUP_HOME"] = str(home / ".rustup")
+    elif entry.is_relative_to(home / ".local/share/uv/python"):
+        found.add(home / ".local/share/uv/python")
+    elif (entry.parent / "conda-meta").is_dir():
+        found.add(entry.parent)
+    elif entry.is_relative_to("/opt") and len(entry.parts) > 2:
+        found.add(Path(*entry.parts[:3]))
+    else:
+        return False
+    return True
+
+
+def _interpreter_roots(virtual: Path) -> Iterable[Path]:
+    """The installations that a virtual environment's interpreter leads to, by name and with links resolved.
+
+    The environment is part of the project, which may be hostile: only what looks like a Python is given.
+    """
+    lines = (virtual / "pyvenv.cfg").read_text(errors="replace").splitlines()
+    settings = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
+    places = [Path(settings["home"])] if settings.get("home", "").startswith("/") else []
+    link = virtual / "bin/python"
+    for _ in range(8):
+        if not link.is_symlink():
+            break
+        link = link.parent / link.readlink()
+        places.append(link.parent)
+    for place in places:
+        for root in (place.parent, place.resolve().parent):
+            if _is_python(root):
+                yield root
+
+
+def _is_python(root: Path) -> bool:
+    return any(root.glob("lib/python3*/os.py")) and any(root.glob("bin/python3*"))
+
+
+def check_mounts(paths: Iterable[Path]) -> None:
+    """Raise SandboxError if one of the paths does not exist or is, or is below, a place for credentials."""
+    for path in paths:
+        if not path.exists():
+            raise SandboxError(f"cannot mount {path} in the sandbox: it does not exist.")
+        for part in (path, path.resolve()):
+            if any(f"/{name}/" in f"{part}/" for name in CREDENTIALS):
+                raise SandboxError(f"will not mount {path} in the sandbox: credentials are kept there.")
+
+
+def credentials_in(roots: Iterable[Path]) -> list[Path]:
+    """Return the places for credentials that lie directly in the roots and must be covered."""
+    return [root / name for root in roots for name in CREDENTIALS if (root / name).exists()]

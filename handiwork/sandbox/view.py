@@ -1,0 +1,148 @@
+"""What a bubblewrap sandbox sees of the machine: its mounts, its environment, its identity."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from handiwork.sandbox.bundle import PREFIX
+from handiwork.sandbox.launcher import STAGE
+from handiwork.sandbox.toolchains import SYSTEM, Toolchains, credentials_in
+
+HOME = "/home/agent"
+UID = 1000
+
+_FILES = {
+    "passwd": f"root:x:0:0::/:/usr/sbin/nologin\nagent:x:{UID}:{UID}::{HOME}:/bin/bash\n"
+    "nobody:x:65534:65534::/:/usr/sbin/nologin\n",
+    "group": f"root:x:0:\nagent:x:{UID}:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "hostname": "sandbox\n",
+}
+_GIT_GUARDED = {"config": "empty-file", "config.worktree": "empty-file", "hooks": "empty"}
+"""What in .git makes git run programs, and what is laid there where it does not exist."""
+
+
+@dataclass
+class View:
+    """Gathers the launcher's plan: ``sources`` to stage by name, ``overlays``, and bubblewrap's ``arguments``."""
+
+    sources: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    overlays: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    directories: list[str] = field(default_factory=lambda: ["empty"])
+    files: dict[str, str] = field(default_factory=lambda: {**_FILES, "empty-file": ""})
+    arguments: list[str] = field(default_factory=list[str])
+
+    def stage(self, name: str, path: Path, *, owned: bool = False) -> str:
+        """Have the launcher bring ``path`` to the stage and return where it is then.
+
+        With ``owned`` the owner of the directory, where that is not the sandbox's uid, is mapped to it.
+        """
+        self.sources[name] = {"path": str(path), "owned": owned and os.geteuid() == 0}
+        return f"{STAGE}/{name}"
+
+    def plan(self) -> dict[str, Any]:
+        """Return what the launcher is to do for this view."""
+        names = ("sources", "overlays", "directories", "files")
+        return {name: getattr(self, name) for name in names}
+
+    def add(self, *arguments: str | Path) -> None:
+        """Add arguments of bubblewrap."""
+        self.arguments += map(str, arguments)
+
+    def add_system(self) -> None:
+        """Show the operating system read-only, with devices, processes and accounts of its own."""
+        for path in SYSTEM:
+            if path.is_symlink():
+                self.add("--symlink", path.readlink(), path)
+            elif path.is_dir():
+                self.add("--ro-bind", path, path)
+        for name in _FILES:
+            if Path("/etc", name).is_file():
+                self.add("--ro-bind", f"{STAGE}/{name}", f"/etc/{name}")
+        self.add("--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--dir", "/var")
+        self.add("--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp")
+
+    def add_private(self, session_dir: Path) -> None:
+        """Give the session's own home and /tmp."""
+        self.add("--bind", self.stage("tmp", session_dir / "tmp"), "/tmp")
+        self.add("--bind", self.stage("home", session_dir / "home"), HOME)
+
+    def add_bundle(self, bundle: Path, inside: Path) -> None:
+        """Show the platform's own programs, and the server's code."""
+        self.add("--ro-bind", self.stage("bundle", bundle), PREFIX)
+        self.add("--ro-bind", self.stage("inside", inside), f"{PREFIX}/app")
+
+    def add_read_only(self, paths: Sequence[Path]) -> None:
+        """Show paths of the machine where they are, read-only, with credentials in them covered."""
+        for number, path in enumerate(sorted(paths)):
+            self.add("--ro-bind", self.stage(f"root-{number}", path), path)
+        for path in credentials_in(paths):
+            self.add(*(("--tmpfs", path) if path.is_dir() else ("--ro-bind", f"{STAGE}/empty-file", path)))
+
+    def add_copy(self, workspace: Path, base: Path, mounts: Sequence[str], session_dir: Path) -> None:
+        """Mount the session's copy over ``base`` at ``workspace``; ``mounts`` are directories of the real one.
+
+        The agent can change those too: each has an upper layer of its own.
+        """
+        self.stage("base", base, owned=True)
+        self.stage("overlay", session_dir / "overlay")
+        self.directories += ["workspace", "points", *(f"points/{name}" for name in mounts)]
+        self.overlays.append(_overlay("workspace", "base:points", "overlay"))
+        for number, name in enumerate(mounts):
+            self.stage(f"mount-{number}", workspace / name, owned=True)
+            layers = layers_of(Path(), name)
+            self.overlays.append(_overlay(f"workspace/{name}", f"mount-{number}", str(layers)))
+        self.add("--bind", f"{STAGE}/workspace", workspace)
+
+    def add_in_place(self, workspace: Path) -> None:
+        """Mount the real directory, with what could make the user's own git run programs read-only."""
+        place = self.stage("workspace", workspace, owned=True)
+        self.add("--bind", place, workspace)
+        git = workspace / ".git"
+        if git.is_dir():
+            # A mount point cannot be renamed, so neither can .git be put aside for another.
+            self.add("--bind", f"{place}/.git", git)
+            for name, substitute in _GIT_GUARDED.items():
+                found = f"{place}/.git/{name}" if (git / name).exists() else f"{STAGE}/{substitute}"
+                self.add("--ro-bind", found, git / name)
+        elif git.exists():
+            self.add("--ro-bind", f"{place}/.git", git)
+
+    def add_environment(self, tools: Toolchains) -> None:
+        """Set the environment, which is otherwise empty."""
+        variables = {
+            "HOME": HOME,
+            "USER": "agent",
+            "LOGNAME": "agent",
+            "SHELL": "/bin/bash",
+            "LANG": "C.UTF-8",
+            "TMPDIR": "/tmp",
+            "PATH": ":".join([*tools.path, f"{PREFIX}/bin"]),
+            **git_environment(),
+            **tools.variables,
+        }
+        for name, value in variables.items():
+            self.add("--setenv", name, value)
+
+
+def layers_of(session_dir: Path, mount: str) -> Path:
+    """Return where the overlay of a directory that the copy leaves out has its layers."""
+    return session_dir / "overlay/mounts" / quote(mount, safe="")
+
+
+def git_environment() -> dict[str, str]:
+    """Return the variables that let git commit, and work on files that belong to another uid."""
+    people = {f"GIT_{who}_NAME": "Handiwork" for who in ("AUTHOR", "COMMITTER")}
+    addresses = {f"GIT_{who}_EMAIL": "handiwork@localhost" for who in ("AUTHOR", "COMMITTER")}
+    trust = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+    return {**people, **addresses, **trust}
+
+
+def _overlay(target: str, lower: str, layers: str) -> dict[str, str]:
+    options = f"lowerdir={lower},upperdir={layers}/upper,workdir={layers}/work,userxattr"
+    return {"target": target, "options": options}

@@ -1,0 +1,85 @@
+"""The control protocol: turns, interrupts, disconnects, files over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+
+from inside_client import Client
+
+
+async def _begun(client: Client, name: str) -> None:
+    """Wait until a command has made its mark; files are the only thing to be seen from outside."""
+    while not (client.workspace / name).exists():
+        await asyncio.sleep(0.01)
+
+
+async def test_health(client: Client) -> None:
+    health = (await client.http.get("/health")).json()
+    assert health["ok"] is True
+    assert health["pid"] == client.process.pid
+    assert health["uptime"] > 0
+
+
+async def test_an_interrupt_ends_the_running_action(client: Client) -> None:
+    assert await client.interrupt() is False
+    running = asyncio.create_task(client.run("touch m; sleep 100", timeout=90))
+    await _begun(client, "m")
+    assert await client.interrupt() is True
+    observation = await running
+    assert (observation["status"], observation["exit_code"]) == ("interrupted", 130)
+
+
+async def test_a_second_action_waits_for_its_turn(client: Client) -> None:
+    first = asyncio.create_task(client.run("touch m; sleep 0.3; echo first >> order", timeout=9))
+    await _begun(client, "m")
+    async with client.http.stream(
+        "POST", "/execute", json={"action": {"type": "CmdRunAction", "command": "cat order"}}
+    ) as response:
+        assert b"first" in await response.aread()
+    assert (await first)["status"] == "done"
+
+
+async def test_a_client_that_goes_away_stops_its_action(client: Client) -> None:
+    gone = asyncio.create_task(client.run("touch m; sleep 100; touch never", timeout=90))
+    await _begun(client, "m")
+    gone.cancel()
+    assert (await client.run("echo next"))["content"].endswith("next\n")
+    assert not (client.workspace / "never").exists()
+
+
+async def test_a_waiting_client_that_goes_away_is_forgotten(client: Client) -> None:
+    first = asyncio.create_task(client.run("touch m; sleep 0.5; echo first", timeout=9))
+    await _begun(client, "m")
+    second = asyncio.create_task(client.run("touch never"))
+    await asyncio.sleep(0.1)  # nothing tells that a request waits
+    second.cancel()
+    assert (await first)["content"] == "first\n"
+    await client.run("true")
+    assert not (client.workspace / "never").exists()
+
+
+async def test_files_go_up_and_down(client: Client) -> None:
+    data = bytes(range(256)) * 10_000
+    put = await client.http.put("/files", params={"path": "new/dir/f"}, content=data)
+    assert put.status_code == 200
+    assert (await client.http.get("/files", params={"path": "new/dir/f"})).content == data
+    for path, error_id in {"nothing": "not_found", "new": "is_directory"}.items():
+        answer = await client.http.get("/files", params={"path": path})
+        assert (answer.status_code, answer.json()["error_id"]) == (404, error_id)
+
+
+async def test_a_listing_has_directories_first(client: Client) -> None:
+    for name in ("b", "A", "c"):
+        (client.workspace / name).touch()
+    for name in ("Z", "y"):
+        (client.workspace / name).mkdir()
+    listing = await client.http.get("/list", params={"path": "."})
+    assert listing.json() == {"entries": ["y/", "Z/", "A", "b", "c"]}
+    assert (await client.http.get("/list", params={"path": "no"})).json()["error_id"] == "not_found"
+
+
+async def test_requests_that_do_not_fit_the_protocol_are_refused(client: Client) -> None:
+    for body in (b"{", b"[]", b'{"action": {"type": "CmdRunAction", "command": 5}}'):
+        answer = await client.http.post("/execute", content=body)
+        assert (answer.status_code, answer.json()["error_id"]) == (400, "bad_request")
+    assert (await client.http.get("/nothing")).status_code == 400

@@ -1,0 +1,190 @@
+"""A provider with a protocol of its own, through pydantic-ai: Anthropic's messages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from standin import Json, Refusal, StandIn, Stream
+
+from handiwork.events.base import Part
+from handiwork.events.record import Usage
+from handiwork.llm.errors import AuthenticationError, ContextWindowError, ModelNotFoundError, ProviderError
+from handiwork.llm.retry import Patience
+from handiwork.llm.types import LLM, Message, Tool, ToolCall
+
+MODEL = "anthropic:claude-sonnet-4-6"
+ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]
+TOOL = Tool("run", "Run a command.", {"type": "object", "properties": {"cmd": {"type": "string"}}})
+Make = Callable[..., LLM]
+
+
+def block(index: int, start: Json, *deltas: Json) -> list[Json]:
+    return [
+        {"type": "content_block_start", "index": index, "content_block": start},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def reply(*blocks: list[Json], stop: str = "end_turn") -> Stream:
+    usage = {
+        "input_tokens": 10,
+        "cache_read_input_tokens": 70,
+        "cache_creation_input_tokens": 20,
+        "output_tokens": 1,
+    }
+    message: Json = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-6",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": usage,
+    }
+    end = {"stop_reason": stop, "stop_sequence": None}
+    return Stream(
+        [
+            {"type": "message_start", "message": message},
+            *(event for events in blocks for event in events),
+            {"type": "message_delta", "delta": end, "usage": {"output_tokens": 5}},
+            {"type": "message_stop"},
+        ],
+        end="close",
+    )
+
+
+def said(content: str, index: int = 0) -> list[Json]:
+    deltas = [{"type": "text_delta", "text": piece} for piece in content.splitlines(keepends=True)]
+    return block(index, {"type": "text", "text": ""}, *deltas)
+
+
+THOUGHT = block(
+    0,
+    {"type": "thinking", "thinking": "", "signature": ""},
+    {"type": "thinking_delta", "thinking": "I should look."},
+    {"type": "signature_delta", "signature": "c2lnbmVk"},
+)
+CALL = block(
+    2,
+    {"type": "tool_use", "id": "toolu_1", "name": "run", "input": {}},
+    {"type": "input_json_delta", "partial_json": '{"cmd": '},
+    {"type": "input_json_delta", "partial_json": '"ls"}'},
+)
+
+
+async def test_text_usage_and_price(server: StandIn, chat: Make) -> None:
+    server.planned.append(reply(said("one\ntwo")))
+    pieces: list[str] = []
+    completion = await chat(MODEL).complete(ASK, on_delta=pieces.append)
+    assert (completion.content, completion.finish_reason) == ("one\ntwo", "stop")
+    assert "".join(pieces) == "one\ntwo"
+    assert completion.usage == Usage(input=10, output=5, cache_read=70, cache_write=20)
+    # The address is not the provider's own, so nobody knows what it costs.
+    assert (completion.cost, completion.cost_source) == (None, "unknown")
+
+
+async def test_prompt_caching_is_on(server: StandIn, chat: Make) -> None:
+    server.planned.append(reply(said("x")))
+    await chat(MODEL).complete(ASK)
+    request = server.requests[0]
+    assert request["cache_control"]["type"] == "ephemeral"
+    assert request["system"][-1]["cache_control"]["type"] == "ephemeral"
+    assert request["stream"] is True
+
+
+async def test_thinking_goes_back_with_its_signature(server: StandIn, chat: Make) -> None:
+    server.planned += [reply(THOUGHT, said("Looking.", 1), CALL, stop="tool_use"), reply(said("done"))]
+    llm = chat(MODEL)
+    pieces: list[str] = []
+    first = await llm.complete(ASK, tools=[TOOL], on_delta=pieces.append)
+    assert pieces == ["Looking."]
+    assert first.tool_calls == (ToolCall("toolu_1", "run", '{"cmd": "ls"}'),)
+    assert first.thinking[0]["content"] == "I should look."
+    turn = Message.text("assistant", first.content, tool_calls=first.tool_calls, thinking=first.thinking)
+    await llm.complete([*ASK, turn, Message.text("tool", "file", tool_call_id="toolu_1")], tools=[TOOL])
+    blocks = server.requests[1]["messages"][1]["content"]
+    assert [block["type"] for block in blocks] == ["thinking", "text", "tool_use"]
+    assert (blocks[0]["thinking"], blocks[0]["signature"]) == ("I should look.", "c2lnbmVk")
+    assert blocks[2]["input"] == {"cmd": "ls"}
+
+
+async def test_broken_arguments_and_dangling_calls_are_sent_in_order(server: StandIn, chat: Make) -> None:
+    server.planned.append(reply(said("x")))
+    turn = Message("assistant", (), (ToolCall("a", "run", '{"cmd'),))
+    await chat(MODEL).complete([*ASK, turn, Message.text("user", "stop")], tools=[TOOL])
+    _, assistant, user = server.requests[0]["messages"]
+    assert assistant["content"][0]["input"] == {"arguments": '{"cmd'}
+    assert [block["type"] for block in user["content"]] == ["tool_result", "text"]
+
+
+async def test_an_image_travels_by_value(server: StandIn, chat: Make) -> None:
+    server.planned.append(reply(said("a cat")))
+    message = Message("user", (Part(text="what?"), Part(blob="00ff", media_type="image/png")))
+    await chat(MODEL, blobs=bytes.fromhex).complete([message])
+    image = server.requests[0]["messages"][0]["content"][1]
+    assert (image["type"], image["source"]["data"]) == ("image", "AP8=")
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        Refusal(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
+        Refusal(429, {"type": "error", "error": {"type": "rate_limit_error", "message": "x"}}, {"retry-after": "0"}),
+        Stream(reply(said("half")).events[:4], end="close"),
+        Stream(reply(said("half")).events[:4], end="abort"),
+        Stream([*reply(said("half")).events[:3], "event: content_block_delta\ndata: {garbage\n\n"], end="close"),
+        Stream([], end="close"),
+    ],
+    ids=["overloaded", "rate limit", "cut", "broken", "garbage", "nothing"],
+)
+async def test_a_passing_fault_is_tried_again_once_each(server: StandIn, chat: Make, plan: Refusal | Stream) -> None:
+    server.planned += [plan, reply(said("fine"))]
+    completion = await chat(MODEL).complete(ASK)
+    assert completion.content == "fine"
+    assert len(completion.failed_attempts) == 1
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words", "expected"),
+    [
+        (401, "authentication_error", "invalid x-api-key", AuthenticationError),
+        (404, "not_found_error", "model: claude-sonnet-4-6", ModelNotFoundError),
+        (400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum", ContextWindowError),
+    ],
+)
+async def test_a_lasting_fault_has_its_own_error(
+    server: StandIn, chat: Make, status: int, kind: str, words: str, expected: type[Exception]
+) -> None:
+    server.planned.append(Refusal(status, {"type": "error", "error": {"type": kind, "message": words}}))
+    with pytest.raises(expected, match=words):
+        await chat(MODEL).complete(ASK)
+    assert len(server.requests) == 1
+
+
+async def test_silence_is_a_fault_and_closes_the_connection(server: StandIn, chat: Make) -> None:
+    server.planned.append(Stream(reply(said("ha")).events[:3], end="hang"))
+    with pytest.raises(ProviderError, match=r"sent nothing for 0\.3 s"):
+        await chat(MODEL, patience=Patience(attempts=1, silence=0.3)).complete(ASK)
+    await asyncio.wait_for(server.disconnected.wait(), 10)
+
+
+async def test_cancelling_closes_the_connection(server: StandIn, chat: Make) -> None:
+    server.planned.append(Stream(reply(said("ha")).events[:3], end="hang"))
+    call = asyncio.create_task(chat(MODEL).complete(ASK))
+    await server.arrived.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await asyncio.wait_for(server.disconnected.wait(), 10)
+
+
+async def test_a_schema_is_native_output(server: StandIn, chat: Make) -> None:
+    server.planned.append(reply(said('{"n": 1}')))
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    assert (await chat(MODEL).complete(ASK, schema=schema)).content == '{"n": 1}'
+    assert "json_schema" in str(server.requests[0])

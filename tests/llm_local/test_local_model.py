@@ -1,0 +1,254 @@
+"""The local model as its users see it: the real model in a real process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from handiwork.llm.errors import ModelNotFoundError
+from handiwork.llm.local import LocalLLM, place_of
+from handiwork.llm.local_server import Place
+from handiwork.llm.types import Message
+from handiwork.llm.weights import QWEN_CODER, fetch
+from handiwork.paths import cache_dir
+
+# A model shares the cores with whatever else runs.
+pytestmark = pytest.mark.timeout(600)
+
+IDLE = 2.0
+ASK = [Message.text("system", "Answer with one word."), Message.text("user", "What is the capital of France?")]
+
+
+@pytest.fixture(scope="module")
+def model() -> Path:
+    return asyncio.run(fetch(QWEN_CODER, cache_dir() / "models", lambda done, total: None))
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Servers of our own: those of the user's sessions are not seen."""
+    with tempfile.TemporaryDirectory() as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
+
+
+@pytest.fixture
+async def place(model: Path, runtime: None) -> AsyncIterator[Place]:
+    """The server's folder; the test ends when the server has."""
+    place = place_of(model)
+    yield place
+    await end_of(place)
+
+
+@pytest.fixture
+async def llm(model: Path, place: Place) -> AsyncIterator[LocalLLM]:
+    llm = client(model)
+    yield llm
+    await llm.close()
+
+
+def client(model: Path, said: list[str] | None = None) -> LocalLLM:
+    return LocalLLM(str(model), status=(said if said is not None else []).append, idle=IDLE)
+
+
+async def end_of(place: Place) -> None:
+    while place.alive():  # noqa: ASYNC110 - the end of another process that is not our child tells nobody
+        await asyncio.sleep(0.05)
+
+
+def server_pid(place: Place) -> int:
+    address = place.address()
+    assert address is not None
+    return address.pid
+
+
+@pytest.mark.slow
+async def test_it_answers_and_costs_nothing(llm: LocalLLM) -> None:
+    completion = await llm.complete(ASK)
+    assert "Paris" in completion.content
+    assert (completion.cost, completion.cost_source) == (0.0, "local")
+    assert completion.usage.output > 0
+
+
+@pytest.mark.slow
+async def test_a_schema_is_enforced(llm: LocalLLM) -> None:
+    schema = {
+        "type": "object",
+        "properties": {"mood": {"enum": ["blue", "green"]}, "count": {"enum": [1, 2, 3]}},
+        "required": ["mood", "count"],
+        "additionalProperties": False,
+    }
+    completion = await llm.complete([Message.text("user", "Write a poem about the sea.")], schema=schema)
+    answer = json.loads(completion.content)
+    assert answer.keys() == {"mood", "count"}
+    assert answer["mood"] in ("blue", "green")
+
+
+@pytest.mark.slow
+async def test_a_repeated_prefix_is_read_from_the_cache(llm: LocalLLM) -> None:
+    system = Message.text("system", "You know these numbers: " + " ".join(map(str, range(150))))
+    first = await llm.complete([system, Message.text("user", "Which is the first? Only the number.")])
+    again = await llm.complete([system, Message.text("user", "And which is the last? Only the number.")])
+    assert first.usage.cache_read == 0
+    assert again.usage.cache_read > again.usage.input
+
+
+@pytest.mark.slow
+async def test_starters_at_the_same_time_share_one_server(model: Path, place: Place) -> None:
+    said: list[str] = []
+    clients = [client(model, said) for _ in range(3)]
+    await asyncio.gather(*(llm.start() for llm in clients))
+    pid = server_pid(place)
+    await asyncio.gather(*(llm.complete(ASK) for llm in clients))
+    assert server_pid(place) == pid
+    assert sum(line.startswith("loading the model") for line in said) == 1
+    for llm in clients:
+        await llm.close()
+
+
+@pytest.mark.slow
+async def test_the_server_wants_a_key_that_only_the_user_can_read(llm: LocalLLM, place: Place) -> None:
+    await llm.start()
+    address = place.address()
+    assert address is not None
+    assert address.url.startswith("http://127.0.0.1:")
+    async with httpx2.AsyncClient() as stranger:
+        answer = await stranger.post(f"{address.url}/v1/chat/completions", json={"messages": []})
+    assert answer.status_code == 401
+    assert stat.S_IMODE((place.folder / "endpoint.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE(place.folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.slow
+async def test_it_ends_after_its_last_client_and_a_new_call_starts_another(model: Path, place: Place) -> None:
+    one, other = client(model), client(model)
+    await one.start()
+    await other.start()
+    pid = server_pid(place)
+    await one.close()
+    # Longer than it outlives its last client, of which one is left.
+    await asyncio.sleep(2 * IDLE)
+    assert server_pid(place) == pid
+    await other.close()
+    await end_of(place)
+    assert place.address() is None
+    assert "Paris" in (await one.complete(ASK)).content
+    assert server_pid(place) != pid
+    await one.close()
+
+
+HOLD = """
+import asyncio, sys
+from handiwork.llm.local import LocalLLM
+async def hold():
+    await LocalLLM(sys.argv[1], idle=float(sys.argv[2])).start()
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+asyncio.run(hold())
+"""
+
+
+@pytest.mark.slow
+async def test_it_outlives_the_client_that_started_it_and_forgets_killed_clients(model: Path, place: Place) -> None:
+    command = [sys.executable, "-c", HOLD, str(model), str(IDLE)]
+    holder = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert holder.stdout is not None
+    assert await holder.stdout.readline() == b"ready\n"
+    pid = server_pid(place)
+    llm = client(model)
+    await llm.start()
+    holder.send_signal(signal.SIGKILL)
+    await holder.communicate()
+    assert "Paris" in (await llm.complete(ASK)).content
+    assert server_pid(place) == pid
+    await llm.close()
+    await end_of(place)
+
+
+@pytest.mark.slow
+async def test_a_killed_server_is_started_again_by_the_next_call(llm: LocalLLM, place: Place) -> None:
+    await llm.complete(ASK)
+    killed = server_pid(place)
+    os.kill(killed, signal.SIGKILL)
+    await end_of(place)
+    assert "Paris" in (await llm.complete(ASK)).content
+    assert server_pid(place) != killed
+
+
+@pytest.mark.slow
+async def test_a_server_killed_in_mid_answer_costs_one_attempt(llm: LocalLLM, place: Place) -> None:
+    await llm.start()
+    killed = server_pid(place)
+    pieces: list[str] = []
+
+    def kill_at_first_piece(piece: str) -> None:
+        if not pieces:
+            os.kill(killed, signal.SIGKILL)
+        pieces.append(piece)
+
+    ask = [Message.text("user", "Count from one to ten in words.")]
+    completion = await llm.complete(ask, on_delta=kill_at_first_piece)
+    assert "ten" in completion.content.lower()
+    assert len(completion.failed_attempts) == 1
+
+
+@pytest.mark.slow
+async def test_who_has_to_wait_is_told(model: Path, place: Place) -> None:
+    said: list[str] = []
+    clients = [client(model, said) for _ in range(3)]
+    long = [Message.text("user", "Count from one to thirty in words.")]
+    busy = [asyncio.Event(), asyncio.Event()]
+    await clients[2].start()
+    calls = [
+        asyncio.create_task(llm.complete(long, on_delta=lambda _, begun=begun: begun.set()))
+        for llm, begun in zip(clients[:2], busy, strict=True)
+    ]
+    for begun in busy:
+        await begun.wait()
+    assert "Paris" in (await clients[2].complete(ASK)).content
+    assert "waiting for the local model: it is busy with other calls" in said
+    await asyncio.gather(*calls)
+    for llm in clients:
+        await llm.close()
+
+
+@pytest.mark.slow
+async def test_a_call_can_be_cancelled(llm: LocalLLM) -> None:
+    begun = asyncio.Event()
+    long = [Message.text("user", "Count from one to a hundred in words.")]
+    call = asyncio.create_task(llm.complete(long, on_delta=lambda _: begun.set()))
+    await begun.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert "Paris" in (await llm.complete(ASK)).content
+
+
+async def test_a_file_that_is_no_model_is_one_clear_error(runtime: None, tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    path = tmp_path / "broken.gguf"
+    path.write_bytes(b"not a model" * 100)
+    llm = client(path)
+    with pytest.raises(ModelNotFoundError, match=r"broken\.gguf did not start: .*failed to load model.*log\.txt"):
+        await llm.complete(ASK)
+    await llm.close()
+
+
+async def test_a_folder_that_others_can_enter_is_refused(runtime: None, tmp_path: Path) -> None:
+    path = tmp_path / "some.gguf"
+    path.touch()
+    folder = place_of(path).folder
+    folder.chmod(0o755)
+    with pytest.raises(ModelNotFoundError, match="open to other users"):
+        place_of(path)

@@ -1,0 +1,113 @@
+"""The agent works on a copy whose changes are kept apart, or in place; either way files stay the user's."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from boxes import Box, output, run
+
+from handiwork.sandbox.base import SandboxError
+from handiwork.sandbox.bubblewrap import upper_dir
+
+
+async def test_changes_go_to_the_upper_layer_only(box: Box) -> None:
+    sandbox = box.make()
+    await sandbox.start()
+    await output(sandbox, "echo more >> README; rm src/main.py; mkdir -p a/b; echo x > a/b/c; chmod +x README")
+    await sandbox.close()
+    upper = upper_dir(box.session_dir)
+    assert (upper / "README").read_text() == "read me\nmore\n"
+    assert (upper / "a/b/c").read_text() == "x\n"
+    whiteout = (upper / "src/main.py").lstat()
+    assert (stat.S_ISCHR(whiteout.st_mode), whiteout.st_rdev) == (True, 0)
+    for folder in (box.project, box.session_dir / "base"):
+        assert (folder / "README").read_text() == "read me\n"
+        assert (folder / "src/main.py").exists()
+
+
+async def test_changes_are_there_again_when_it_is_started_again(box: Box) -> None:
+    first = box.make()
+    await first.start()
+    await output(first, "echo kept > kept; echo home > ~/kept; echo tmp > /tmp/kept; rm README")
+    await first.close()
+    second = box.make()
+    await second.start()
+    seen = await output(second, "cat kept ~/kept /tmp/kept; ls README 2>/dev/null || echo gone")
+    assert seen.split() == ["kept", "home", "tmp", "gone"]
+
+
+async def test_a_directory_that_is_not_copied_is_laid_under(box: Box) -> None:
+    big = box.project / "web/node_modules"
+    big.mkdir(parents=True)
+    (big / "index.js").write_text("original\n")
+    box.make()  # The copy is made with the directory, so take it out of it.
+    (box.session_dir / "base/web/node_modules/index.js").unlink()
+    (box.session_dir / "base/web/node_modules").rmdir()
+    sandbox = box.make(mounts=["web/node_modules"])
+    await sandbox.start()
+    assert await output(sandbox, "cat web/node_modules/index.js") == "original"
+    await output(sandbox, "echo changed > web/node_modules/index.js; echo new > web/node_modules/new")
+    assert await output(sandbox, "cat web/node_modules/*") == "changed\nnew"
+    assert (big / "index.js").read_text() == "original\n"
+    assert not (upper_dir(box.session_dir) / "web").exists()
+
+
+async def test_the_projects_virtual_environment_works(box: Box) -> None:
+    bin_dir = box.project / ".venv/bin"
+    bin_dir.mkdir(parents=True)
+    python = Path(sys.executable).resolve()
+    (box.project / ".venv/pyvenv.cfg").write_text(f"home = {python.parent}\n")
+    (bin_dir / "python").symlink_to(python)
+    script = bin_dir / "tool"
+    script.write_text(f"#!{bin_dir}/python\nimport sys; print(sys.prefix)\n")
+    script.chmod(0o755)
+    sandbox = box.make()
+    await sandbox.start()
+    assert await output(sandbox, "tool; echo $VIRTUAL_ENV") == f"{box.project}/.venv\n{box.project}/.venv"
+    assert await output(sandbox, "python -c 'import json; print(json.dumps(1))'") == "1"
+
+
+async def test_paths_are_mounted_read_only_on_request(box: Box, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/table").write_text("rows\n")
+    sandbox = box.make(read_only=[tmp_path / "data"])
+    await sandbox.start()
+    assert await output(sandbox, f"cat {tmp_path}/data/table") == "rows"
+    assert "Read-only file system" in (await run(sandbox, f"echo x > {tmp_path}/data/table")).content
+    with pytest.raises(SandboxError, match="does not exist"):
+        await box.make(read_only=[tmp_path / "missing"]).start()
+
+
+async def test_in_place_files_stay_the_owners(box: Box) -> None:
+    if os.geteuid() == 0:
+        for path in (box.project, *box.project.rglob("*")):
+            os.chown(path, 4321, 4321)
+    owner = box.project.stat().st_uid
+    sandbox = box.in_place()
+    await sandbox.start()
+    await output(sandbox, "echo more >> README; mkdir new; echo x > new/file; rm src/main.py")
+    assert (box.project / "README").read_text() == "read me\nmore\n"
+    assert not (box.project / "src/main.py").exists()
+    for name in ("README", "new", "new/file"):
+        assert (box.project / name).stat().st_uid == owner
+
+
+async def test_in_place_the_users_git_cannot_be_made_to_run_programs(box: Box) -> None:
+    sandbox = box.in_place()
+    await sandbox.start()
+    config = (box.project / ".git/config").read_text()
+    for attempt in (
+        "git config core.fsmonitor ./evil",
+        "echo evil > .git/config",
+        "echo evil > .git/config.worktree",
+        "echo evil > .git/hooks/pre-commit",
+        "rm -rf .git/hooks",
+        "mv .git .elsewhere",
+    ):
+        assert (await run(sandbox, attempt)).exit_code != 0, attempt
+    assert (box.project / ".git/config").read_text() == config
+    await output(sandbox, "git add -A && git commit -qm works")
