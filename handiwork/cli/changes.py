@@ -57,14 +57,14 @@ def _report(applied: Applied, workspace: Path, dry_run: bool) -> None:
     console = terminal_console()
     for word, paths in (("written", applied.written), ("deleted", applied.deleted), ("the same", applied.unchanged)):
         for path in paths:
-            console.print(Text(f"{word:9}{plain(path)}"), soft_wrap=True)
+            console.print(Text(f"{word:10}{plain(path)}"), soft_wrap=True)
     for warning in applied.warnings:
         say(warning)
     count = len(applied.written) + len(applied.deleted)
     if dry_run:
-        say(f"this would change {count} files in {workspace}; nothing was done")
+        say(f"files that would change in {workspace}: {count}; nothing was done")
     else:
-        say(f"{count} files changed in {workspace}")
+        say(f"files changed in {workspace}: {count}")
 
 
 def overview(found: list[Change], session: str) -> list[Text]:

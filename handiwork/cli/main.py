@@ -19,7 +19,7 @@ app = typer.Typer(
 
 Session = Annotated[
     str | None,
-    typer.Argument(help="The session's id, or the first characters of it; without one the newest.", show_default=False),
+    typer.Argument(metavar="SESSION", help="The session's id, or the first characters of it; without one the newest.", show_default=False),
 ]
 Workspace = Annotated[Path, typer.Option(help="The directory to work on; the agent gets a copy of it.")]
 InPlace = Annotated[bool, typer.Option("--in-place", help="Work on the directory itself instead of a copy.")]
@@ -76,7 +76,7 @@ def root(
 
 @app.command()
 def run(
-    task: Annotated[str, typer.Argument(help="What is to be done, in your words.", show_default=False)],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="What is to be done, in your words.", show_default=False)],
     workspace: Workspace = Path("."),
     in_place: InPlace = False,
     agent: AgentName = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from functools import singledispatchmethod
 
@@ -73,7 +74,8 @@ class Transcript:
 
     @_of.register
     def _(self, event: SessionStarted) -> Iterator[Text]:
-        parts = [event.agent, event.model, event.sandbox, f"session {self.session}"]
+        sandbox = "no sandbox" if event.sandbox == "none" else event.sandbox
+        parts = [event.agent, event.model, sandbox, f"session {self.session}"]
         if event.settings.get("in_place"):
             parts.insert(3, "in place")
         header = plain(" · ".join(parts))
@@ -196,7 +198,8 @@ class Transcript:
 
     @_of.register
     def _(self, event: FileEditObservation) -> Iterator[Text]:
-        for line in self._bounded(event.text):
+        hunks = re.sub(r"\A--- .*\n\+\+\+ .*\n", "", event.text)
+        for line in self._bounded(hunks):
             yield coloured_diff_line(line)
 
     @_of.register

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from handiwork.llm.errors import LLMError
@@ -21,14 +22,16 @@ def create(
     api_key: str | None = None,
     blobs: Blobs = no_blobs,
     patience: Patience | None = None,
+    status: Callable[[str], None] | None = None,
 ) -> LLM:
     """Return the model of a model string; nothing is sent before its first completion.
 
     "scripted:FILE" answers from a file, "local:NAME" runs on this machine, "PROVIDER:NAME" is a provider's,
     with the key from its own environment variable. With ``base_url`` any other name is a model of that
     OpenAI-compatible server ("anthropic:NAME" and "google:NAME" speak their own protocol with it), and the
-    key is ``api_key``, else HANDIWORK_API_KEY, else none. ``blobs`` reads the images of messages.
-    Raises AuthenticationError where a key is missing and LLMError for a name that means nothing.
+    key is ``api_key``, else HANDIWORK_API_KEY, else none. ``blobs`` reads the images of messages, ``status``
+    hears what a local model takes time for. Raises AuthenticationError where a key is missing and LLMError for
+    a name that means nothing.
     """
     if model.startswith("scripted:"):
         from handiwork.llm.script import read_script
@@ -38,7 +41,7 @@ def create(
     if model.startswith("local:"):
         from handiwork.llm.local import LocalLLM
 
-        return LocalLLM(model.removeprefix("local:"))
+        return LocalLLM(model.removeprefix("local:"), status)
     if base_url is not None:
         api_key = api_key or os.environ.get("HANDIWORK_API_KEY") or "none"
         if not model.startswith(("anthropic:", "google:")):

@@ -25,6 +25,9 @@ from handiwork.paths import runtime_dir
 IDLE = 60.0
 """Seconds after which the server ends when its last client is gone."""
 
+LONGEST_ANSWER = 2048
+"""Tokens of one answer, so that a model that repeats itself comes to an end."""
+
 Status = Callable[[str], None]
 """Called with a line about what is being waited for."""
 
@@ -48,7 +51,13 @@ class LocalLLM:
         self._address: Address | None = None
         self._opening = asyncio.Lock()
         self._chat = ChatLLM(
-            self.name, model, self._endpoint, capabilities=self.capabilities, free=True, key_name="the log"
+            self.name,
+            model,
+            self._endpoint,
+            capabilities=self.capabilities,
+            free=True,
+            extra={"max_tokens": LONGEST_ANSWER},
+            key_name="the server's log",
         )
 
     @property

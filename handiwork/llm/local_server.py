@@ -29,9 +29,6 @@ SLOTS = 2
 CACHE_MIB = 512
 """Memory for the prompts of conversations that have no slot at the moment."""
 
-LONGEST_ANSWER = 2048
-"""Tokens of one answer, so that a model that repeats itself comes to an end."""
-
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -110,7 +107,6 @@ def serve(place: Place, model: Path, idle: float) -> None:
     params.ui = False
     params.n_parallel = SLOTS
     params.n_ctx = SLOTS * WINDOW
-    params.n_predict = LONGEST_ANSWER
     params.cache_ram_mib = CACHE_MIB
     params.cpuparams.n_threads = len(os.sched_getaffinity(0))
     server = xllamacpp.Server(params)

@@ -7,11 +7,15 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from handiwork.log.errors import BlobMissing, LogError
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -27,19 +31,34 @@ class Blobs:
     async def put(self, data: bytes | AsyncIterator[bytes]) -> str:
         """Keep the bytes and return their SHA-256 in hex. Raises LogError if they cannot be written."""
         part = self._folder / f"part-{secrets.token_hex(8)}"
+        with self._errors():
+            file = self._create(part)
         try:
-            file = await asyncio.to_thread(self._create, part)
+            digest = hashlib.sha256()
+            if isinstance(data, bytes):
+                await self._disk(self._add, file, digest, data)
+            else:
+                async for piece in data:
+                    await self._disk(self._add, file, digest, piece)
+            return await self._disk(self._finish, file, part, digest.hexdigest())
+        finally:
+            os.close(file)
+            part.unlink(missing_ok=True)
+
+    async def _disk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do the work in a thread and, even if cancelled, wait for its end: a file in use must stay open."""
+        working = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+        with self._errors():
             try:
-                digest = hashlib.sha256()
-                if isinstance(data, bytes):
-                    await asyncio.to_thread(self._add, file, digest, data)
-                else:
-                    async for piece in data:
-                        await asyncio.to_thread(self._add, file, digest, piece)
-                return await asyncio.to_thread(self._finish, file, part, digest.hexdigest())
-            finally:
-                os.close(file)
-                part.unlink(missing_ok=True)
+                return await asyncio.shield(working)
+            except asyncio.CancelledError:
+                await asyncio.wait([working])
+                raise
+
+    @contextmanager
+    def _errors(self) -> Generator[None]:
+        try:
+            yield
         except OSError as error:
             raise LogError(f"a file cannot be kept in {self._folder}: {error.strerror}") from error
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
@@ -90,16 +90,13 @@ class EventLog:
     def _text(self, event: Event) -> tuple[Event, str]:
         """Return the event as it will be read back, and its JSON text."""
         text = to_json(event)
-        if self._shared.redact is not None:
-            redacted = self._shared.redact(text)
-            if redacted != text:
-                try:
-                    return from_json(redacted), redacted
-                except ValueError as error:
-                    raise LogError(
-                        f"taking the secrets out of a {event.kind} broke its JSON, so it is not stored"
-                    ) from error
-        return event, text
+        redacted = text if self._shared.redact is None else self._shared.redact(text)
+        if redacted == text and "\ufffd" not in text:  # the mark of a character that could not be kept
+            return event, text
+        try:
+            return from_json(redacted), redacted
+        except ValueError as error:
+            raise LogError(f"taking the secrets out of a {event.kind} broke its JSON, so it is not stored") from error
 
     async def head(self) -> int:
         """Return the id of the last event, 0 for none."""
@@ -159,7 +156,7 @@ class EventLog:
             )
         return [from_json(text) for text in texts]
 
-    async def follow(self, after: int = 0) -> AsyncIterator[Event]:
+    async def follow(self, after: int = 0) -> AsyncGenerator[Event]:
         """Give every event with an id above ``after``, now and as they come, each once and in order.
 
         What this process appends comes at once, what others append within 100 ms. Ends when the store closes.

@@ -12,8 +12,15 @@ from handiwork.sandbox.git import run_git_alone
 from handiwork.sandbox.safe_open import WorkspaceError
 
 _ESCAPES = {
-    **{7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\r"},
-    **{ord('"'): '\\"', ord("\\"): "\\\\"},
+    7: "\\a",
+    8: "\\b",
+    9: "\\t",
+    10: "\\n",
+    11: "\\v",
+    12: "\\f",
+    13: "\\r",
+    ord('"'): '\\"',
+    ord("\\"): "\\\\",
 }
 _HEADER = re.compile(rb"^diff --git .*?(\d+)\n(?:(?![@d]).*\n)*", re.MULTILINE)
 
@@ -77,7 +84,8 @@ def _compare(jobs: Sequence[tuple[Side | None, Side | None]]) -> list[str]:
         # A line of a hunk begins with a sign, so "diff" at the start of a line is git's.
         pieces = _HEADER.split(answer.stdout)[1:]
         for at, hunks in zip(pieces[::2], pieces[1::2], strict=True):
-            texts[int(at)] = hunks.decode()
+            # git cuts the name of a function after "@@" at a byte; all else is UTF-8.
+            texts[int(at)] = hunks.decode(errors="replace")
     return texts
 
 

@@ -37,7 +37,7 @@ class ControlGroups:
 
     def _make(self, controller: str, name: str, setting: str, value: int) -> None:
         own = _own_group(controller)
-        if os.geteuid() != 0 or own is None or not (own / setting.split(".")[0]).parent.is_dir():
+        if os.geteuid() != 0 or own is None:
             return
         folder = own / f"handiwork-{name}"
         try:
@@ -50,11 +50,13 @@ class ControlGroups:
         self._folders.append(folder)
 
 
-def remove_groups(name: str) -> None:
-    """Remove the groups of a sandbox whose owner died, where its processes are gone."""
-    for controller in ("memory", "pids"):
-        if (own := _own_group(controller)) is not None:
-            _remove(own / f"handiwork-{name}")
+def remove_groups(name: str) -> bool:
+    """Remove the groups of a sandbox whose owner died; False while its last processes are still ending."""
+    groups = [_own_group(controller) for controller in ("memory", "pids")]
+    folders = [group / f"handiwork-{name}" for group in groups if group is not None]
+    for folder in folders:
+        _remove(folder)
+    return not any(folder.exists() for folder in folders)
 
 
 def _own_group(controller: str) -> Path | None:

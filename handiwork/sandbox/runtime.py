@@ -10,6 +10,7 @@ from pathlib import Path
 
 from handiwork.paths import runtime_dir
 from handiwork.sandbox.base import SandboxError
+from handiwork.sandbox.limits import remove_groups
 
 
 class Endpoint:
@@ -38,7 +39,7 @@ class Endpoint:
 
 
 def sweep_stale() -> list[str]:
-    """Remove the sockets of owners that are dead and return their names; those of living ones are not touched."""
+    """Remove the sockets and groups of owners that are dead and return their names; living ones are left alone."""
     gone: list[str] = []
     for record in _private_folder().glob("*.owner"):
         try:
@@ -46,7 +47,8 @@ def sweep_stale() -> list[str]:
         except FileNotFoundError:
             continue
         # An empty record is one that is just being written.
-        if len(fields) == 2 and _start_time(int(fields[0])) != fields[1]:
+        dead = len(fields) == 2 and _start_time(int(fields[0])) != fields[1]
+        if dead and remove_groups(record.stem):
             _remove(record.with_suffix(""))
             gone.append(record.stem)
     return gone

@@ -10,7 +10,6 @@ from pathlib import Path
 from handiwork.events.base import Action, Observation
 from handiwork.sandbox.base import OnOutput, SandboxError
 from handiwork.sandbox.client import Client, SaveBlob
-from handiwork.sandbox.limits import remove_groups
 from handiwork.sandbox.runtime import Endpoint, sweep_stale
 
 _START_TIMEOUT = 60.0
@@ -42,8 +41,7 @@ class ServedSandbox(ABC):
     async def start(self) -> None:
         """Start it, or start it again after it was lost. Raises SandboxError."""
         await self.close()
-        for name in sweep_stale():
-            remove_groups(name)
+        sweep_stale()
         self._endpoint = Endpoint()
         self._client = Client(self._endpoint.path, self._save_blob)
         try:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
@@ -19,6 +19,7 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.bubblewrap import upper_dir
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.session import Session
@@ -91,8 +92,6 @@ async def reopen(store: Store, data: Path, session_id: str, watch: Watch, **chan
     log = await store.log(session_id)
     setup = Setup.model_validate({**(await _setup(log)).model_dump(), **changes})
     folder = session_dir(data, log.id)
-    if not Workspace.exists(folder):
-        raise SetupError(f"the files of session {log.id} are gone from {folder}: it can be read, not gone on with")
     return _open(store, setup, log, find(setup.agent), _llm(store, setup, watch), _sandbox(store, folder, setup), watch)
 
 
@@ -113,7 +112,7 @@ def _changes(setup: Setup, folder: Path) -> list[Change]:
         return changes_of_tree(workspace, Path(setup.workspace))
     if setup.sandbox == "none":
         return changes_of_tree(workspace, _work(folder))
-    return changes_of_overlay(workspace, sandboxes.upper_dir(folder))
+    return changes_of_overlay(workspace, upper_dir(folder))
 
 
 async def _setup(log: EventLog) -> Setup:
@@ -159,5 +158,5 @@ def _llm(store: Store, setup: Setup, watch: Watch) -> LLM:
 def _open(
     store: Store, setup: Setup, log: EventLog, agent: type[Any], llm: LLM, sandbox: Sandbox, watch: Watch
 ) -> Opened:
-    settings = cast("dict[str, Any]", setup.model_dump(mode="json"))
+    settings = setup.model_dump(mode="json")
     return Opened(Session(log, agent, llm, sandbox, setup.limits, watch, settings), setup, log, store, llm)

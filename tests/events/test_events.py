@@ -73,7 +73,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
 
 @pytest.mark.parametrize("cls", EVENT_TYPES.values(), ids=EVENT_TYPES.keys())
 class TestEveryType:
-    @settings(max_examples=25)
+    @settings(max_examples=25, deadline=None)
     @given(data=st.data())
     def test_comes_back_the_same_through_json(self, cls: type[Event], data: st.DataObject):
         event = data.draw(events_of(cls))
@@ -85,7 +85,7 @@ class TestEveryType:
         assert to_dict(event) == json.loads(text)
         assert "\n" not in text
 
-    @settings(max_examples=25)
+    @settings(max_examples=25, deadline=None)
     @given(data=st.data())
     def test_refuses_fields_it_does_not_have_and_cannot_be_changed(self, cls: type[Event], data: st.DataObject):
         event = data.draw(events_of(cls))
@@ -95,6 +95,7 @@ class TestEveryType:
             event.id = 5
 
 
+@settings(deadline=None)
 @given(st.dictionaries(texts, json_values, max_size=4), counts.map(lambda n: n + 1))
 def test_an_unknown_type_is_kept_and_written_back_exactly(fields: dict[str, object], number: int):
     written = {"type": "FromTheFuture", "id": number, **{k: v for k, v in fields.items() if k not in ("type", "id")}}
@@ -121,7 +122,7 @@ def test_an_unknown_event_takes_its_new_place_in_another_log():
     "text", ["", "[]", "1", '"x"', "{", '{"type":"CmdRunAction"}', '{"type":"CmdRunAction","schema":null}']
 )
 def test_what_is_no_event_is_a_value_error(text: str):
-    with pytest.raises(ValueError, match="."):
+    with pytest.raises(ValueError, match=r"\S"):
         from_json(text)
 
 
@@ -147,4 +148,4 @@ def test_timestamps_are_utc_and_never_naive():
     assert event.timestamp == there
     assert event.timestamp.utcoffset() == timedelta(0)
     with pytest.raises(ValidationError, match="timezone"):
-        CmdRunAction(command="ls", timestamp=datetime(2026, 1, 1))  # noqa: DTZ001
+        CmdRunAction(command="ls", timestamp=datetime(2026, 1, 1))

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ class Client:
     http: httpx2.AsyncClient
     process: asyncio.subprocess.Process
     workspace: Path
-    deltas: list[str] = field(default_factory=list)
+    deltas: list[str] = field(default_factory=list[str])
 
     async def execute(self, type_: str, head: int = 8192, tail: int = 8192, **fields: Any) -> dict[str, Any]:
         """Perform an action and return its observation; the deltas are those of the last one."""
@@ -51,6 +52,7 @@ class Client:
 
 
 async def start_server(directory: Path, *arguments: str, **environment: str) -> Client:
+    """Start a server that listens on a descriptor it inherits; it answers once it is up."""
     workspace = directory / "workspace"
     workspace.mkdir(exist_ok=True)
     path = str(directory / "s")
@@ -61,21 +63,24 @@ async def start_server(directory: Path, *arguments: str, **environment: str) -> 
         "PYTHONPATH": str(PACKAGES),
         **environment,
     }
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "inside", "--unix", path, "--workspace", str(workspace), *arguments),
-        env=settings,
-    )
-    http = httpx2.AsyncClient(transport=httpx2.AsyncHTTPTransport(uds=path), base_url="http://inside", timeout=100)
-    while True:
-        try:
-            assert (await http.get("/health")).json()["ok"]
-            return Client(http, process, workspace)
-        except httpx2.ConnectError:
-            assert process.returncode is None, "the server ended when it started"
-            await asyncio.sleep(0.01)  # there is no event for a socket that comes into being
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "inside", "--fd", str(listener.fileno())),
+            *("--workspace", str(workspace), *arguments),
+            env=settings,
+            pass_fds=[listener.fileno()],
+        )
+    transport = httpx2.AsyncHTTPTransport(uds=path)
+    client = httpx2.AsyncClient(transport=transport, base_url="http://inside", timeout=100)
+    assert (await client.get("/health")).json()["ok"]
+    return Client(client, process, workspace)
 
 
 async def stop_server(client: Client) -> int:
+    """Ask the server to end and return its exit code."""
     await client.http.aclose()
-    client.process.send_signal(signal.SIGTERM)
+    if client.process.returncode is None:
+        client.process.send_signal(signal.SIGTERM)
     return await client.process.wait()

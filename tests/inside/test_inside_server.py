@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from pathlib import Path
 
-from inside_client import Client
+from inside_client import PACKAGES, Client, start_server, stop_server
 
 
 async def _begun(client: Client, name: str) -> None:
@@ -83,3 +85,36 @@ async def test_requests_that_do_not_fit_the_protocol_are_refused(client: Client)
         answer = await client.http.post("/execute", content=body)
         assert (answer.status_code, answer.json()["error_id"]) == (400, "bad_request")
     assert (await client.http.get("/nothing")).status_code == 400
+
+
+async def test_the_shell_has_the_environment_of_the_server_but_for_its_own(tmp_path: Path) -> None:
+    client = await start_server(tmp_path, HANDIWORK_INSIDE_X="1", GIVEN="2")
+    observation = await client.run('echo "$HANDIWORK_INSIDE_X|$GIVEN|$PYTHONPATH"; ls /proc/self/fd | wc -l')
+    assert observation["content"] == "|2|\n4\n", "three standard descriptors and the one ls reads"
+    await stop_server(client)
+
+
+async def test_the_users_settings_are_read_but_cannot_keep_the_shell_from_starting(tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("export FROM_RC=1; echo noise")
+    client = await start_server(tmp_path)
+    assert (await client.run("echo $FROM_RC"))["content"] == "1\n"
+    await stop_server(client)
+    (tmp_path / "s").unlink()
+    (tmp_path / ".bashrc").write_text("exit 1")
+    client = await start_server(tmp_path)
+    assert (await client.run("echo alive"))["content"] == "alive\n"
+    await stop_server(client)
+
+
+async def test_a_socket_is_made_private_where_a_path_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    arguments = ("-m", "inside", "--unix", str(path), "--workspace", str(tmp_path))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PACKAGES), "TMPDIR": str(tmp_path)}
+    )
+    while not path.exists():
+        await asyncio.sleep(0.01)  # there is no event for a socket that comes into being
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.is_socket()
+    process.terminate()
+    await process.wait()

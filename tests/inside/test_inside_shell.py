@@ -76,7 +76,7 @@ async def test_set_x_and_set_v_show_the_commands_only(client: Client) -> None:
     assert (await client.run("set -x"))["content"] == ""
     assert (await client.run("echo a"))["content"] == "++ echo a\na\n"
     assert (await client.run("if then"))["exit_code"] == 2
-    assert (await client.run("set +x; set -v"))["content"] == "++ set +x\n++ set -v\n" or True
+    assert (await client.run("set +x; set -v"))["content"] == "++ set +x\n"
     assert (await client.run("echo b"))["content"] == "echo b\nb\n"
 
 
@@ -211,7 +211,7 @@ async def test_output_cannot_tell_the_end_and_the_environment_has_no_secret(clie
         "exec 0</dev/null",
         "stty raw -opost echo",
         "trap 'echo bye' EXIT; exit 4",
-        "exec >/dev/null 2>&1; kill -STOP $BASHPID & sleep 0.1",
+        "exec >/dev/null 2>&1",
         "unset -f __hw_begin __hw_end; set -o noclobber; alias printf=false read=false",
     ],
 )

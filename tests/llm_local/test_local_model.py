@@ -63,7 +63,7 @@ def client(model: Path, said: list[str] | None = None) -> LocalLLM:
 
 
 async def end_of(place: Place) -> None:
-    while place.alive():  # noqa: ASYNC110 - the end of another process that is not our child tells nobody
+    while place.alive():
         await asyncio.sleep(0.05)
 
 

@@ -11,7 +11,8 @@ from handiwork.log.store import Store
 async def main(data: str, session: str, count: str, name: str) -> None:
     async with Store.open(Path(data)) as store:
         log = await store.log(session)
-        print("ready", flush=True)
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.readline)
         for number in range(int(count)):
             await log.append(MessageAction(content=f"{name} {number}", source="user"))

@@ -1,18 +1,12 @@
-"""A store in a folder of its own, and events to put into it."""
+"""A store in a folder of its own, and a session in it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
-from handiwork.events.action import MessageAction
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
-
-
-def said(text: str) -> MessageAction:
-    """A message of the user, which any process may append."""
-    return MessageAction(content=text, source="user")
 
 
 @pytest.fixture

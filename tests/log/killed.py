@@ -58,4 +58,6 @@ def kill_one(data: Path, session: str, run: int, delay: float) -> dict[int, str]
 if __name__ == "__main__":
     chance = random.Random(int(sys.argv[4]))
     for turn in range(int(sys.argv[3])):
-        print(json.dumps(kill_one(Path(sys.argv[1]), sys.argv[2], turn, chance.random() * 0.04)), flush=True)
+        told = kill_one(Path(sys.argv[1]), sys.argv[2], turn, chance.random() * 0.04)
+        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()  # what is left in the buffer would be written by every fork

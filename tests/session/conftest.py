@@ -74,7 +74,7 @@ class Bench:
     async def until(self, seen: type) -> None:
         """Wait until the session has shown something of this type."""
         async with asyncio.timeout(20):
-            while not any(isinstance(event, seen) for event in self.watched):  # noqa: ASYNC110
+            while not any(isinstance(event, seen) for event in self.watched):
                 await asyncio.sleep(0.01)
 
     @property

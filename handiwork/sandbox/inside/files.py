@@ -45,6 +45,8 @@ def telling(path: str) -> Generator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ActionError(_ERROR_IDS.get(error.errno or 0, "failed"), f"{path}: {reason}") from error
+    except UnicodeDecodeError:
+        raise  # it is about what is in the file
     except ValueError as error:  # a NUL or a lone surrogate in the path
         raise ActionError("not_found", f"{path!r} cannot be the name of a file: {error}") from error
 

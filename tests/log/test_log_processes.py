@@ -26,7 +26,9 @@ async def go(process: Process) -> None:
     assert process.returncode == 0
 
 
-async def test_ids_are_unique_and_dense_and_a_follower_misses_and_repeats_nothing(store: Store, log: EventLog, data: Path):
+async def test_ids_are_unique_and_dense_and_a_follower_misses_and_repeats_nothing(
+    store: Store, log: EventLog, data: Path
+):
     count = 100
     others = await asyncio.gather(*(appender(data, log, count, name) for name in ("a", "b")))
     followed: list[MessageAction] = []
@@ -62,3 +64,12 @@ async def test_many_processes_can_open_a_new_folder_at_once(tmp_path: Path):
     assert [await process.wait() for process in processes] == [0, 0, 0, 0]
     async with Store.open(data) as store:
         assert len(await store.sessions()) == 4
+
+
+async def test_a_follower_that_appends_nothing_itself_is_woken_by_another_process(log: EventLog, data: Path):
+    other = await appender(data, log, 2, "a")
+    followed = log.follow()
+    waiting = asyncio.ensure_future(anext(followed))
+    await log.head()
+    await go(other)
+    assert [(await waiting).id, (await anext(followed)).id] == [1, 2]

@@ -1,0 +1,189 @@
+"""What the commands print without a terminal: plain text for people, JSON lines for programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+from handiwork.events.codec import EVENT_TYPES, from_dict
+from program import Program, bash, edit, finish
+
+HOSTILE = "printf 'a\\033]0;title\\007b\\033[2Jc\\033[31mred\\033[0m 10%%\\r100%%\\n\\302\\2335nd\\n'"
+"""Sets the terminal's title, clears it, colours, writes over itself, and uses an 8-bit control sequence."""
+
+
+def test_json_is_all_there_is_on_stdout(program: Program) -> None:
+    run = program.run(bash("echo hi", said="I look."), finish(), flags=("--json",))
+    events = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [event["id"] for event in events] == list(range(1, len(events) + 1))
+    assert {event["type"] for event in events} <= set(EVENT_TYPES)
+    assert [from_dict(event).kind for event in events][-1] == "AgentFinishAction"
+    assert "session " in run.stderr
+    assert events == program.events()
+
+
+def test_json_keeps_errors_on_stderr_and_the_exit_code(program: Program) -> None:
+    run = program.run({"error": "no such luck"}, flags=("--json",))
+    assert run.returncode == 4
+    assert [json.loads(line)["type"] for line in run.stdout.splitlines()][-1] == "AgentStateChangedObservation"
+    failed = program("run", "greet", "--agent", "Nobody", "--json")
+    assert (failed.returncode, failed.stdout) == (2, "")
+
+
+def test_json_of_a_resumed_session_has_only_what_is_new(program: Program) -> None:
+    program.run(bash("echo one"), finish(), flags=("--max-iterations", "1"))
+    before = program.events()
+    resumed = program("resume", "--max-iterations", "9", "--json")
+    assert resumed.returncode == 0
+    assert before + [json.loads(line) for line in resumed.stdout.splitlines()] == program.events()
+
+
+def test_control_sequences_of_a_program_never_reach_the_user(program: Program) -> None:
+    run = program.run(bash(HOSTILE, said="\x1b]0;mine\x07thought\x1b[5m"), finish("\x1b[2Jdone\x9b2J"))
+    shown = program("show", "--full")
+    for text in (run.stdout, shown.stdout):
+        assert "\n  thought\n" in text
+        assert "\n  100%\n" in text
+        assert not {character for character in text if character < " " or "\x7f" <= character < "\xa0"} - {"\n"}
+    assert "abcred" not in run.stdout.replace("100%", "")
+    assert "message  done" in run.stdout
+    as_json = program("show", "--json").stdout
+    assert "\x1b" not in as_json
+    assert "\x9b" not in as_json
+
+
+def test_long_output_is_cut_in_its_middle_and_whole_on_demand(program: Program) -> None:
+    run = program.run(bash("seq 1 20000"), finish())
+    lines = run.stdout.splitlines()
+    assert "  1" in lines
+    assert "  20000" in lines
+    assert "  5000" not in lines
+    hints = [line for line in lines if "more lines (handiwork show " in line]
+    assert len(hints) == 1
+    whole = program("show", hints[0].split()[-2], "--full").stdout.splitlines()
+    assert [line.strip() for line in whole if line.strip().isdigit()] == [str(n) for n in range(1, 20001)]
+
+
+def test_a_run_without_a_sandbox_says_so(program: Program) -> None:
+    assert "No sandbox: the agent's commands run on this machine" in program.run(finish()).stdout
+
+
+def test_the_end_says_what_it_took_and_what_can_be_done_next(program: Program) -> None:
+    usage = {"input": 1200, "output": 30, "cache_read": 7, "cache_write": 8}
+    run = program.run(edit("greeting.txt", "hello", "good day"), {**finish("Bye."), "usage": usage, "cost": 0.0123})
+    session = program.events()[0]
+    end = run.stdout[run.stdout.index("outcome") :].splitlines()
+    assert end[0] == "outcome  finished"
+    assert end[1] == "message  Bye."
+    assert end[2] == "steps    2"
+    assert end[3] == "tokens   1,200 in, 30 out, 7 read from cache, 8 written to it"
+    assert end[4] == "cost     $0.0123 as the script says"
+    assert end[5].startswith("time     ")
+    id = end[6].removeprefix("session  ")
+    assert [line.split("  ")[-1] for line in end[7:]] == [
+        f"handiwork diff {id}",
+        f"handiwork apply {id}",
+        f'handiwork resume {id} --message "..."',
+    ]
+    assert session["type"] == "SessionStarted"
+
+
+def test_sessions_are_listed_newest_first(program: Program) -> None:
+    program.run(finish())
+    program("run", "a second task", "--model", program.script(finish()), "--sandbox", "none")
+    rows = program("sessions").stdout.splitlines()
+    assert ["a second task", "greet the world"] == [row.split("  ")[-1] for row in rows]
+    infos = [json.loads(line) for line in program("sessions", "--json").stdout.splitlines()]
+    assert [info["title"] for info in infos] == ["a second task", "greet the world"]
+    assert program("show", infos[1]["id"][:6]).stdout.count("you: greet the world") == 1
+
+
+def test_the_diff_is_a_patch_that_git_applies(program: Program) -> None:
+    made = "printf 'caf\\303\\251\\r\\nno end' > new.txt; echo more >> greeting.txt"
+    program.run(bash(made), finish())
+    patch = subprocess.run(
+        [program("--version").args[0], "diff"], env=program.environment, capture_output=True, check=True
+    ).stdout
+    subprocess.run(["git", "apply", "-"], cwd=program.workspace, input=patch, check=True)
+    assert (program.workspace / "new.txt").read_bytes() == b"caf\xc3\xa9\r\nno end"
+    assert (program.workspace / "greeting.txt").read_text() == "hello\nmore\n"
+
+
+def test_apply_takes_the_changes_over_and_a_dry_run_does_not(program: Program) -> None:
+    program.run(edit("greeting.txt", "hello", "good day"), finish())
+    dry = program("apply", "--dry-run")
+    assert (dry.returncode, dry.stdout) == (0, "written   greeting.txt\n")
+    assert (program.workspace / "greeting.txt").read_text() == "hello\n"
+    assert program("apply").returncode == 0
+    assert (program.workspace / "greeting.txt").read_text() == "good day\n"
+    assert program("apply").stdout == "the same  greeting.txt\n"
+
+
+def test_apply_with_a_conflict_changes_nothing(program: Program) -> None:
+    program.run(edit("greeting.txt", "hello", "good day"), bash("echo new > new.txt"), finish())
+    (program.workspace / "greeting.txt").write_text("servus\n")
+    applied = program("apply")
+    assert applied.returncode == 1
+    assert "greeting.txt" in applied.stderr
+    assert (program.workspace / "greeting.txt").read_text() == "servus\n"
+    assert not (program.workspace / "new.txt").exists()
+
+
+def test_in_place_the_directory_itself_is_changed(program: Program) -> None:
+    run = program.run(edit("greeting.txt", "hello", "good day"), finish(), flags=("--in-place",))
+    assert "· in place ·" in run.stdout
+    assert (program.workspace / "greeting.txt").read_text() == "good day\n"
+    assert "+good day" in run.stdout
+    assert "handiwork apply" not in run.stdout
+
+
+def test_models_and_agents_say_what_there_is_and_how_to_name_it(program: Program) -> None:
+    models = program("models", OPENAI_API_KEY="secret-value", ANTHROPIC_API_KEY="").stdout
+    assert "local:qwen2.5-coder-1.5b" in models
+    assert "key in OPENAI_API_KEY" in models
+    assert "no key: set ANTHROPIC_API_KEY" in models
+    assert "--base-url" in models
+    assert "secret-value" not in models
+    agents = program("agents").stdout
+    assert agents.startswith("CodeActAgent ")
+    assert "file.py:Class" in agents
+
+
+def test_the_doctor_starts_a_real_sandbox(program: Program) -> None:
+    checked = program("doctor", "--json", OPENAI_API_KEY="secret-value")
+    found = {finding["check"]: finding for finding in map(json.loads, checked.stdout.splitlines())}
+    assert checked.returncode == 0, checked.stdout
+    assert found["bubblewrap"]["level"] == "ok"
+    assert found["bubblewrap"]["text"].startswith("started in ")
+    assert found["local model"]["level"] == "warn"
+    assert found["provider keys"]["text"] == "OPENAI_API_KEY"
+    assert {"python", "git", "bundle", "user namespaces", "resource limits", "data folder", "log"} < set(found)
+
+
+def test_the_doctor_says_what_forbids_a_task(program: Program) -> None:
+    program.data.write_text("a file where a folder should be")
+    checked = program("doctor", HANDIWORK_MODLE="x")
+    assert checked.returncode == 4
+    failed = [line for line in checked.stdout.splitlines() if line.startswith("fail")]
+    assert len(failed) == 2
+    assert "HANDIWORK_MODLE" in failed[0]
+    assert str(program.data) in failed[1]
+
+
+@pytest.mark.parametrize("command", ["run", "resume", "sessions", "show", "diff", "apply", "models", "agents", "doctor"])
+def test_every_command_explains_itself(program: Program, command: str) -> None:
+    assert f"  {command} " in program("--help").stdout
+    help = program(command, "--help")
+    assert help.returncode == 0
+    assert help.stdout.startswith(f"Usage: handiwork {command}")
+
+
+def test_the_help_teaches_with_examples(program: Program) -> None:
+    help = program("run", "--help").stdout
+    assert '  handiwork run "make the failing test pass"\n' in help
+    assert "--base-url http://localhost:8000/v1" in help
+
+
+def test_the_version_is_told(program: Program) -> None:
+    assert program("--version").stdout.startswith("handiwork 0.")

@@ -1,0 +1,125 @@
+"""Settings: the user's file < environment variables < flags; what nothing reads is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from handiwork.cli.settings import OTHER_VARIABLES, Settings, SettingsError, load
+from program import Program
+
+VALUES = {
+    "model": ("openai:file", "openai:variable", "openai:flag"),
+    "base_url": ("http://file/v1", "http://variable/v1", "http://flag/v1"),
+    "agent": ("FileAgent", "VariableAgent", "FlagAgent"),
+    "sandbox": ("none", "bubblewrap", "none"),
+    "mount_ro": (("/file",), ("/variable", "/two"), ("/flag",)),
+    "max_iterations": (1, 2, 3),
+    "max_cost": (0.1, 0.2, 0.3),
+    "max_tokens": (10, 20, 30),
+    "max_time": (1.5, 2.5, 3.5),
+}
+OTHERS = {"model": "openai:any"}
+"""Set besides, as an address belongs to a model on a server."""
+
+
+@pytest.fixture(autouse=True)
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    for key in (*Settings.model_fields, "debug"):
+        monkeypatch.delenv(f"HANDIWORK_{key.upper()}", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+    def write(text: str) -> None:
+        (tmp_path / "handiwork").mkdir(exist_ok=True)
+        (tmp_path / "handiwork/config.toml").write_text(text)
+
+    return write
+
+
+def as_toml(value: object) -> str:
+    return f"[{', '.join(map(as_toml, value))}]" if isinstance(value, tuple) else repr(value).replace("'", '"')
+
+
+def test_every_key_is_tested() -> None:
+    assert set(VALUES) == set(Settings.model_fields)
+
+
+@pytest.mark.parametrize("key", VALUES)
+def test_a_flag_wins_over_a_variable_and_that_over_the_file(
+    key: str, config: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_file, in_variable, in_flag = VALUES[key]
+    flags = {other: value for other, value in OTHERS.items() if other != key}
+    config(f"{key} = {as_toml(in_file)}\n")
+    assert getattr(load(flags), key) == in_file
+    text = ":".join(in_variable) if isinstance(in_variable, tuple) else str(in_variable)
+    monkeypatch.setenv(f"HANDIWORK_{key.upper()}", text)
+    assert getattr(load(flags), key) == in_variable
+    assert getattr(load({**flags, key: in_flag}), key) == in_flag
+
+
+def test_without_any_settings_the_local_model_runs_in_the_sandbox() -> None:
+    settings = load({})
+    assert (settings.model, settings.sandbox) == ("local:qwen2.5-coder-1.5b", "bubblewrap")
+    assert settings.limits.iterations == 100
+
+
+def test_an_unknown_key_of_the_file_is_named_with_the_known_ones(config: Callable[[str], None]) -> None:
+    config('modle = "openai:x"\n')
+    with pytest.raises(SettingsError, match=r"config\.toml: unknown key 'modle'; known: model, base_url"):
+        load({})
+
+
+def test_an_unknown_variable_is_named_with_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDIWORK_MODLE", "openai:x")
+    with pytest.raises(SettingsError, match=r"variable HANDIWORK_MODLE; known: .*HANDIWORK_MODEL"):
+        load({})
+
+
+@pytest.mark.parametrize("name", sorted(OTHER_VARIABLES))
+def test_variables_that_are_no_settings_are_allowed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "1")
+    load({})
+
+
+def test_a_value_that_does_not_fit_is_told_with_its_place(
+    config: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config("max_tokens = 0\n")
+    monkeypatch.setenv("HANDIWORK_MAX_COST", "much")
+    with pytest.raises(SettingsError) as caught:
+        load({"max_time": -1})
+    text = str(caught.value)
+    assert "config.toml: max_tokens: " in text
+    assert "HANDIWORK_MAX_COST: " in text
+    assert "--max-time: " in text
+    assert "not 'much'" in text
+
+
+def test_a_file_that_is_not_toml_is_told(config: Callable[[str], None]) -> None:
+    config("model is openai\n")
+    with pytest.raises(SettingsError, match=r"config\.toml cannot be read"):
+        load({})
+
+
+def test_an_address_belongs_to_a_model_on_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SettingsError, match="--base-url .* add --model"):
+        load({"base_url": "http://host/v1"})
+    monkeypatch.setenv("HANDIWORK_BASE_URL", "http://host/v1")
+    assert load({"model": "local:qwen2.5-coder-1.5b"}).base_url is None
+
+
+def test_the_program_takes_them_from_the_file(program: Program) -> None:
+    program.settings.parent.mkdir(parents=True)
+    program.settings.write_text('sandbox = "none"\nagent = "NobodyAgent"\n')
+    run = program("run", "greet")
+    assert run.returncode == 2
+    assert "no agent 'NobodyAgent'" in run.stderr
+
+
+def test_the_program_refuses_an_unknown_variable(program: Program) -> None:
+    for command in (("run", "greet"), ("resume",)):
+        run = program(*command, HANDIWORK_MODLE="x")
+        assert (run.returncode, run.stdout) == (2, "")
+        assert "HANDIWORK_MODLE" in run.stderr

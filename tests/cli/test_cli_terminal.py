@@ -1,0 +1,171 @@
+"""At a terminal: colours, what streams, Ctrl-C, questions and answers."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+from program import HANDIWORK, PATIENCE, Program, Terminal, bash, edit, finish, terminate
+
+COLOUR = re.compile("\x1b\\[[0-9;]*3[0-9][0-9;]*m")
+ASKED = "what next?"
+
+
+def start(program: Program, *replies: dict[str, object], flags: tuple[str, ...] = ()) -> Terminal:
+    return program.at_terminal(
+        "run", "greet the world", "--model", program.script(*replies), "--sandbox", "none", *flags
+    )
+
+
+def states(program: Program) -> list[tuple[str, str]]:
+    asked = [event for event in program.events() if event["type"] == "ChangeAgentStateAction"]
+    return [(event["agent_state"], event["source"]) for event in asked]
+
+
+def test_it_is_coloured_and_the_warning_is_red(program: Program) -> None:
+    with start(program, edit("greeting.txt", "hello", "good day"), finish()) as terminal:
+        assert terminal.exit_code() == 0
+    assert re.search("\x1b\\[1;31mNo sandbox", terminal.seen)
+    assert "\x1b[32m+good day" in terminal.seen.replace("  +", "+").replace("\x1b[32m  ", "\x1b[32m")
+
+
+def test_no_color_is_respected(program: Program) -> None:
+    model = program.script(edit("greeting.txt", "hello", "good day"), finish())
+    with program.at_terminal("run", "greet", "--model", model, "--sandbox", "none", NO_COLOR="1") as terminal:
+        assert terminal.exit_code() == 0
+    assert not COLOUR.search(terminal.seen)
+
+
+def test_output_is_seen_while_the_command_runs(program: Program) -> None:
+    with start(program, bash("echo early; read -t 50 < <(sleep 50)"), finish()) as terminal:
+        terminal.until("early")
+        assert terminal.process.poll() is None
+        terminal.press_ctrl_c()
+        terminal.until(ASKED)
+        terminal.write("q\n")
+        assert terminal.exit_code() == 130
+
+
+def test_a_reply_is_seen_while_it_streams_but_not_its_json(program: Program) -> None:
+    prose = {"content": "I think\nabout it\nfor long", "delay": 50}
+    with start(program, prose) as terminal:
+        terminal.until("I think")
+        terminal.press_ctrl_c()
+        terminal.until(ASKED)
+        terminal.write("q\n")
+        terminal.exit_code()
+    with start(program, {"content": '{"thought":\n"secret plan",\n"action": 1}', "delay": 50}) as terminal:
+        terminal.until("thinking, about")
+        assert "thought" not in terminal.seen
+        terminal.press_ctrl_c()
+        terminal.until(ASKED)
+        terminal.write("q\n")
+        terminal.exit_code()
+
+
+def test_control_sequences_of_a_program_do_not_reach_the_terminal(program: Program) -> None:
+    hostile = "printf '\\033]0;owned\\007\\033[?1049h\\033[6n\\302\\2335n'"
+    with start(program, bash(hostile, said="\x1b]52;c;b3duZWQ=\x07"), finish("\x1b[?1049h")) as terminal:
+        assert terminal.exit_code() == 0
+    for sequence in ("\x1b]0;", "\x1b]52", "\x1b[?1049h", "\x1b[6n", "\x9b5n"):
+        assert sequence not in terminal.seen
+
+
+def test_ctrl_c_interrupts_and_a_message_goes_on(program: Program) -> None:
+    with start(program, bash("echo started; sleep 50"), finish("As you say.")) as terminal:
+        terminal.until("started")
+        terminal.press_ctrl_c()
+        terminal.until(ASKED)
+        terminal.write("just stop there\n")
+        assert terminal.exit_code() == 0
+    assert "As you say." in terminal.seen
+    assert states(program) == [("paused", "user")]
+    messages = [event["content"] for event in program.events() if event["type"] == "MessageAction"]
+    assert messages == ["greet the world", "just stop there"]
+    stopped = next(event for event in program.events() if event["type"] == "CmdOutputObservation")
+    assert stopped["status"] == "interrupted"
+
+
+def test_an_empty_answer_goes_on_as_it_was(program: Program) -> None:
+    with start(program, bash("echo started; sleep 50"), finish("Went on.")) as terminal:
+        terminal.until("started")
+        terminal.press_ctrl_c()
+        terminal.until(ASKED)
+        terminal.write("\n")
+        assert terminal.exit_code() == 0
+    assert states(program) == [("paused", "user"), ("running", "user")]
+
+
+def test_ctrl_c_at_the_question_stops(program: Program) -> None:
+    with start(program, bash("echo started; sleep 50"), finish()) as terminal:
+        terminal.until("started")
+        terminal.press_ctrl_c()
+        terminal.until(ASKED)
+        terminal.press_ctrl_c()
+        assert terminal.exit_code() == 130
+    assert "outcome" in terminal.seen
+    resumed = program("resume")
+    assert resumed.returncode == 0, resumed.stdout
+
+
+def test_a_second_ctrl_c_stops_at_once(program: Program) -> None:
+    stubborn = "trap '' INT TERM; echo started; while true; do read -t 50 < <(sleep 50); done"
+    with start(program, bash(f"bash -c \"{stubborn}\""), finish()) as terminal:
+        terminal.until("started")
+        terminal.press_ctrl_c()
+        terminal.until("^C")
+        terminal.press_ctrl_c()
+        assert terminal.exit_code() == 130
+    left = subprocess.run(["pgrep", "-f", str(program.data)], capture_output=True, text=True, check=False)
+    assert left.stdout == ""
+
+
+def test_the_agents_question_is_answered_at_the_terminal(program: Program) -> None:
+    with start(program, {"content": "Which world?"}, finish("Greeted.")) as terminal:
+        assert "Which world?" in terminal.until("your answer:")
+        terminal.write("this one\n")
+        assert terminal.exit_code() == 0
+    messages = [event["content"] for event in program.events() if event["type"] == "MessageAction"]
+    assert messages == ["greet the world", "Which world?", "this one"]
+
+
+def test_a_question_left_open_is_asked_again_on_resuming(program: Program) -> None:
+    with start(program, {"content": "Which world?"}, finish("Greeted.")) as terminal:
+        terminal.until("your answer:")
+        terminal.write("q\n")
+        assert terminal.exit_code() == 1
+    with program.at_terminal("resume") as terminal:
+        assert "Which world?" in terminal.until("your answer:")
+        terminal.write("this one\n")
+        assert terminal.exit_code() == 0
+
+
+def test_without_a_terminal_ctrl_c_pauses_and_ends(program: Program) -> None:
+    process = without_terminal(program, bash("echo started; sleep 50"), finish())
+    process.send_signal(2)
+    assert process.wait(PATIENCE) == 130
+    assert states(program) == [("paused", "user")]
+    assert program("resume").returncode == 0
+
+
+def test_a_request_to_end_pauses_and_ends_even_at_a_terminal(program: Program) -> None:
+    process = without_terminal(program, bash("echo started; sleep 50"), finish())
+    assert terminate(process) == 130
+    assert states(program) == [("paused", "user")]
+
+
+def without_terminal(program: Program, *replies: dict[str, object]) -> subprocess.Popen[str]:
+    """Start a run and return when its first command runs."""
+    model = program.script(*replies)
+    process = subprocess.Popen(
+        [HANDIWORK, "run", "greet", "--model", model, "--sandbox", "none", "--json"],
+        cwd=program.workspace,
+        env=program.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    while "CmdRunAction" not in process.stdout.readline():
+        assert process.poll() is None
+    return process

@@ -1,0 +1,44 @@
+"""Of the user's own programs the sandbox sees what the project and PATH need, and nothing by a project's trick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from handiwork.sandbox.toolchains import find_toolchains
+
+
+def make(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
+def test_the_interpreter_of_the_virtual_environment_is_found(tmp_path: Path) -> None:
+    root = tmp_path / "me/python/3.12"
+    make(root / "lib/python3.12/os.py")
+    make(root / "bin/python3.12")
+    make(tmp_path / "project/.venv/pyvenv.cfg").write_text(f"version = 3.12\nhome = {root}/bin\n")
+    found = find_toolchains(tmp_path / "project", {"PATH": "/usr/bin"})
+    assert found.roots == [root]
+    assert found.path == [f"{tmp_path}/project/.venv/bin", "/usr/bin", "/usr/local/bin", "/bin"]
+    assert found.variables["VIRTUAL_ENV"] == f"{tmp_path}/project/.venv"
+
+
+def test_a_project_cannot_name_any_directory_as_its_interpreter(tmp_path: Path) -> None:
+    make(tmp_path / "me/.ssh/id")
+    make(tmp_path / "project/.venv/pyvenv.cfg").write_text(f"home = {tmp_path}/me/.ssh\n")
+    (tmp_path / "project/.venv/bin").mkdir()
+    (tmp_path / "project/.venv/bin/python").symlink_to(tmp_path / "me/.ssh/id")
+    assert find_toolchains(tmp_path / "project", {}).roots == []
+
+
+def test_toolchains_on_the_path_are_seen_and_other_directories_are_not(tmp_path: Path) -> None:
+    home = tmp_path / "me"
+    for name in (".pyenv/shims/python", ".nvm/versions/node/v22/bin/node", ".cargo/bin/cargo", "secret/tool"):
+        make(home / name)
+    (home / ".rustup").mkdir()
+    make(home / ".cargo/credentials.toml")
+    path = ":".join(str(home / name) for name in (".pyenv/shims", ".nvm/versions/node/v22/bin", ".cargo/bin", "secret"))
+    found = find_toolchains(tmp_path / "project", {"HOME": str(home), "PATH": path})
+    assert set(found.roots) == {home / ".pyenv", home / ".nvm", home / ".cargo/bin", home / ".rustup"}
+    assert f"{home}/secret" not in found.path

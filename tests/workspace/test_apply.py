@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from handiwork.sandbox.apply import ConflictError, apply
+from handiwork.sandbox.changes import changes_of_tree
+from handiwork.sandbox.commits import import_commits
+from handiwork.sandbox.diff import diffstat, unified_diff
+from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.sandbox.workspace import make_copy
+from tests.workspace.conftest import Session, Tree, git, read_tree, write_tree
+
+Start = Callable[[Tree], Session]
+
+NAMES = st.sampled_from(["a", "b", "c d", "ü", "-x", 'q"\\\n', "€.txt"])
+PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+TEXTS = st.lists(st.sampled_from(["one\n", "two\n", "é\r\n", "diff --git a/1 b/1\n", "@@", "+\n", ""]), max_size=8)
+CONTENTS = st.one_of(TEXTS.map(lambda lines: "".join(lines).encode()), st.sampled_from(["a", "b", "c d"]))
+
+
+def as_tree(files: dict[str, tuple[bytes | str, bool]]) -> Tree:
+    """Only what can stand side by side: no file at a directory's place."""
+    tree: Tree = {}
+    taken: set[str] = set()
+    for path, (content, runs) in files.items():
+        parents = {path.rsplit("/", depth)[0] for depth in range(1, path.count("/") + 1)}
+        if path not in taken and parents.isdisjoint({name.removeprefix("x:") for name in tree}):
+            taken |= {path} | parents
+            tree[f"x:{path}" if runs and isinstance(content, bytes) else path] = content
+    return tree
+
+
+TREES = st.dictionaries(PATHS, st.tuples(CONTENTS, st.booleans()), max_size=8).map(as_tree)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(before=TREES, after=TREES)
+def test_applying_and_patching_both_give_the_sandboxs_tree(
+    tmp_path_factory: pytest.TempPathFactory, before: Tree, after: Tree
+) -> None:
+    folder = tmp_path_factory.mktemp("property")
+    source, sandbox, patched = folder / "source", folder / "sandbox", folder / "patched"
+    for root, tree in ((source, before), (sandbox, after), (patched, before)):
+        root.mkdir()
+        write_tree(root, tree)
+    changes = changes_of_tree(make_copy(source, folder / "session"), sandbox)
+    links = {path for path, content in after.items() if isinstance(content, str)}
+    apply(changes, source)
+    assert read_tree(source) == read_tree(sandbox)
+    if changes:
+        git(patched, "init", "-q")
+        git(patched, "apply", "-", stdin=unified_diff(changes).encode())
+        assert read_tree(patched) == read_tree(sandbox)
+    assert links <= read_tree(source).keys()
+
+
+def test_a_diff_names_binary_files_with_their_sizes_and_counts_lines(session: Start) -> None:
+    here = session({"bin": b"\0\1", "text": b"1\n2\n"})
+    changes = here.run("printf '\\0\\1\\2' > bin; printf '1\\n3\\n4' > text")
+    assert "Binary file bin is modified: 2 bytes -> 3 bytes\n" in unified_diff(changes)
+    assert diffstat(changes) == [("bin", 0, 0), ("text", 2, 1)]
+
+
+def test_edits_of_both_sides_are_merged_and_modes_kept(session: Start) -> None:
+    here = session({"text": b"1\n2\n3\n4\n5\n", "same": b"1\n", "mode": b"1\n"})
+    changes = here.run("sed -i s/5/five/ text; echo 2 > same; chmod +x mode; echo n > new; chmod 666 new")
+    (here.source / "text").write_bytes(b"one\n2\n3\n4\n5\n")
+    (here.source / "text").chmod(0o640)
+    write_tree(here.source, {"same": b"2\n", "mode": b"mine\n"})
+    plan = apply(changes, here.source, dry_run=True)
+    assert (here.source / "text").read_bytes() == b"one\n2\n3\n4\n5\n"
+    done = apply(changes, here.source)
+    assert done == plan
+    assert (done.written, done.deleted, done.unchanged, done.warnings) == (("mode", "new", "text"), (), ("same",), ())
+    assert read_tree(here.source) == {
+        "text": b"one\n2\n3\n4\nfive\n",
+        "same": b"2\n",
+        "x:mode": b"mine\n",
+        "new": b"n\n",
+    }
+    assert (here.source / "text").stat().st_mode & 0o777 == 0o640
+    assert (here.source / "new").stat().st_mode & 0o022 == 0
+
+
+CONFLICTS = {
+    "the same lines": ("echo theirs > text", "echo mine > text", "text"),
+    "not a text": ("printf '\\0t' > bin", "printf '\\0m' > bin", "bin"),
+    "different contents": ("echo theirs > new", "echo mine > new", "new"),
+    "but edited here": ("rm text", "echo mine > text", "text"),
+    "but deleted here": ("echo theirs > text", "rm text", "text"),
+    "symbolic link here": ("echo theirs > dir/a", "mv dir ../away; ln -s ../away dir", "dir/a"),
+    "not a directory": ("echo theirs > dir/a", "rm -r dir; echo mine > dir", "dir/a"),
+    "a directory is here": ("echo theirs > new", "mkdir new; echo mine > new/x", "new"),
+    "type": ("rm text; ln -s bin text", "echo mine > text", "text"),
+    "a pipe": ("echo theirs > text", "rm text; mkfifo text", "text"),
+}
+
+
+@pytest.mark.parametrize("reason", CONFLICTS)
+def test_a_conflict_is_listed_and_nothing_is_written(session: Start, reason: str) -> None:
+    theirs, mine, path = CONFLICTS[reason]
+    here = session({"text": b"1\n", "bin": b"\0", "dir/a": b"1\n", "other": b"1\n"})
+    changes = here.run(f"echo 2 > other; {theirs}")
+    subprocess.run(["bash", "-ec", mine], cwd=here.source, check=True)
+    with pytest.raises(ConflictError, match=reason) as caught:
+        apply(changes, here.source)
+    assert [name for name, _ in caught.value.conflicts] == [path]
+    assert (here.source / "other").read_bytes() == b"1\n"
+
+
+def test_a_write_that_fails_midway_is_taken_back(session: Start) -> None:
+    here = session({"a": b"1\n", "b": b"1\n", "dir/gone": b"1\n", "mnt/z": b"1\n"})
+    here.run("echo 2 > a; rm b; rm -r dir; mkdir -p new/deep; echo 2 > new/deep/x; echo 2 > mnt/z")
+    # Another file system is mounted inside the target: nothing can be moved into it.
+    script = "import sys; from pathlib import Path; from handiwork.sandbox.workspace import Workspace;"
+    script += "from handiwork.sandbox.changes import changes_of_overlay; from handiwork.sandbox.apply import apply;"
+    script += "w = Workspace.load(Path(sys.argv[1])); apply(changes_of_overlay(w, Path(sys.argv[2])), w.source)"
+    mount = 'mount -t tmpfs tmpfs "$0/mnt" && echo 1 > "$0/mnt/z" && exec "$@"'
+    python = [sys.executable, "-c", script, str(here.folder / "session"), str(here.upper)]
+    done = subprocess.run(
+        ["unshare", "-Urm", "bash", "-c", mount, str(here.source), *python],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "WorkspaceError" in done.stderr
+    assert "nothing was changed" in done.stderr
+    assert read_tree(here.source) == {"a": b"1\n", "b": b"1\n", "dir/gone": b"1\n", "mnt/z": b"1\n"}
+    assert sorted(os.listdir(here.source)) == ["a", "b", "dir", "mnt"]
+
+
+def with_commit(path: Path) -> Path:
+    write_tree(path, {"a": b"1\n"})
+    git(path, "init", "-q")
+    git(path, "add", ".")
+    git(path, "commit", "-qm", "one")
+    return path
+
+
+def test_commits_arrive_as_a_branch_and_bad_bundles_do_not(tmp_path: Path) -> None:
+    mine, theirs, bundle = with_commit(tmp_path / "mine"), tmp_path / "theirs", tmp_path / "bundle"
+    git(tmp_path, "clone", "-q", str(mine), str(theirs))
+    git(theirs, "bundle", "create", "-q", str(bundle), "HEAD")
+    assert import_commits(mine, bundle, "abc") is None
+    git(theirs, "commit", "-q", "--allow-empty", "-m", "two")
+    git(theirs, "bundle", "create", "-q", str(bundle), "HEAD", "^HEAD~1")
+    write_tree(mine, {"x:.git/hooks/reference-transaction": f"#!/bin/sh\ntouch {tmp_path}/ran\n".encode()})
+    assert import_commits(mine, bundle, "abc") == "handiwork/abc"
+    (mine / ".git/hooks/reference-transaction").unlink()
+    assert not (tmp_path / "ran").exists()
+    assert git(mine, "log", "--format=%s", "handiwork/abc") == "two\none\n"
+    bundle.write_bytes(bundle.read_bytes()[:-30])
+    with pytest.raises(WorkspaceError, match="not taken over"):
+        import_commits(mine, bundle, "def")
+    bundle.write_bytes(b"no bundle")
+    with pytest.raises(WorkspaceError, match="not a bundle"):
+        import_commits(mine, bundle, "def")
+    with pytest.raises(WorkspaceError, match="letters and digits"):
+        import_commits(mine, bundle, "../main")
+
+
+def test_a_commit_that_git_would_not_make_is_refused(tmp_path: Path) -> None:
+    mine, theirs, bundle = with_commit(tmp_path / "mine"), tmp_path / "theirs", tmp_path / "bundle"
+    git(tmp_path, "clone", "-q", str(mine), str(theirs))
+    tree = git(theirs, "rev-parse", "HEAD^{tree}").strip()
+    bad = f"tree {tree}\nauthor A <a\ncommitter A <a> x\n\nbad\n".encode()
+    commit = git(theirs, "hash-object", "-t", "commit", "-w", "--literally", "--stdin", stdin=bad).strip()
+    git(theirs, "update-ref", "HEAD", commit)
+    git(theirs, "bundle", "create", "-q", str(bundle), "HEAD")
+    with pytest.raises(WorkspaceError, match="not taken over"):
+        import_commits(mine, bundle, "abc")

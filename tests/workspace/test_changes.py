@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from handiwork.sandbox.apply import apply
+from handiwork.sandbox.changes import changes_of_overlay, changes_of_tree
+from handiwork.sandbox.diff import diffstat, unified_diff
+from handiwork.sandbox.safe_open import WorkspaceError, open_file
+from tests.workspace.conftest import Session, Tree, found, git, read_tree, write_tree
+
+Start = Callable[[Tree], Session]
+
+BEFORE: Tree = {
+    "keep": b"1\n",
+    "edit": b"1\n",
+    "drop": b"1\n",
+    "x:run": b"1\n",
+    "link": "keep",
+    "dir/a": b"1\n",
+    "dir/b": b"1\n",
+    "dir/sub/c": b"1\n",
+    "swap": b"1\n",
+    "swapped/x": b"1\n",
+    "was_link": "keep",
+}
+SCRIPT = """
+echo 2 >> edit; rm drop; chmod -x run; ln -sfn edit link; touch keep; chmod 600 keep
+rm -r dir; mkdir dir; echo 3 > dir/b; echo 1 > dir/new
+rm swap; mkdir swap; echo 4 > swap/in; rm -r swapped; echo 5 > swapped
+rm was_link; echo 6 > was_link; mkfifo pipe; mkdir -p .git sub/.git; echo 7 > .git/config; echo 7 > sub/.GIT
+"""
+EXPECTED = {
+    "edit": "modified",
+    "drop": "deleted",
+    "run": "mode",
+    "link": "link",
+    "dir/a": "deleted",
+    "dir/b": "modified",
+    "dir/new": "added",
+    "dir/sub/c": "deleted",
+    "swap": "deleted",
+    "swap/in": "added",
+    "swapped/x": "deleted",
+    "swapped": "added",
+    "was_link": "type",
+}
+
+
+def test_an_overlay_tells_every_kind_of_change(session: Start) -> None:
+    assert found(session(BEFORE).run(SCRIPT)) == EXPECTED
+
+
+def test_a_tree_worked_on_in_place_tells_the_same(session: Start) -> None:
+    here = session(BEFORE)
+    subprocess.run(["bash", "-ec", SCRIPT], cwd=here.source, check=True)
+    assert found(changes_of_tree(here.workspace, here.source)) == EXPECTED
+
+
+def test_a_whiteout_written_as_an_attribute_deletes_too(session: Start) -> None:
+    here = session({"dir/a": b"1", "dir/empty": b"1"})
+    write_tree(here.upper, {"dir/a": b"", "dir/empty": b""})
+    os.setxattr(here.upper / "dir/a", "user.overlay.whiteout", b"")
+    os.setxattr(here.upper / "dir", "user.overlay.opaque", b"x")
+    assert found(changes_of_overlay(here.workspace, here.upper)) == {"dir/a": "deleted", "dir/empty": "modified"}
+
+
+def test_what_git_ignores_and_what_tools_leave_behind_is_no_change(tmp_path: Path) -> None:
+    source = write_tree(tmp_path / "project", {".gitignore": b"*.log\nout/\n", "a": b"1", "kept.log": b"1"})
+    git(source, "init", "-q")
+    git(source, "add", "-f", ".")
+    script = "mkdir out __pycache__; touch out/x b.log __pycache__/a.pyc; echo 2 > kept.log; echo 3 > b"
+    assert found(Session(source, tmp_path).run(script)) == {"b": "added", "kept.log": "modified"}
+
+
+def test_links_planted_in_a_workspace_leak_nothing(session: Start, tmp_path: Path) -> None:
+    write_tree(tmp_path / "secret", {"key": b"s3cret\n"})
+    here = session({"file": b"1\n", "dir/key": b"1\n"})
+    changes = here.run(
+        f"rm file; ln -s {tmp_path}/secret/key file; rm -r dir; ln -s {tmp_path}/secret dir; ln -s ../secret/key up;"
+        "ln -s file in; ln -s / root"
+    )
+    assert found(changes) == {
+        **{"dir": "added", "dir/key": "deleted", "file": "type", "in": "added", "root": "added", "up": "added"}
+    }
+    assert "s3cret" not in unified_diff(changes)
+    done = apply(changes, here.source)
+    assert [warning.split()[0] for warning in done.warnings] == ["dir", "file", "root", "up"]
+    assert read_tree(here.source) == {"file": b"1\n", "in": "file"}
+
+
+def test_nothing_is_opened_through_a_link_or_out_of_the_root(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"out/key": b"s3cret", "root/file": b"1", "root/dir": "../out", "root/key": "../out/key"})
+    os.mkfifo(tmp_path / "root/pipe")
+    with open_file(tmp_path / "root", "file") as file:
+        assert file.read() == b"1"
+    for path in ("dir/key", "key", "../out/key", "/etc/passwd", "pipe", "dir"):
+        with pytest.raises(WorkspaceError):
+            open_file(tmp_path / "root", path)
+
+
+PLANTED = {
+    "hooks": "for h in post-checkout pre-commit post-index-change reference-transaction;"
+    " do echo 'touch $PWNED' > .git/hooks/$h; chmod +x .git/hooks/$h; done",
+    "fsmonitor": "git config core.fsmonitor 'touch $PWNED'",
+    "drivers": "git config diff.evil.textconv 'touch $PWNED'; git config diff.evil.command 'touch $PWNED';"
+    " git config merge.evil.driver 'touch $PWNED'; git config filter.evil.clean 'touch $PWNED';"
+    " echo '* diff=evil merge=evil filter=evil' > .gitattributes",
+}
+
+
+@pytest.mark.parametrize("trap", PLANTED)
+def test_programs_planted_in_a_workspace_are_not_run(
+    tmp_path: Path, trap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PWNED", str(tmp_path / "pwned"))
+    source = write_tree(tmp_path / "project", {"a": b"1\n2\n3\n4\n5\n6\n"})
+    git(source, "init", "-q")
+    git(source, "add", ".")
+    git(source, "commit", "-qm", "one")
+    here = Session(source, tmp_path)
+    script = f"mkdir -p .git/hooks; {PLANTED[trap].replace('$PWNED', str(tmp_path / 'pwned'))}; echo x >> a"
+    changes = here.run(script)
+    (source / "a").write_bytes(b"0\n2\n3\n4\n5\n6\n")
+    assert "+x\n" in unified_diff(changes)
+    assert ("a", 1, 0) in diffstat(changes)
+    apply(changes, source)
+    assert (source / "a").read_bytes() == b"0\n2\n3\n4\n5\n6\nx\n"
+    assert not (tmp_path / "pwned").exists()
+    assert "evil" not in (source / ".git/config").read_text()

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.sandbox.workspace import Workspace, make_copy
+from tests.workspace.conftest import git, read_tree, write_tree
+
+
+def repository(path: Path) -> Path:
+    write_tree(path, {".gitignore": b"build/\n.env\n*.pem\nbig/\n", "a.py": b"a\n", "x:run": b"#!/bin/sh\n"})
+    git(path, "init", "-q")
+    git(path, "add", ".")
+    git(path, "commit", "-qm", "one")
+    return path
+
+
+def test_tracked_untracked_and_small_ignored_files_are_copied_with_modes_times_and_links(tmp_path: Path) -> None:
+    source = repository(tmp_path / "p")
+    write_tree(source, {"new.txt": b"n", "build/cache": b"c", "link": "a.py", "away": "/etc/passwd"})
+    (source / "empty").mkdir()
+    os.mkfifo(source / "pipe")
+    os.utime(source / "a.py", ns=(10**18, 10**18 + 7))
+    calls: list[tuple[int, int]] = []
+    workspace = make_copy(source, tmp_path / "s", progress=lambda files, size: calls.append((files, size)))
+    assert read_tree(workspace.base) == {k: v for k, v in read_tree_without_pipe(source).items()}
+    assert (workspace.base / "a.py").stat().st_mtime_ns == 10**18 + 7
+    assert (workspace.base / "empty").is_dir()
+    assert not (workspace.base / "pipe").exists()
+    assert calls[-1][0] >= 6
+    assert git(workspace.base, "status", "--short").splitlines() == ["?? away", "?? link", "?? new.txt"]
+
+
+def read_tree_without_pipe(source: Path) -> dict[str, bytes | str]:
+    (source / "pipe").unlink()
+    return read_tree(source)
+
+
+def test_ignored_secrets_are_left_out_and_listed_but_tracked_ones_are_part_of_the_project(tmp_path: Path) -> None:
+    source = repository(tmp_path / "p")
+    write_tree(source, {".env": b"KEY=1", "my.pem": b"k", "build/.env": b"K", "deploy/.env.sample": b"KEY="})
+    write_tree(source, {"build/site-packages/certifi/cacert.pem": b"public"})
+    workspace = make_copy(source, tmp_path / "s")
+    assert workspace.left_out == (".env", "build/.env", "my.pem")
+    assert not (workspace.base / "build/.env").exists()
+    assert (workspace.base / "deploy/.env.sample").exists()
+    assert (workspace.base / "build/site-packages/certifi/cacert.pem").exists()
+
+
+def test_a_big_ignored_directory_is_mounted_unless_a_secret_is_in_it(tmp_path: Path) -> None:
+    source = repository(tmp_path / "p")
+    for name in ("big/data", "build/data"):
+        (source / name).parent.mkdir(exist_ok=True)
+        with (source / name).open("wb") as file:
+            file.truncate(50_000_001)
+    write_tree(source, {"build/.env": b"K"})
+    workspace = make_copy(source, tmp_path / "s")
+    assert (workspace.mounts, workspace.left_out) == (("big",), ("build/",))
+    assert Workspace.load(tmp_path / "s") == workspace
+
+
+def test_without_git_everything_is_copied_but_big_directories_of_packages(tmp_path: Path) -> None:
+    source = write_tree(tmp_path / "p", {".env": b"K", "sub/node_modules/m.js": b"", "target/x": b"1"})
+    with (source / "sub/node_modules/m.js").open("wb") as file:
+        file.truncate(50_000_001)
+    workspace = make_copy(source, tmp_path / "s")
+    assert workspace.mounts == ("sub/node_modules",)
+    assert read_tree(workspace.base) == {".env": b"K", "target/x": b"1"}
+
+
+def test_the_copy_of_git_has_no_credentials_and_no_hooks(tmp_path: Path) -> None:
+    source = repository(tmp_path / "p")
+    for name, value in {
+        "remote.origin.url": "https://me:s3cret@example.org/r.git",
+        "remote.up.url": "ssh://git:s3cret@example.org/r.git",
+        "http.https://example.org/.extraheader": "Authorization: s3cret",
+        "credential.helper": "store --file s3cret",
+        "core.fsmonitor": "s3cret",
+        "include.path": "s3cret",
+        "branch.feature/a.remote": 'odd "name" \\ here',
+    }.items():
+        git(source, "config", name, value)
+    write_tree(source, {"x:.git/hooks/pre-commit": b"s3cret", ".git/FETCH_HEAD": b"s3cret"})
+    base = make_copy(source, tmp_path / "s").base
+    assert not [f for f in (base / ".git").rglob("*") if f.is_file() and b"s3cret" in f.read_bytes()]
+    assert git(base, "config", "remote.origin.url") == "https://example.org/r.git\n"
+    assert git(base, "config", "remote.up.url") == "ssh://git@example.org/r.git\n"
+    assert git(base, "config", "branch.feature/a.remote") == 'odd "name" \\ here\n'
+    assert git(base, "fsck") == ""
+
+
+@pytest.mark.parametrize("kind", ["worktree", "submodule", "shared"])
+def test_a_repository_that_needs_another_one_becomes_a_whole_one(tmp_path: Path, kind: str) -> None:
+    main, source = repository(tmp_path / "main"), tmp_path / "p"
+    if kind == "worktree":
+        git(main, "worktree", "add", "-qb", "side", str(source))
+    elif kind == "shared":
+        git(tmp_path, "clone", "-qs", str(main), str(source))
+    else:
+        outer = repository(tmp_path / "outer")
+        git(outer, "submodule", "--quiet", "add", str(main), "sub")
+        source = outer / "sub"
+    workspace = make_copy(source, tmp_path / "s")
+    main.rename(tmp_path / "gone")
+    assert git(workspace.base, "log", "--format=%s") == "one\n"
+    assert git(workspace.base, "status", "--short") == ""
+    if kind == "worktree":
+        assert git(workspace.base, "branch", "--show-current") == "side\n"
+
+
+def test_a_project_with_a_submodule_is_copied_with_it(tmp_path: Path) -> None:
+    main, outer = repository(tmp_path / "main"), repository(tmp_path / "outer")
+    git(outer, "submodule", "--quiet", "add", str(main), "sub")
+    write_tree(outer, {"sub/.env": b"K"})
+    workspace = make_copy(outer, tmp_path / "s")
+    assert workspace.left_out == ("sub/.env",)
+    assert git(workspace.base / "sub", "log", "--format=%s") == "one\n"
+    assert git(workspace.base, "submodule", "status").startswith(" ")
+
+
+def test_what_cannot_be_a_workspace_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for source, reason in [
+        (tmp_path / "missing", "does not exist"),
+        (tmp_path / "file", "not a directory"),
+        (Path("/"), "whole system"),
+        (tmp_path / "home", "whole home"),
+    ]:
+        with pytest.raises(WorkspaceError, match=reason):
+            make_copy(source, tmp_path / "s")
+    make_copy(tmp_path / "home", tmp_path / "s", force=True)
+    with pytest.raises(WorkspaceError, match="another session"):
+        make_copy(tmp_path / "home", tmp_path / "s", force=True)
+    with pytest.raises(WorkspaceError, match="start a new session"):
+        Workspace.load(tmp_path / "other")
+
+
+def test_sessions_kept_inside_the_workspace_are_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_tree(tmp_path / "p", {"a": b"1", "data/sessions/old/log": b"2"})
+    monkeypatch.setenv("HANDIWORK_DATA", str(source / "data"))
+    assert read_tree(make_copy(source, source / "data/sessions/new").base) == {"a": b"1"}
