@@ -32,7 +32,7 @@ lint: setup
 	@$(PYTHON) scripts/check_structure.py
 
 bundle:
-	@$(PYTHON) bundle/build.py
+	@bash scripts/bundle.sh
 
 perf: setup
 	@$(PYTHON) perf/startup.py

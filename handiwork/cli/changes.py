@@ -70,14 +70,13 @@ def _report(applied: Applied, workspace: Path, dry_run: bool) -> None:
 def overview(found: list[Change], session: str) -> list[Text]:
     """Return the changes for the end of a run: the first lines of the diff, and where that is not all, how much."""
     if not found:
-        return [Text()]
+        return [Text("\nno changes\n", "dim")]
     lines = _coloured(unified_diff(found))
     shown = [Text("\nchanges", "cyan dim"), *lines[:SHOWN]]
     if len(lines) > SHOWN:
         shown.append(Text(f"... {len(lines) - SHOWN} more lines (handiwork diff {session})", "dim italic"))
         for path, added, deleted in diffstat(found):
-            counts = Text(f"{added:>6} ", "green").append(f"{-deleted:>6} ", "red")
-            shown.append(counts.append(plain(path), "default"))
+            shown.append(Text.assemble((f"{f'+{added}':>7}", "green"), (f"{f'-{deleted}':>7}  ", "red"), plain(path)))
     return [*shown, Text()]
 
 

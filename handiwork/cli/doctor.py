@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import os
 import platform
 import shutil
 import subprocess
@@ -31,7 +32,7 @@ from handiwork.paths import cache_dir, data_dir
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.bundle import bundle_root
-from handiwork.sandbox.limits import ControlGroups, ResourceLimits
+from handiwork.sandbox.limits import ControlGroups, ResourceLimits, group_folders, remove_groups
 from handiwork.sandbox.runtime import sweep_stale
 
 ROOM = 2_000_000_000
@@ -164,12 +165,11 @@ async def _try_sandbox() -> tuple[str, float]:
 
 
 def _limits() -> Iterator[Finding]:
-    groups = ControlGroups("doctor", ResourceLimits())
-    try:
-        level = "control groups" if groups.joins else "process limits only: a task could use all memory"
-        yield Finding("resource limits", "ok" if groups.joins else "warn", level)
-    finally:
-        groups.remove()
+    folders = group_folders(f"doctor-{os.getpid()}")
+    joined = ControlGroups(folders, ResourceLimits()).joins
+    remove_groups(folders.values())
+    level = "control groups" if joined else "process limits only: a task could use all memory"
+    yield Finding("resource limits", "ok" if joined else "warn", level)
 
 
 def _room() -> Iterator[Finding]:

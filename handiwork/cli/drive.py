@@ -11,8 +11,10 @@ from handiwork.cli.prompt import Signals, ask
 from handiwork.cli.view import View
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.session.assemble import Opened
+from handiwork.session.watch import Status, Watch
 
 QUESTION = "\nwhat next? (a message to the agent, empty to go on, q to stop) "
+STOPPING = "interrupting; Ctrl-C again stops at once"
 ANSWER = "\nyour answer: "
 
 
@@ -24,13 +26,13 @@ class Talk(Protocol):
         ...
 
 
-async def drive(opened: Opened, message: str | None, signals: Signals, talk: Talk | None) -> State:
+async def drive(opened: Opened, message: str | None, signals: Signals, watch: Watch, talk: Talk | None) -> State:
     """Run the session until it ends, or stands still and ``talk`` leaves it so; return its state.
 
     The first signal pauses it, the second one cancels this call. Without ``talk`` nobody is asked.
     """
     while True:
-        state = await _run(opened, message, signals)
+        state = await _run(opened, message, signals, watch)
         if talk is None or signals.ending or not _stands_still(state):
             return state
         answer = await talk(state)
@@ -63,13 +65,14 @@ def _stands_still(state: State) -> bool:
     return state.agent_state == "awaiting_user_input" or (state.agent_state == "paused" and state.change is None)
 
 
-async def _run(opened: Opened, message: str | None, signals: Signals) -> State:
+async def _run(opened: Opened, message: str | None, signals: Signals, watch: Watch) -> State:
     run = asyncio.create_task(opened.run(message))
     pause: asyncio.Task[object] | None = None
 
     def stop() -> None:
         nonlocal pause
         if pause is None:
+            watch(Status(STOPPING))
             paused = ChangeAgentStateAction(agent_state="paused", source="user")
             pause = asyncio.create_task(opened.log.append(paused))
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -15,6 +16,9 @@ def guarded(command: Callable[[], Exit]) -> NoReturn:
     """Run a command and leave with its exit code; no traceback is shown unless HANDIWORK_DEBUG is set."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] (a TextIO in name only)
+    if not os.environ.get("HANDIWORK_DEBUG"):
+        # Python writes the warnings of libraries to stderr, between the lines of the view, if nobody takes them.
+        logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = command()
         sys.stdout.flush()

@@ -74,11 +74,11 @@ def agents() -> Exit:
         except (AgentNotFoundError, ImportError, AttributeError) as error:
             about = f"cannot be loaded: {error}"
         source = point.dist.name if point.dist is not None else "?"
-        row = Text(f"{name:24}", "bold").append(plain(about), "default").append(f"  ({source}, {point.value})", "dim")
+        row = Text.assemble((f"{name:24}", "bold"), plain(about), (f"  ({source}, {point.value})", "dim"))
         console.print(row, soft_wrap=True)
     console.print(Text("\nyour own: --agent file.py:Class or --agent module:Class"), soft_wrap=True)
     return Exit.FINISHED
 
 
 def _row(name: str, state: str, ready: bool) -> Text:
-    return Text(f"{name:28}", "bold").append(state, "green" if ready else "dim")
+    return Text.assemble((f"{name:28}", "bold"), (state, "green" if ready else "dim"))

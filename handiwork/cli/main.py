@@ -19,7 +19,11 @@ app = typer.Typer(
 
 Session = Annotated[
     str | None,
-    typer.Argument(metavar="SESSION", help="The session's id, or the first characters of it; without one the newest.", show_default=False),
+    typer.Argument(
+        metavar="SESSION",
+        help="The session's id, or the first characters of it; without one the newest.",
+        show_default=False,
+    ),
 ]
 Workspace = Annotated[Path, typer.Option(help="The directory to work on; the agent gets a copy of it.")]
 InPlace = Annotated[bool, typer.Option("--in-place", help="Work on the directory itself instead of a copy.")]

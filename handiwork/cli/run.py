@@ -23,6 +23,7 @@ from handiwork.events.record import Limits, SessionStarted
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
+from handiwork.sandbox.changes import Change
 from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.session.assemble import Opened, Setup, changes, create, reopen
 from handiwork.session.watch import Watch
@@ -88,7 +89,7 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
                     try:
                         asking = isinstance(view, View) and interactive and sys.stdin.isatty()
                         talk = terminal_talk(view, signals) if asking and isinstance(view, View) else None
-                        state = await drive(opened, message, signals, talk)
+                        state = await drive(opened, message, signals, view, talk)
                     finally:
                         await opened.close()
                 if not view.stepped and message is None and state.agent_state in ("finished", "rejected", "stopped"):
@@ -103,13 +104,13 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
 
 
 async def _show_end(view: View, opened: Opened, state: State) -> None:
+    found: list[Change] = []
     try:
         found = await changes(data_dir(), opened.log)
-        lines = overview(found, opened.id)
     except WorkspaceError as error:
         say(f"the changes cannot be shown: {error}")
-        lines = []
-    for line in [*lines, *summary(state, opened.id, changed=bool(lines) and not opened.setup.in_place)]:
+    to_apply = bool(found) and not opened.setup.in_place
+    for line in [*overview(found, opened.id), *summary(state, opened.id, to_apply)]:
         view.console.print(line, soft_wrap=True)
 
 

@@ -66,9 +66,12 @@ async def _sessions(as_json: bool) -> Exit:
 
 def _row(info: SessionInfo) -> Text:
     style = {"finished": "green", "rejected": "red", "error": "red"}.get(info.state, "yellow")
-    row = Text(f"{info.id}  ", "bold").append(f"{info.updated.astimezone():%Y-%m-%d %H:%M}  ", "dim")
-    row.append(f"{info.state.replace('_', ' '):<20}", style)
-    return row.append(plain(info.title).replace("\n", " "), "default")
+    return Text.assemble(
+        (f"{info.id}  ", "bold"),
+        (f"{info.updated.astimezone():%Y-%m-%d %H:%M}  ", "dim"),
+        (f"{info.state.replace('_', ' '):<20}", style),
+        plain(info.title).replace("\n", " "),
+    )
 
 
 async def _show(session: str | None, as_json: bool, full: bool) -> Exit:

@@ -67,7 +67,7 @@ def duration(seconds: float) -> str:
 
 
 def _line(label: str, text: str, style: str = "") -> Text:
-    return Text(f"{label:9}", "dim").append(text, style or "default")
+    return Text.assemble((f"{label:9}", "dim"), (text, style))
 
 
 def _outcome(state: State) -> tuple[str, str]:

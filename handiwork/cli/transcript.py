@@ -146,9 +146,8 @@ class Transcript:
 
     @_doing.register
     def _(self, event: MessageAction) -> Iterator[Text]:
-        by_user = event.source == "user"
-        who = ("you: ", "bold green") if by_user else ("agent: ", "bold")
-        yield Text("\n" if by_user else "  ").append(*who).append(plain(event.content), "" if by_user else "default")
+        who = ("\nyou: ", "bold green") if event.source == "user" else ("  agent: ", "bold")
+        yield Text.assemble(who, plain(event.content))
         for image in event.images:
             yield Text(f"  (an image, {image.media_type})", "dim")
 

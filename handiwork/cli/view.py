@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Self
+from typing import IO, Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -16,8 +15,8 @@ from rich.text import Text
 
 from handiwork.cli.plain import plain
 from handiwork.cli.transcript import Transcript
-from handiwork.events.base import Action, Event, Observation
-from handiwork.events.record import CompletionEvent, StepStarted
+from handiwork.events.base import Action, Event
+from handiwork.events.record import StepStarted
 from handiwork.session.watch import OutputDelta, Status, TextDelta
 
 SHOWN = 10
@@ -26,9 +25,15 @@ KEPT = 8192
 """Characters of what is streaming that are kept, enough for those lines."""
 
 
-def terminal_console(file: object = None) -> Console:
+def terminal_console(file: IO[str] | None = None) -> Console:
     """Return a console that prints just what it is given: no markup, no guesses, no wrapping of its own."""
-    return Console(file=file or sys.stdout, markup=False, emoji=False, highlight=False)  # pyright: ignore[reportArgumentType] (rich's type for a text file is narrower than what it takes)
+    return _Console(file=file, markup=False, emoji=False, highlight=False)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let the error through: rich itself would exit with the code of a failed task."""
+        raise BrokenPipeError
 
 
 class Activity:
@@ -79,10 +84,10 @@ class View:
         self.transcript = Transcript()
         self.after = 0
         self.stepped = False
-        self._activity = Activity()
+        self.activity = Activity()
         self._live = (
             Live(
-                self._activity,
+                self.activity,
                 console=console,
                 transient=True,
                 refresh_per_second=8,
@@ -106,7 +111,7 @@ class View:
     @contextmanager
     def still(self) -> Generator[None]:
         """Leave the terminal alone, for a question to the user."""
-        self._activity.begin("")
+        self.activity.begin("")
         self.__exit__()
         try:
             yield
@@ -121,14 +126,14 @@ class View:
         """Show an event, or what is transient; the session's Watch."""
         match item:
             case TextDelta() | OutputDelta():
-                self._activity.add(item.text)
+                self.activity.add(item.text)
             case Status():
                 self._show_status(item.text)
             case Event():
                 self._show_event(item)
 
     def _show_status(self, text: str) -> None:
-        self._activity.status = plain(text)
+        self.activity.status = plain(text)
         # A progress report differs in its figures alone: without a terminal it is told once.
         kind = re.sub(r"[\d.]+", "", text)
         if self._live is None and kind != self._last_status:
@@ -144,10 +149,8 @@ class View:
         match event:
             case StepStarted():
                 self.stepped = True
-                self._activity.begin("thinking")
+                self.activity.begin("thinking")
             case Action(runnable=True):
-                self._activity.begin("running")
-            case Observation() | CompletionEvent() | Action():
-                self._activity.begin("")
+                self.activity.begin("running")
             case _:
-                pass
+                self.activity.begin("")

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import marshal
 import os
 import select
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from handiwork.sandbox import bundle, launcher, seccomp
+from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.client import SaveBlob
 from handiwork.sandbox.identity import sandbox_ids
+from handiwork.sandbox.in_place import GitPlace, submodules
 from handiwork.sandbox.limits import ControlGroups, ResourceLimits
 from handiwork.sandbox.runtime import Endpoint
 from handiwork.sandbox.served import ServedSandbox
 from handiwork.sandbox.toolchains import check_mounts, find_toolchains
-from handiwork.sandbox.view import UID, View, layers_of
+from handiwork.sandbox.view import UID, View, git_layers, layers_of
 
 _NAMESPACES = (
     "--unshare-user --disable-userns --unshare-pid --unshare-net --unshare-ipc --unshare-uts "
@@ -37,8 +41,9 @@ class BubblewrapSandbox(ServedSandbox):
 
     ``workspace`` is the user's directory and where the sandbox has it. With ``base`` the agent works on a copy
     over that pristine one, changes being kept in ``session_dir``, and ``mounts`` are directories of the
-    workspace, relative to it, that the copy leaves out and that are laid under it; without, on the real one.
-    ``read_only`` paths are shown as well. ``soft_timeout`` is in seconds.
+    workspace, relative to it, that the copy leaves out and that are laid under it; without, on the real one,
+    but what it does to ``.git`` is kept in ``session_dir``. ``read_only`` paths are shown as well.
+    ``soft_timeout`` is in seconds.
     """
 
     name = "bubblewrap"
@@ -60,49 +65,54 @@ class BubblewrapSandbox(ServedSandbox):
         self._mounts = mounts
         self._read_only = read_only
         self._limits = limits
-        self._groups: ControlGroups | None = None
         self._info: int | None = None
+        self._git_place: GitPlace | None = None
 
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
         check_mounts(self._read_only)
+        filters = seccomp.program(os.uname().machine)
+        self._check_places()
         uid, gid = sandbox_ids(self._session_dir)
+        if self._base is None:
+            self._git_place = GitPlace(Path(self.workspace))
         self._make_layers(uid, gid)
         view = self._view()
-        self._groups = ControlGroups(endpoint.id, self._limits)
+        groups = ControlGroups(endpoint.groups, self._limits)
         self._info, tell = os.pipe()
         listening = endpoint.socket.fileno()
-        filters = _in_memory(seccomp.program())
-        options = [*_NAMESPACES, *view.arguments, "--seccomp", str(filters), "--info-fd", str(tell)]
+        seccomp_fd = _in_memory(filters)
+        options = [*_NAMESPACES, *view.arguments, "--seccomp", str(seccomp_fd), "--info-fd", str(tell)]
         arguments = _in_memory(b"".join(option.encode() + b"\0" for option in options))
         plan = {
             "parent": os.getpid(),
             "uid": uid,
             "gid": gid,
-            "cgroups": self._groups.joins,
+            "cgroups": groups.joins,
             "processes": self._limits.processes,
             "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening)],
             **view.plan(),
         }
-        plan_file = _in_memory(json.dumps(plan).encode())
+        plan_file = _in_memory(marshal.dumps(plan))
         try:
             return await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", "-B", launcher.__file__, str(plan_file)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(listening, filters, tell, arguments, plan_file),
+                pass_fds=(listening, seccomp_fd, tell, arguments, plan_file),
                 # Everything it needs is in the plan: what is in an environment can be read in /proc.
                 env={},
                 start_new_session=True,
             )
         finally:
-            for descriptor in (filters, tell, arguments, plan_file):
+            for descriptor in (seccomp_fd, tell, arguments, plan_file):
                 os.close(descriptor)
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
             # The first process of the sandbox ends only when all others are gone, and bubblewrap after it.
-            os.kill(self._first_process(process.pid) or process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended, and asyncio is about to tell
+                os.kill(self._first_process(process.pid) or process.pid, signal.SIGKILL)
             await process.wait()
 
     async def close(self) -> None:
@@ -111,9 +121,9 @@ class BubblewrapSandbox(ServedSandbox):
         if self._info is not None:
             os.close(self._info)
             self._info = None
-        if self._groups is not None:
-            self._groups.remove()
-            self._groups = None
+        if self._git_place is not None:
+            self._git_place.close()
+            self._git_place = None
 
     def _first_process(self, bubblewrap: int) -> int | None:
         """The pid, outside, of the sandbox's first process, if bubblewrap has come to start it."""
@@ -127,26 +137,36 @@ class BubblewrapSandbox(ServedSandbox):
             return None
         return pid if int(parent) == bubblewrap else None
 
+    def _check_places(self) -> None:
+        for path in filter(None, (Path(self.workspace), self._session_dir, self._base)):
+            if not path.is_dir():
+                raise SandboxError(f"{path} is missing, so the session cannot go on: bring it back or start a new one.")
+
     def _make_layers(self, uid: int, gid: int) -> None:
         """Make the directories that the sandbox writes to and give them to its uid."""
         private = [self._session_dir / "home", self._session_dir / "tmp"]
         modes: dict[Path, int] = {}
-        if self._base is not None:
-            overlay = self._session_dir / "overlay"
-            private += [overlay, overlay / "mounts"]
-            lowers = {overlay: self._base}
-            for name in self._mounts:
-                lowers[layers_of(self._session_dir, name)] = Path(self.workspace, name)
-            for layers, lower in lowers.items():
-                private += [layers, layers / "work"]
-                # The mount as a whole has the mode of its upper layer.
-                modes[layers / "upper"] = lower.stat().st_mode & 0o777
+        overlay = self._session_dir / "overlay"
+        private.append(overlay)
+        for layers, lower in self._lowers().items():
+            private += [layers.parent, layers, layers / "work"]
+            # The mount as a whole has the mode of its upper layer.
+            modes[layers / "upper"] = lower.stat().st_mode & 0o777
         modes = dict.fromkeys(private, 0o700) | modes
         for directory, mode in modes.items():
             if not directory.exists():
                 directory.mkdir()
                 directory.chmod(mode)
                 os.chown(directory, uid, gid)
+
+    def _lowers(self) -> dict[Path, Path]:
+        """Where the layers of each overlay are, and what it is laid over."""
+        workspace = Path(self.workspace)
+        if self._base is None:
+            git = workspace / ".git"
+            return {git_layers(self._session_dir): git} if git.is_dir() else {}
+        mounts = {layers_of(self._session_dir, name): workspace / name for name in self._mounts}
+        return {upper_dir(self._session_dir).parent: self._base, **mounts}
 
     def _view(self) -> View:
         workspace = Path(self.workspace)
@@ -158,7 +178,7 @@ class BubblewrapSandbox(ServedSandbox):
         view.add_bundle(bundle.bundle_root(), bundle.inside_code())
         view.add_read_only(roots)
         if self._base is None:
-            view.add_in_place(workspace)
+            view.add_in_place(workspace, submodules(workspace), self._session_dir)
         else:
             view.add_copy(workspace, self._base, self._mounts, self._session_dir)
         view.add("--remount-ro", "/", "--chdir", f"{bundle.PREFIX}/app")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 from pydantic import ValidationError
@@ -21,7 +23,12 @@ SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
 KEEP = {"head": 8192, "tail": 8192}
 """Bytes of a large output that the observation itself holds."""
 
-_MAX_LINE = 64 << 20
+SPOOL_LIMIT = 1 << 30
+"""Bytes of one observation's whole text that are fetched from a sandbox."""
+
+_MAX_ANSWER = 32 << 20
+_SPOOL_ID = re.compile("[0-9a-zA-Z]{1,64}")
+_NOT_UNDERSTOOD = "the sandbox's server gave an answer that is not of its protocol; the sandbox can be started again."
 _LOST = "the sandbox was lost: its server no longer answers. It can be started again; files are kept."
 _FILE_ERRORS: dict[str, type[OSError]] = {
     "not_found": FileNotFoundError,
@@ -31,13 +38,21 @@ _FILE_ERRORS: dict[str, type[OSError]] = {
 
 
 class Client:
-    """The requests of the control protocol. What comes back is not trusted: the agent shares the server's world."""
+    """The requests of the control protocol. What comes back is not trusted: the agent shares the server's world.
 
-    def __init__(self, socket: Path, save_blob: SaveBlob) -> None:
+    ``spool_limit`` is in bytes.
+    """
+
+    def __init__(self, socket: Path, save_blob: SaveBlob, spool_limit: int = SPOOL_LIMIT) -> None:
         self._save_blob = save_blob
+        self._spool_limit = spool_limit
         # Connections are not kept: a server that closes an idle one would fail the request that follows.
         transport = httpx2.AsyncHTTPTransport(
-            uds=str(socket), limits=httpx2.Limits(max_keepalive_connections=0), retries=0
+            uds=str(socket),
+            limits=httpx2.Limits(max_keepalive_connections=0),
+            retries=0,
+            # Nothing is encrypted: an empty context spares reading all the certificates there are.
+            verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
         )
         self._http = httpx2.AsyncClient(transport=transport, base_url="http://sandbox", timeout=None, trust_env=False)
 
@@ -53,14 +68,19 @@ class Client:
         async with self._request("POST", "/execute", json=body) as response:
             await _checked(response)
             async for line in _lines(response):
-                if "observation" in line:
-                    answer = line["observation"]
+                if isinstance(found := line.get("observation"), dict):
+                    answer = cast(dict[str, Any], found)
                 elif on_output is not None and "output" in line:
-                    on_output(str(line["output"]))
-        if not isinstance(answer, dict):
+                    # A lone surrogate can be said in JSON but not be printed.
+                    on_output(str(line["output"]).encode("utf-8", "replace").decode())
+        if answer is None:
             raise SandboxError(_LOST)
+        # Which blobs there are is not the sandbox's to say.
+        answer["blob"] = None
         if spool := answer.pop("spool", None):
-            answer["blob"] = await self._fetch_spool(str(spool))
+            answer["blob"], whole = await self._fetch_spool(str(spool))
+            if not whole:
+                answer["tail"] = f"{answer.get('tail', '')}\n[only the first {self._spool_limit} bytes of it were kept]"
         try:
             observation = from_dict(answer)
         except ValidationError as error:
@@ -83,30 +103,47 @@ class Client:
         """Read a file. Raises SandboxError, or the OSError that fits."""
         async with self._request("GET", "/files", params={"path": path}) as response:
             await _checked(response, path)
-            async for piece in response.aiter_bytes():
+            async for piece in response.aiter_raw():
                 yield piece
 
     async def list_files(self, path: str) -> list[str]:
         """List a directory. Raises SandboxError, or the OSError that fits."""
         async with self._request("GET", "/list", params={"path": path}) as response:
             await _checked(response, path)
-            return [str(entry) for entry in json.loads(await response.aread())["entries"]]
+            entries: object = _object(await _all_of(response)).get("entries")
+            if not isinstance(entries, list):
+                raise SandboxError(_NOT_UNDERSTOOD)
+            return [str(entry) for entry in cast(list[object], entries)]
 
     async def close(self) -> None:
         """Give back what the client holds."""
         await self._http.aclose()
 
-    async def _fetch_spool(self, spool: str) -> str:
-        address = httpx2.URL(f"http://sandbox/spool/{spool}")
-        async with self._request("GET", address) as response:
+    async def _fetch_spool(self, spool: str) -> tuple[str, bool]:
+        """Save the spool as a blob, and tell whether that is all of it."""
+        if not _SPOOL_ID.fullmatch(spool):
+            raise SandboxError(_NOT_UNDERSTOOD)
+        whole = True
+
+        async def first_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
+            nonlocal whole
+            left = self._spool_limit
+            async for piece in response.aiter_raw():
+                yield piece[:left]
+                if len(piece) > left:
+                    whole = False
+                    return
+                left -= len(piece)
+
+        async with self._request("GET", f"/spool/{spool}") as response:
             await _checked(response)
-            blob = await self._save_blob(response.aiter_bytes())
-        async with self._request("DELETE", address) as response:
+            blob = await self._save_blob(first_bytes(response))
+        async with self._request("DELETE", f"/spool/{spool}") as response:
             await _checked(response)
-        return blob
+        return blob, whole
 
     @asynccontextmanager
-    async def _request(self, method: str, url: str | httpx2.URL, **rest: Any) -> AsyncGenerator[httpx2.Response]:
+    async def _request(self, method: str, url: str, **rest: Any) -> AsyncGenerator[httpx2.Response]:
         try:
             async with self._http.stream(method, url, **rest) as response:
                 yield response
@@ -116,28 +153,46 @@ class Client:
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
     """The JSON objects of the response, one a line; split at newlines only, as JSON text may hold other breaks."""
-    rest = b""
-    async for piece in response.aiter_bytes():
-        *lines, rest = (rest + piece).split(b"\n")
-        if len(rest) > _MAX_LINE:
-            raise SandboxError(f"the sandbox's server sent a line of more than {_MAX_LINE} bytes.")
-        for line in lines:
-            try:
-                yield json.loads(line)
-            except ValueError as error:
-                raise SandboxError("the sandbox's server sent something that is not JSON.") from error
+    line = bytearray()
+    async for piece in _pieces(response):
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            yield _object(line + end)
+            line.clear()
+        line += rest
+
+
+async def _all_of(response: httpx2.Response) -> bytes:
+    return b"".join([piece async for piece in _pieces(response)])
+
+
+async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """The bytes of an answer as they came, not unpacked; too many of them are an error."""
+    left = _MAX_ANSWER
+    async for piece in response.aiter_raw():
+        left -= len(piece)
+        if left < 0:
+            raise SandboxError(f"the sandbox's server gave an answer of more than {_MAX_ANSWER} bytes.")
+        yield piece
+
+
+def _object(data: bytes | bytearray) -> dict[str, Any]:
+    try:
+        found: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise SandboxError(_NOT_UNDERSTOOD) from error
+    if not isinstance(found, dict):
+        raise SandboxError(_NOT_UNDERSTOOD)
+    return cast(dict[str, Any], found)
 
 
 async def _checked(response: httpx2.Response, path: str = "") -> None:
     if response.status_code < 300:
         return
-    text = (await response.aread()).decode("utf-8", "replace")[:2000]
-    try:
-        problem: Any = json.loads(text)
-    except ValueError:
-        problem = None
-    if path and isinstance(problem, dict):
-        found = _FILE_ERRORS.get(str(problem.get("error_id")))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any JSON object
-        message = str(problem.get("error", text))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType] - any JSON object
-        raise (found or OSError)(message)
+    body = await _all_of(response)
+    text = body.decode("utf-8", "replace")[:2000]
+    if path:
+        problem = _object(body)
+        found = _FILE_ERRORS.get(str(problem.get("error_id")), OSError)
+        raise found(str(problem.get("error", text)))
     raise SandboxError(f"the sandbox's server refused a request ({response.status_code}): {text}")

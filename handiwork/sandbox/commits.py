@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from pathlib import Path
 
 from handiwork.sandbox.git import run_git
@@ -14,6 +16,7 @@ _CHECKED = (
     *("-c", "protocol.allow=never"),
     *("-c", "protocol.file.allow=always"),
 )
+_FETCH = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--quiet")
 
 
 def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str | None:
@@ -34,14 +37,29 @@ def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str
     if run_git(target_repo, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0:
         return None
     branch = f"handiwork/{session_id}"
-    options = ("--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--quiet")
-    fetched = run_git(target_repo, *_CHECKED, "fetch", *options, str(bundle), f"HEAD:refs/heads/{branch}")
+    with tempfile.TemporaryDirectory(prefix="handiwork-commits-") as name:
+        # Fetching from a bundle checks no objects in older versions of git, fetching from a repository does.
+        between = Path(name)
+        _open_bundle(target_repo, between, bundle)
+        fetched = run_git(target_repo, *_CHECKED, *_FETCH, name, f"refs/heads/session:refs/heads/{branch}")
     if fetched.returncode:
         raise WorkspaceError(
             f"the session's commits were not taken over as {branch}: {_text(fetched.stderr)};"
             " if that branch exists, rename or delete it, else ask for a new bundle"
         )
     return branch
+
+
+def _open_bundle(target_repo: Path, between: Path, bundle: Path) -> None:
+    """Unpack a bundle into a repository of its own, which borrows from the user's what the bundle builds upon."""
+    objects = run_git(target_repo, "rev-parse", "--git-path", "objects").stdout.removesuffix(b"\n")
+    run_git(between, "init", "--quiet", "--bare", "--template=")
+    alternates = between / "objects/info/alternates"
+    alternates.parent.mkdir(exist_ok=True)
+    alternates.write_bytes(os.fsencode(target_repo.resolve() / os.fsdecode(objects)) + b"\n")
+    opened = run_git(between, *_CHECKED, *_FETCH, str(bundle), "HEAD:refs/heads/session")
+    if opened.returncode:
+        raise WorkspaceError(f"{bundle} cannot be read: {_text(opened.stderr)}; ask for a new bundle")
 
 
 def _text(output: bytes) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from handiwork.sandbox import bundle
@@ -15,10 +17,17 @@ from handiwork.sandbox.served import ServedSandbox
 from handiwork.sandbox.view import git_environment
 
 _STOP_TIMEOUT = 5.0
+_SECRET = re.compile(
+    r"(^|.*_)(KEY|TOKEN|PASSWD|PASSPHRASE|CREDENTIALS)|.*SECRET.*|.*PASSWORD.*|(AWS|HANDIWORK)_.*", re.IGNORECASE
+)
+"""Names of variables that look as if they held something secret."""
 
 
 class HostSandbox(ServedSandbox):
-    """Runs actions in ``workspace`` without isolating anything; ``soft_timeout`` is in seconds."""
+    """Runs actions in ``workspace`` without isolating anything; ``soft_timeout`` is in seconds.
+
+    Commands get the user's environment but for what looks like a secret.
+    """
 
     name = "none"
 
@@ -37,7 +46,7 @@ class HostSandbox(ServedSandbox):
             stderr=asyncio.subprocess.PIPE,
             pass_fds=(listening,),
             cwd=bundle.inside_code(),
-            env={**os.environ, **git_environment()},
+            env={**without_secrets(os.environ), **git_environment()},
             start_new_session=True,
         )
 
@@ -49,3 +58,8 @@ class HostSandbox(ServedSandbox):
             except TimeoutError:
                 os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
+
+
+def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables whose names do not look like those of keys, tokens, passwords or other secrets."""
+    return {name: value for name, value in environment.items() if not _SECRET.fullmatch(name)}

@@ -19,8 +19,9 @@ def sandbox_ids(session_dir: Path) -> tuple[int, int]:
     if os.geteuid() != 0:
         return os.getuid(), os.getgid()
     remembered = session_dir / "uid"
-    if remembered.exists():
-        uid = int(remembered.read_text())
+    # It is empty if the platform was killed while it wrote.
+    if remembered.exists() and (text := remembered.read_text()):
+        uid = int(text)
     else:
         uid = _next_uid(session_dir.parent / "next-uid")
         remembered.write_text(str(uid))

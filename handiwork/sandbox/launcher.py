@@ -1,6 +1,6 @@
 """The step between the platform and bubblewrap: makes the mounts, gives up root, becomes bubblewrap.
 
-Run as a program of its own (standard library only) with one argument, the descriptor its plan is read from.
+Run as a program of its own (standard library only) whose argument is the descriptor to read its marshalled plan from.
 It happens in one process: as root a mount namespace first, where the sources are staged before root is given
 up; then, for everybody, a user namespace that owns the overlays; at last bubblewrap, nested in that one.
 """
@@ -8,14 +8,17 @@ up; then, for everybody, a user namespace that owns the overlays; at last bubble
 from __future__ import annotations
 
 import ctypes
-import json
+import marshal
 import os
 import resource
-import signal
 import stat
 import struct
 import sys
-from typing import Any
+
+# What takes long to import, like typing, json and signal, is left out: every start waits for it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 STAGE = "/tmp"
 """Covered by a file system of our own, in the launcher's mount namespace only; sources appear in it by name."""
@@ -26,6 +29,7 @@ _SYS_OPEN_TREE, _SYS_MOVE_MOUNT, _SYS_MOUNT_SETATTR = 428, 429, 442
 _AT_FDCWD, _AT_EMPTY_PATH, _AT_RECURSIVE = -100, 0x1000, 0x8000
 _OPEN_TREE_CLONE, _MOVE_MOUNT_F_EMPTY_PATH, _MOUNT_ATTR_IDMAP = 1, 4, 0x00100000
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4
+_SIGKILL = 9
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -37,7 +41,7 @@ class LaunchError(Exception):
 def main() -> None:
     """Carry out the plan; does not return."""
     with open(int(sys.argv[1]), "rb") as file:
-        plan: dict[str, Any] = json.load(file)
+        plan: dict[str, Any] = marshal.load(file)
     try:
         _launch(plan)
     except (LaunchError, OSError) as error:
@@ -65,7 +69,7 @@ def _launch(plan: dict[str, Any]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NPROC, (plan["processes"], plan["processes"]))
     # Both the change of uid and the user namespace clear it, so it is set only now.
-    _call("prctl", _PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _call("prctl", _PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     if os.getppid() != plan["parent"]:
         raise LaunchError("the platform's process ended")
     os.chdir("/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,28 +19,22 @@ class ResourceLimits:
 
 
 class ControlGroups:
-    """The control groups of one sandbox: none where this machine, or this user, cannot have them."""
+    """The control groups of one sandbox: none where this machine, or this user, cannot have them.
 
-    def __init__(self, name: str, limits: ResourceLimits) -> None:
-        self._folders: list[Path] = []
-        self._make("memory", name, "memory.limit_in_bytes", limits.memory)
-        self._make("pids", name, "pids.max", limits.processes)
+    ``folders`` is what ``group_folders`` gave.
+    """
 
-    @property
-    def joins(self) -> list[str]:
+    def __init__(self, folders: Mapping[str, Path], limits: ResourceLimits) -> None:
+        self.joins: list[str] = []
         """The files a process writes its pid to in order to be limited."""
-        return [str(folder / "cgroup.procs") for folder in self._folders]
+        for controller, setting, value in (
+            ("memory", "memory.limit_in_bytes", limits.memory),
+            ("pids", "pids.max", limits.processes),
+        ):
+            if os.geteuid() == 0 and controller in folders:
+                self._make(folders[controller], setting, value)
 
-    def remove(self) -> None:
-        """Remove them; all processes must have ended."""
-        for folder in self._folders:
-            _remove(folder)
-
-    def _make(self, controller: str, name: str, setting: str, value: int) -> None:
-        own = _own_group(controller)
-        if os.geteuid() != 0 or own is None:
-            return
-        folder = own / f"handiwork-{name}"
+    def _make(self, folder: Path, setting: str, value: int) -> None:
         try:
             folder.mkdir()
             (folder / setting).write_text(str(value))
@@ -47,13 +42,18 @@ class ControlGroups:
             # A controller that is mounted but not ours to divide, as in some containers: the level below holds.
             _remove(folder)
             return
-        self._folders.append(folder)
+        self.joins.append(str(folder / "cgroup.procs"))
 
 
-def remove_groups(name: str) -> bool:
-    """Remove the groups of a sandbox whose owner died; False while its last processes are still ending."""
-    groups = [_own_group(controller) for controller in ("memory", "pids")]
-    folders = [group / f"handiwork-{name}" for group in groups if group is not None]
+def group_folders(name: str) -> dict[str, Path]:
+    """Return where the groups of a sandbox that this process starts belong, by controller."""
+    groups = {controller: _own_group(controller) for controller in ("memory", "pids")}
+    return {controller: group / f"handiwork-{name}" for controller, group in groups.items() if group is not None}
+
+
+def remove_groups(folders: Iterable[Path]) -> bool:
+    """Remove the groups of a sandbox that has ended; False while its last processes are still ending."""
+    folders = list(folders)
     for folder in folders:
         _remove(folder)
     return not any(folder.exists() for folder in folders)
@@ -73,5 +73,5 @@ def _remove(folder: Path) -> None:
     try:
         folder.rmdir()
     except OSError:
-        # Not there, or its last process is just ending; an empty group costs nothing.
+        # Not there, or its last process is just ending: whoever asked looks whether it is gone.
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import socket
@@ -10,7 +11,11 @@ from pathlib import Path
 
 from handiwork.paths import runtime_dir
 from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.limits import remove_groups
+from handiwork.sandbox.limits import group_folders, remove_groups
+
+_GROUPS_TIMEOUT = 1.0  # seconds in which the last processes of a sandbox should have ended
+_GROUPS_PAUSE = 0.02
+_CLOSED = "0 closed"  # in the place of an owner: there never is a process 0
 
 
 class Endpoint:
@@ -26,16 +31,28 @@ class Endpoint:
                 break
             except FileExistsError:
                 continue
+        self.groups = group_folders(self.id)
         with open(owner, "w") as file:
-            file.write(f"{os.getpid()} {_start_time(os.getpid())}")
+            file.write(self._record(f"{os.getpid()} {_start_time(os.getpid())}"))
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.bind(str(self.path))
         self.socket.listen(64)
 
-    def close(self) -> None:
-        """Remove the socket and its record."""
+    async def close(self) -> None:
+        """Remove the socket, the groups and the record; what cannot go yet is left to ``sweep_stale``."""
         self.socket.close()
-        _remove(self.path)
+        self.path.unlink(missing_ok=True)
+        # The kernel takes a process out of its groups after its end is told, and tells nobody when.
+        for _ in range(round(_GROUPS_TIMEOUT / _GROUPS_PAUSE)):
+            if remove_groups(self.groups.values()):
+                _remove(self.path)
+                return
+            await asyncio.sleep(_GROUPS_PAUSE)
+        self.path.with_name(f"{self.id}.owner").write_text(self._record(_CLOSED))
+
+    def _record(self, owner: str) -> str:
+        """Name the groups too: who sweeps may be in others than the owner was."""
+        return "\n".join([owner, *map(str, self.groups.values())])
 
 
 def sweep_stale() -> list[str]:
@@ -43,12 +60,12 @@ def sweep_stale() -> list[str]:
     gone: list[str] = []
     for record in _private_folder().glob("*.owner"):
         try:
-            fields = record.read_text().split()
+            owner, *groups = record.read_text().split("\n")
         except FileNotFoundError:
             continue
+        pid, _, start_time = owner.partition(" ")
         # An empty record is one that is just being written.
-        dead = len(fields) == 2 and _start_time(int(fields[0])) != fields[1]
-        if dead and remove_groups(record.stem):
+        if pid and _start_time(int(pid)) != start_time and remove_groups(map(Path, groups)):
             _remove(record.with_suffix(""))
             gone.append(record.stem)
     return gone

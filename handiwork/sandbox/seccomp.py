@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from handiwork.sandbox.base import SandboxError
+
 _AUDIT_ARCH_X86_64 = 0xC000003E
 _X32_BIT = 0x40000000
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -69,8 +71,15 @@ DENIED = {
 """Refused with EPERM, by their x86_64 numbers."""
 
 
-def program() -> bytes:
-    """Return the filter: x86_64 only, ``DENIED`` and new user namespaces refused, terminal injection refused."""
+def program(machine: str) -> bytes:
+    """Return the filter for a machine as uname names it: ``DENIED``, user namespaces, terminal injection refused.
+
+    Raises SandboxError for all but x86_64, whose numbers these are.
+    """
+    if machine != "x86_64":
+        raise SandboxError(
+            f"the bubblewrap sandbox runs on x86_64 machines only, and this is {machine}: use Docker with --image."
+        )
     code = [
         _op(_LOAD, _OFFSET_ARCH),
         _op(_JUMP_EQUAL, _AUDIT_ARCH_X86_64, if_true=1),

@@ -41,14 +41,17 @@ class ServedSandbox(ABC):
     async def start(self) -> None:
         """Start it, or start it again after it was lost. Raises SandboxError."""
         await self.close()
-        sweep_stale()
-        self._endpoint = Endpoint()
-        self._client = Client(self._endpoint.path, self._save_blob)
         try:
+            sweep_stale()
+            self._endpoint = Endpoint()
+            self._client = Client(self._endpoint.path, self._save_blob)
             self._process = await self._spawn(self._endpoint)
             # Only the server's own copy may remain, so that its end is noticed by who connects.
             self._endpoint.socket.close()
             await self._until_ready(self._process, self._client)
+        except OSError as error:
+            await self.close()
+            raise SandboxError(f"the {self.name} sandbox cannot be started: {error}") from error
         except BaseException:
             await self.close()
             raise
@@ -85,7 +88,7 @@ class ServedSandbox(ABC):
             await self._client.close()
             self._client = None
         if self._endpoint is not None:
-            self._endpoint.close()
+            await self._endpoint.close()
             self._endpoint = None
 
     def _started(self) -> Client:

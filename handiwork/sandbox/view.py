@@ -23,8 +23,6 @@ _FILES = {
     "hosts": "127.0.0.1 localhost\n::1 localhost\n",
     "hostname": "sandbox\n",
 }
-_GIT_GUARDED = {"config": "empty-file", "config.worktree": "empty-file", "hooks": "empty"}
-"""What in .git makes git run programs, and what is laid there where it does not exist."""
 
 
 @dataclass
@@ -33,7 +31,7 @@ class View:
 
     sources: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     overlays: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
-    directories: list[str] = field(default_factory=lambda: ["empty"])
+    directories: list[str] = field(default_factory=list[str])
     files: dict[str, str] = field(default_factory=lambda: {**_FILES, "empty-file": ""})
     arguments: list[str] = field(default_factory=list[str])
 
@@ -99,17 +97,26 @@ class View:
             self.overlays.append(_overlay(f"workspace/{name}", f"mount-{number}", str(layers)))
         self.add("--bind", f"{STAGE}/workspace", workspace)
 
-    def add_in_place(self, workspace: Path) -> None:
-        """Mount the real directory, with what could make the user's own git run programs read-only."""
+    def add_in_place(self, workspace: Path, submodules: Sequence[Path], session_dir: Path) -> None:
+        """Mount the real directory, but nothing through which the agent could make the user's git run programs.
+
+        What it changes in ``.git`` goes to a layer of the session's; ``submodules`` are read-only.
+        """
         place = self.stage("workspace", workspace, owned=True)
         self.add("--bind", place, workspace)
+        # A mount point cannot be renamed, so neither can these be put aside for others.
+        ancestors = {part for path in submodules for part in path.parents if part.name}
+        for path in sorted(ancestors - set(submodules)):
+            self.add("--bind", f"{place}/{path}", workspace / path)
+        for path in submodules:
+            self.add("--ro-bind", f"{place}/{path}", workspace / path)
         git = workspace / ".git"
         if git.is_dir():
-            # A mount point cannot be renamed, so neither can .git be put aside for another.
-            self.add("--bind", f"{place}/.git", git)
-            for name, substitute in _GIT_GUARDED.items():
-                found = f"{place}/.git/{name}" if (git / name).exists() else f"{STAGE}/{substitute}"
-                self.add("--ro-bind", found, git / name)
+            self.stage("original-git", git, owned=True)
+            self.stage("overlay", session_dir / "overlay")
+            self.directories.append("git")
+            self.overlays.append(_overlay("git", "original-git", str(git_layers(Path()))))
+            self.add("--bind", f"{STAGE}/git", git)
         elif git.exists():
             self.add("--ro-bind", f"{place}/.git", git)
 
@@ -133,6 +140,11 @@ class View:
 def layers_of(session_dir: Path, mount: str) -> Path:
     """Return where the overlay of a directory that the copy leaves out has its layers."""
     return session_dir / "overlay/mounts" / quote(mount, safe="")
+
+
+def git_layers(session_dir: Path) -> Path:
+    """Return where the overlay of ``.git`` has its layers when the agent works in place."""
+    return session_dir / "overlay/git"
 
 
 def git_environment() -> dict[str, str]:

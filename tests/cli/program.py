@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import pty
 import select
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from handiwork.events.codec import to_dict
+from handiwork.log.store import Store
 
 HANDIWORK = Path(sys.executable).with_name("handiwork")
 PATIENCE = 60.0
@@ -40,7 +43,8 @@ class Program:
         (self.workspace / "greeting.txt").write_text("hello\n")
         self.data = folder / "data"
         self.settings = folder / "config/handiwork/config.toml"
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("HANDIWORK_", "NO_COLOR"))}
+        unwanted = ("HANDIWORK_", "NO_COLOR", "PYTHONDONTWRITEBYTECODE")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(unwanted)}
         self.environment = {
             **kept,
             "HOME": str(folder),
@@ -48,6 +52,8 @@ class Program:
             "HANDIWORK_DATA": str(self.data),
             "HANDIWORK_CACHE": str(cache),
             "TERM": "xterm-256color",
+            # Compiled once for all tests, and not into the checkout.
+            "PYTHONPYCACHEPREFIX": str(cache / "pycache"),
         }
 
     def script(self, *replies: dict[str, Any]) -> str:
@@ -73,11 +79,14 @@ class Program:
         """Run a task without a sandbox, on a model that gives these replies."""
         return self("run", "greet the world", "--model", self.script(*replies), "--sandbox", "none", *flags)
 
-    def events(self, session: str | None = None) -> list[dict[str, Any]]:
-        """Return the events of a session, of the newest if none is named."""
-        shown = self("show", *([session] if session else []), "--json")
-        assert shown.returncode == 0, shown.stderr
-        return [json.loads(line) for line in shown.stdout.splitlines()]
+    def events(self) -> list[dict[str, Any]]:
+        """Return the events of the newest session."""
+        return asyncio.run(self._events())
+
+    async def _events(self) -> list[dict[str, Any]]:
+        async with Store.open(self.data) as store:
+            (newest,) = await store.sessions(limit=1)
+            return [to_dict(event) for event in await (await store.log(newest.id)).read()]
 
     def at_terminal(self, *arguments: str, **environment: str) -> Terminal:
         return Terminal([str(HANDIWORK), *arguments], self.workspace, {**self.environment, **environment})
@@ -139,9 +148,3 @@ class Terminal:
             return False
         self.seen += chunk.decode(errors="replace")
         return bool(chunk)
-
-
-def terminate(process: subprocess.Popen[str]) -> int:
-    """Ask a process to end and return its exit code."""
-    process.send_signal(signal.SIGTERM)
-    return process.wait(PATIENCE)

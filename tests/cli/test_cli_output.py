@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 
-import pytest
+from program import HANDIWORK, Program, bash, edit, finish
+
 from handiwork.events.codec import EVENT_TYPES, from_dict
-from program import Program, bash, edit, finish
 
 HOSTILE = "printf 'a\\033]0;title\\007b\\033[2Jc\\033[31mred\\033[0m 10%%\\r100%%\\n\\302\\2335nd\\n'"
 """Sets the terminal's title, clears it, colours, writes over itself, and uses an 8-bit control sequence."""
@@ -21,6 +21,7 @@ def test_json_is_all_there_is_on_stdout(program: Program) -> None:
     assert [from_dict(event).kind for event in events][-1] == "AgentFinishAction"
     assert "session " in run.stderr
     assert events == program.events()
+    assert program("show", "--json").stdout == run.stdout
 
 
 def test_json_keeps_errors_on_stderr_and_the_exit_code(program: Program) -> None:
@@ -72,7 +73,6 @@ def test_a_run_without_a_sandbox_says_so(program: Program) -> None:
 def test_the_end_says_what_it_took_and_what_can_be_done_next(program: Program) -> None:
     usage = {"input": 1200, "output": 30, "cache_read": 7, "cache_write": 8}
     run = program.run(edit("greeting.txt", "hello", "good day"), {**finish("Bye."), "usage": usage, "cost": 0.0123})
-    session = program.events()[0]
     end = run.stdout[run.stdout.index("outcome") :].splitlines()
     assert end[0] == "outcome  finished"
     assert end[1] == "message  Bye."
@@ -80,20 +80,19 @@ def test_the_end_says_what_it_took_and_what_can_be_done_next(program: Program) -
     assert end[3] == "tokens   1,200 in, 30 out, 7 read from cache, 8 written to it"
     assert end[4] == "cost     $0.0123 as the script says"
     assert end[5].startswith("time     ")
-    id = end[6].removeprefix("session  ")
-    assert [line.split("  ")[-1] for line in end[7:]] == [
-        f"handiwork diff {id}",
-        f"handiwork apply {id}",
-        f'handiwork resume {id} --message "..."',
+    session = end[6].removeprefix("session  ")
+    assert [line[9:] for line in end[7:]] == [
+        f"handiwork diff {session}",
+        f"handiwork apply {session}",
+        f'handiwork resume {session} --message "..."',
     ]
-    assert session["type"] == "SessionStarted"
 
 
 def test_sessions_are_listed_newest_first(program: Program) -> None:
     program.run(finish())
     program("run", "a second task", "--model", program.script(finish()), "--sandbox", "none")
     rows = program("sessions").stdout.splitlines()
-    assert ["a second task", "greet the world"] == [row.split("  ")[-1] for row in rows]
+    assert [row.split("  ")[-1] for row in rows] == ["a second task", "greet the world"]
     infos = [json.loads(line) for line in program("sessions", "--json").stdout.splitlines()]
     assert [info["title"] for info in infos] == ["a second task", "greet the world"]
     assert program("show", infos[1]["id"][:6]).stdout.count("you: greet the world") == 1
@@ -102,9 +101,7 @@ def test_sessions_are_listed_newest_first(program: Program) -> None:
 def test_the_diff_is_a_patch_that_git_applies(program: Program) -> None:
     made = "printf 'caf\\303\\251\\r\\nno end' > new.txt; echo more >> greeting.txt"
     program.run(bash(made), finish())
-    patch = subprocess.run(
-        [program("--version").args[0], "diff"], env=program.environment, capture_output=True, check=True
-    ).stdout
+    patch = subprocess.run([HANDIWORK, "diff"], env=program.environment, capture_output=True, check=True).stdout
     subprocess.run(["git", "apply", "-"], cwd=program.workspace, input=patch, check=True)
     assert (program.workspace / "new.txt").read_bytes() == b"caf\xc3\xa9\r\nno end"
     assert (program.workspace / "greeting.txt").read_text() == "hello\nmore\n"
@@ -171,18 +168,17 @@ def test_the_doctor_says_what_forbids_a_task(program: Program) -> None:
     assert str(program.data) in failed[1]
 
 
-@pytest.mark.parametrize("command", ["run", "resume", "sessions", "show", "diff", "apply", "models", "agents", "doctor"])
-def test_every_command_explains_itself(program: Program, command: str) -> None:
-    assert f"  {command} " in program("--help").stdout
-    help = program(command, "--help")
-    assert help.returncode == 0
-    assert help.stdout.startswith(f"Usage: handiwork {command}")
+def test_every_command_explains_itself(program: Program) -> None:
+    listed = program("--help").stdout
+    for command in ("run", "resume", "sessions", "show", "diff", "apply", "models", "agents", "doctor"):
+        assert f"  {command} " in listed
+        assert program(command, "--help").stdout.startswith(f"Usage: handiwork {command} ")
 
 
 def test_the_help_teaches_with_examples(program: Program) -> None:
-    help = program("run", "--help").stdout
-    assert '  handiwork run "make the failing test pass"\n' in help
-    assert "--base-url http://localhost:8000/v1" in help
+    said = program("run", "--help").stdout
+    assert '  handiwork run "make the failing test pass"\n' in said
+    assert "--base-url http://localhost:8000/v1" in said
 
 
 def test_the_version_is_told(program: Program) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from handiwork.cli.settings import OTHER_VARIABLES, Settings, SettingsError, load
 from program import Program
+
+from handiwork.cli.settings import OTHER_VARIABLES, Settings, SettingsError, load
 
 VALUES = {
     "model": ("openai:file", "openai:variable", "openai:flag"),
@@ -38,7 +40,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 
 
 def as_toml(value: object) -> str:
-    return f"[{', '.join(map(as_toml, value))}]" if isinstance(value, tuple) else repr(value).replace("'", '"')
+    return json.dumps(value)
 
 
 def test_every_key_is_tested() -> None:
@@ -104,7 +106,7 @@ def test_a_file_that_is_not_toml_is_told(config: Callable[[str], None]) -> None:
 
 
 def test_an_address_belongs_to_a_model_on_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SettingsError, match="--base-url .* add --model"):
+    with pytest.raises(SettingsError, match=r"--base-url .* add --model"):
         load({"base_url": "http://host/v1"})
     monkeypatch.setenv("HANDIWORK_BASE_URL", "http://host/v1")
     assert load({"model": "local:qwen2.5-coder-1.5b"}).base_url is None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
+from typing import Any
 
-from program import HANDIWORK, PATIENCE, Program, Terminal, bash, edit, finish, terminate
+from program import HANDIWORK, PATIENCE, Program, Terminal, bash, edit, finish
 
 COLOUR = re.compile("\x1b\\[[0-9;]*3[0-9][0-9;]*m")
 ASKED = "what next?"
 
 
-def start(program: Program, *replies: dict[str, object], flags: tuple[str, ...] = ()) -> Terminal:
+def start(program: Program, *replies: dict[str, Any], flags: tuple[str, ...] = ()) -> Terminal:
     return program.at_terminal(
         "run", "greet the world", "--model", program.script(*replies), "--sandbox", "none", *flags
     )
@@ -37,7 +40,7 @@ def test_no_color_is_respected(program: Program) -> None:
 
 
 def test_output_is_seen_while_the_command_runs(program: Program) -> None:
-    with start(program, bash("echo early; read -t 50 < <(sleep 50)"), finish()) as terminal:
+    with start(program, bash("echo ear''ly; read -t 50 < <(sleep 50)"), finish()) as terminal:
         terminal.until("early")
         assert terminal.process.poll() is None
         terminal.press_ctrl_c()
@@ -47,14 +50,14 @@ def test_output_is_seen_while_the_command_runs(program: Program) -> None:
 
 
 def test_a_reply_is_seen_while_it_streams_but_not_its_json(program: Program) -> None:
-    prose = {"content": "I think\nabout it\nfor long", "delay": 50}
+    prose = {"content": "I think\n" * 100, "delay": 50}
     with start(program, prose) as terminal:
         terminal.until("I think")
         terminal.press_ctrl_c()
         terminal.until(ASKED)
         terminal.write("q\n")
         terminal.exit_code()
-    with start(program, {"content": '{"thought":\n"secret plan",\n"action": 1}', "delay": 50}) as terminal:
+    with start(program, {"content": '{"thought":\n' * 100, "delay": 50}) as terminal:
         terminal.until("thinking, about")
         assert "thought" not in terminal.seen
         terminal.press_ctrl_c()
@@ -72,7 +75,7 @@ def test_control_sequences_of_a_program_do_not_reach_the_terminal(program: Progr
 
 
 def test_ctrl_c_interrupts_and_a_message_goes_on(program: Program) -> None:
-    with start(program, bash("echo started; sleep 50"), finish("As you say.")) as terminal:
+    with start(program, bash("echo star''ted; sleep 50"), finish("As you say.")) as terminal:
         terminal.until("started")
         terminal.press_ctrl_c()
         terminal.until(ASKED)
@@ -87,7 +90,7 @@ def test_ctrl_c_interrupts_and_a_message_goes_on(program: Program) -> None:
 
 
 def test_an_empty_answer_goes_on_as_it_was(program: Program) -> None:
-    with start(program, bash("echo started; sleep 50"), finish("Went on.")) as terminal:
+    with start(program, bash("echo star''ted; sleep 50"), finish("Went on.")) as terminal:
         terminal.until("started")
         terminal.press_ctrl_c()
         terminal.until(ASKED)
@@ -97,7 +100,7 @@ def test_an_empty_answer_goes_on_as_it_was(program: Program) -> None:
 
 
 def test_ctrl_c_at_the_question_stops(program: Program) -> None:
-    with start(program, bash("echo started; sleep 50"), finish()) as terminal:
+    with start(program, bash("echo star''ted; sleep 50"), finish()) as terminal:
         terminal.until("started")
         terminal.press_ctrl_c()
         terminal.until(ASKED)
@@ -109,11 +112,11 @@ def test_ctrl_c_at_the_question_stops(program: Program) -> None:
 
 
 def test_a_second_ctrl_c_stops_at_once(program: Program) -> None:
-    stubborn = "trap '' INT TERM; echo started; while true; do read -t 50 < <(sleep 50); done"
-    with start(program, bash(f"bash -c \"{stubborn}\""), finish()) as terminal:
+    stubborn = "trap '' INT TERM; echo star''ted; while true; do read -t 50 < <(sleep 50); done"
+    with start(program, bash(f'bash -c "{stubborn}"'), finish()) as terminal:
         terminal.until("started")
         terminal.press_ctrl_c()
-        terminal.until("^C")
+        terminal.until("interrupting")
         terminal.press_ctrl_c()
         assert terminal.exit_code() == 130
     left = subprocess.run(["pgrep", "-f", str(program.data)], capture_output=True, text=True, check=False)
@@ -141,22 +144,25 @@ def test_a_question_left_open_is_asked_again_on_resuming(program: Program) -> No
 
 
 def test_without_a_terminal_ctrl_c_pauses_and_ends(program: Program) -> None:
-    process = without_terminal(program, bash("echo started; sleep 50"), finish())
-    process.send_signal(2)
-    assert process.wait(PATIENCE) == 130
+    process = without_terminal(program)
+    process.send_signal(signal.SIGINT)
+    assert end_of(process) == 130
     assert states(program) == [("paused", "user")]
     assert program("resume").returncode == 0
 
 
-def test_a_request_to_end_pauses_and_ends_even_at_a_terminal(program: Program) -> None:
-    process = without_terminal(program, bash("echo started; sleep 50"), finish())
-    assert terminate(process) == 130
+def test_a_request_to_end_pauses_and_ends(program: Program) -> None:
+    process = without_terminal(program)
+    process.terminate()
+    assert end_of(process) == 130
     assert states(program) == [("paused", "user")]
 
 
-def without_terminal(program: Program, *replies: dict[str, object]) -> subprocess.Popen[str]:
+def without_terminal(program: Program) -> subprocess.Popen[str]:
     """Start a run and return when its first command runs."""
-    model = program.script(*replies)
+    started = program.folder / "started"
+    os.mkfifo(started)
+    model = program.script(bash(f"echo > {started}; sleep 50"), finish())
     process = subprocess.Popen(
         [HANDIWORK, "run", "greet", "--model", model, "--sandbox", "none", "--json"],
         cwd=program.workspace,
@@ -165,7 +171,11 @@ def without_terminal(program: Program, *replies: dict[str, object]) -> subproces
         stdout=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout is not None
-    while "CmdRunAction" not in process.stdout.readline():
-        assert process.poll() is None
+    started.read_text()
     return process
+
+
+def end_of(process: subprocess.Popen[str]) -> int:
+    """Read what it still says and return its exit code."""
+    process.communicate(timeout=PATIENCE)
+    return process.returncode

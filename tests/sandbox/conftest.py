@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from boxes import Blobs, Box
+
+from tests.sandbox.helpers import Blobs, Box, new_box
 
 
 def _namespaces_allowed() -> bool:
@@ -25,30 +26,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(skip)
 
 
-@pytest.fixture
-def blobs() -> Blobs:
-    return Blobs()
+@pytest.fixture(autouse=True, scope="module")
+def runtime_dir_of_its_own() -> Iterator[None]:
+    """Nobody else's sandboxes are counted or swept; a socket's path must be short."""
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        yield
 
 
 @pytest.fixture
-def session_dir(tmp_path: Path) -> Path:
-    folder = tmp_path / "sessions/one"
-    folder.mkdir(parents=True, mode=0o700)
-    return folder
+async def box(tmp_path: Path) -> AsyncIterator[Box]:
+    async with new_box(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Path:
-    """The user's own directory: a small git repository."""
-    folder = tmp_path / "me/project"
-    (folder / "src").mkdir(parents=True)
-    (folder / "README").write_text("read me\n")
-    (folder / "src/main.py").write_text("print('hello')\n")
-    subprocess.run(["git", "init", "-q", str(folder)], check=True)
-    return folder
+def blobs(box: Box) -> Blobs:
+    return box.blobs
 
 
 @pytest.fixture
-async def box(session_dir: Path, project: Path, blobs: Blobs) -> AsyncIterator[Box]:
-    async with AsyncExitStack() as stack:
-        yield Box(session_dir, project, blobs, stack)
+def session_dir(box: Box) -> Path:
+    return box.session_dir
+
+
+@pytest.fixture
+def project(box: Box) -> Path:
+    return box.project

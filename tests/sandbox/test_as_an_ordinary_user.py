@@ -1,4 +1,4 @@
-"""Run by root, as in CI, this runs all the tests of this directory again as a user who is nobody."""
+"""Run by root, as in CI, this runs again, as a user who is nobody, what depends on who the user is."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 
 UID = 12345
 CHECKOUT = Path(__file__).resolve().parents[2]
+
+TESTS = [f"tests/sandbox/test_{name}.py" for name in ("hiding_the_host", "the_workspace", "in_place", "sandbox_limits")]
 
 SCRIPT = """
 set -e
@@ -35,7 +37,7 @@ def closed_above(folder: Path) -> Path | None:
 @pytest.mark.needs_root
 @pytest.mark.timeout(170)
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is the ordinary user's run")
-def test_everything_works_for_an_ordinary_user(tmp_path: Path) -> None:
+def test_isolation_and_the_workspace_are_the_same_for_an_ordinary_user(tmp_path: Path) -> None:
     # The interpreter and the checkout may be in root's home: it is covered by one that all may enter, with
     # only what is needed in it, at the same paths.
     stage = Path(tempfile.mkdtemp())
@@ -56,7 +58,7 @@ def test_everything_works_for_an_ordinary_user(tmp_path: Path) -> None:
         [
             *("unshare", "-m", "sh", "-c", SCRIPT, "sh", stage, " ".join(closed)),
             *(f"{name}={value}" for name, value in variables.items()),
-            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-x", "tests/sandbox"),
+            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-x", *TESTS),
         ],
         env={**os.environ, "NEEDED": " ".join(map(str, needed)), "CHECKOUT": str(CHECKOUT)},
         capture_output=True,

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from boxes import Blobs, Box, output, run
 
 from handiwork.events.action import AgentFinishAction, CmdRunAction, FileReadAction, FileWriteAction
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileReadObservation
 from handiwork.paths import runtime_dir
 from handiwork.sandbox.base import SandboxError
+from tests.sandbox.helpers import Blobs, Box, output, run
 
 
 async def pieces(*data: bytes) -> AsyncIterator[bytes]:

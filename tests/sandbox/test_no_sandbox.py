@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from boxes import Blobs, Box, output, run
 
+from handiwork.sandbox import seccomp
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.bubblewrap import BubblewrapSandbox
 from handiwork.sandbox.create import create
 from handiwork.sandbox.host import HostSandbox
+from tests.sandbox.helpers import Blobs, Box, output, run
 
 
 async def test_actions_run_as_the_calling_user_in_the_working_copy(project: Path, blobs: Blobs) -> None:
@@ -46,11 +47,41 @@ async def test_an_unknown_name_is_refused(project: Path, tmp_path: Path, blobs: 
         create("chroot", tmp_path, project, blobs.save)
 
 
-async def test_what_keeps_it_from_starting_is_said(box: Box) -> None:
-    missing = box.make()
-    (box.session_dir / "base").rename(box.session_dir / "elsewhere")
-    with pytest.raises((SandboxError, FileNotFoundError), match="base"):
-        await missing.start()
-    (box.session_dir / "elsewhere").rename(box.session_dir / "base")
-    await missing.start()
-    assert (await run(missing, "true")).exit_code == 0
+@pytest.mark.parametrize("place", ["base", ".", "base/web"])
+async def test_a_missing_place_is_said_and_it_starts_when_it_is_back(box: Box, place: str) -> None:
+    (box.project / "web").mkdir()
+    sandbox = box.make(mounts=["web"])
+    missing = box.project / "web" if place == "base/web" else box.session_dir / place
+    missing.rename(box.project.parent / "elsewhere")
+    with pytest.raises(SandboxError, match=str(missing)):
+        await sandbox.start()
+    (box.project.parent / "elsewhere").rename(missing)
+    await sandbox.start()
+    assert (await run(sandbox, "true")).exit_code == 0
+
+
+async def test_a_session_whose_files_are_broken_is_said(box: Box) -> None:
+    sandbox = box.make()
+    (box.session_dir / "home").symlink_to("nowhere")
+    with pytest.raises(SandboxError, match="home"):
+        await sandbox.start()
+
+
+def test_a_machine_whose_system_calls_have_other_numbers_is_refused() -> None:
+    with pytest.raises(SandboxError, match="aarch64"):
+        seccomp.program("aarch64")
+
+
+async def test_secrets_in_the_environment_are_not_for_commands(
+    project: Path, blobs: Blobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = ("OPENAI_API_KEY", "GH_TOKEN", "CLIENT_SECRET_ID", "DB_PASSWORD", "AWS_PROFILE", "HANDIWORK_LLM", "token")
+    for name in secrets:
+        monkeypatch.setenv(name, "sk-host-secret")
+    monkeypatch.setenv("MONKEY_PATCHED", "seen")
+    sandbox = HostSandbox(project, blobs.save)
+    await sandbox.start()
+    try:
+        assert await output(sandbox, "env | grep -c sk-host-secret || echo $MONKEY_PATCHED") == "0\nseen"
+    finally:
+        await sandbox.close()

@@ -11,7 +11,7 @@ from handiwork.sandbox.apply import apply
 from handiwork.sandbox.changes import changes_of_overlay, changes_of_tree
 from handiwork.sandbox.diff import diffstat, unified_diff
 from handiwork.sandbox.safe_open import WorkspaceError, open_file
-from tests.workspace.conftest import Session, Tree, found, git, read_tree, write_tree
+from tests.workspace.trees import Session, Tree, found, git, read_tree, write_tree
 
 Start = Callable[[Tree], Session]
 
@@ -85,7 +85,12 @@ def test_links_planted_in_a_workspace_leak_nothing(session: Start, tmp_path: Pat
         "ln -s file in; ln -s / root"
     )
     assert found(changes) == {
-        **{"dir": "added", "dir/key": "deleted", "file": "type", "in": "added", "root": "added", "up": "added"}
+        "dir": "added",
+        "dir/key": "deleted",
+        "file": "type",
+        "in": "added",
+        "root": "added",
+        "up": "added",
     }
     assert "s3cret" not in unified_diff(changes)
     done = apply(changes, here.source)

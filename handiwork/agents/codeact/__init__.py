@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from handiwork.agents.base import Agent, AgentLLM, Step
-from handiwork.agents.codeact.constrained import ConstrainedReplies
-from handiwork.agents.codeact.native import NativeTools
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.codeact import native
+from handiwork.agents.codeact.constrained import step as constrained_step
 from handiwork.agents.state import State
+from handiwork.llm.types import Message
 
 
 class CodeActAgent(Agent):
@@ -13,18 +14,13 @@ class CodeActAgent(Agent):
 
     description = "The generalist: converses, runs bash, edits files, finishes."
 
-    def __init__(self, llm: AgentLLM) -> None:
-        self.protocol = NativeTools() if llm.capabilities.tools else ConstrainedReplies()
-        super().__init__(llm)
-
     def reset(self) -> None:
         """Forget the rendered messages."""
-        self.protocol.reset()
+        self._made: dict[int, Message] = {}
 
     async def step(self, state: State) -> Step:
         """Ask the model for the next action."""
-        protocol = self.protocol
-        completion = await self.llm.complete(
-            protocol.messages(state), protocol.tools, protocol.schema, protocol.temperature(state)
-        )
-        return protocol.actions(completion)
+        if not self.llm.capabilities.tools:
+            return await constrained_step(self.llm, state, self._made)
+        completion = await self.llm.complete(native.messages(state, self._made), native.TOOLS)
+        return native.actions(completion)

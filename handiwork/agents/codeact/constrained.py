@@ -1,100 +1,207 @@
-"""CodeAct for models that follow no tool protocol: each reply is bound to a JSON schema."""
+"""CodeAct for small models: replies bound to a JSON schema, and no reply spent on what the history already says."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any, cast
 
-from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.base import AgentLLM, MalformedReplyError
+from handiwork.agents.codeact.lines import choices, replacement
+from handiwork.agents.codeact.native import Made, once, user_message
+from handiwork.agents.codeact.progress import (
+    OVERVIEW,
+    READ_UNASKED,
+    attempts,
+    failing,
+    has_run_something,
+    is_test,
+    just_asked,
+    just_edited,
+    listed_files,
+    may_finish,
+    next_to_read,
+    shown_files,
+    tried_already,
+    undo,
+    useless_edit,
+    visible,
+)
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, CmdRunAction, FileEditAction, MessageAction
-from handiwork.events.base import Action, Part
-from handiwork.llm.types import Completion, JsonSchema, Message, Tool
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentRejectAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    MessageAction,
+)
+from handiwork.events.base import Action
+from handiwork.llm.types import JsonSchema, Message
 
 OBSERVATION_LIMIT = 4_000
 """Characters of an observation shown to a small model."""
 
+RETRIES = 3
+"""Calls made at the most for one reply that was not tried already."""
 
-def _variant(action: str, **fields: str) -> JsonSchema:
-    properties: JsonSchema = {"thought": {"type": "string", "maxLength": 400}, "action": {"const": action}}
-    properties |= {name: {"type": kind} for name, kind in fields.items()}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+_AREA = "def area(width, height):\n    return width + height\n"
+_CHECK = "python -m pytest -q"
+EXAMPLE = (
+    Message.text("user", "The tests fail. Repair the code."),
+    Message.text("assistant", json.dumps({"thought": "What is here?", "action": "bash", "command": OVERVIEW})),
+    Message.text("user", "geometry/area.py\ntests/test_area.py\n[exit code 0]"),
+    Message.text("assistant", json.dumps({"thought": "I run the tests.", "action": "bash", "command": _CHECK})),
+    Message.text("user", "E   assert 5 == 6\nE    +  where 5 = area(2, 3)\n1 failed\n[exit code 1]"),
+    Message.text("assistant", json.dumps({"thought": "I read area.", "action": "read", "path": "geometry/area.py"})),
+    Message.text("user", _AREA),
+    Message.text(
+        "assistant",
+        json.dumps(
+            {
+                "thought": "It adds the sides: area(2, 3) gives 2 + 3 = 5. The test wants 6, their product.",
+                "action": "edit",
+                "path": "geometry/area.py",
+                "old": "return width + height",
+                "new": "return width * height",
+            }
+        ),
+    ),
+    Message.text("user", "-    return width + height\n+    return width * height"),
+    Message.text("assistant", json.dumps({"thought": "Does it work now?", "action": "bash", "command": _CHECK})),
+    Message.text("user", "1 passed\n[exit code 0]"),
+    Message.text(
+        "assistant",
+        json.dumps({"thought": "They pass.", "action": "finish", "message": "area multiplies the sides now."}),
+    ),
+)
+"""A worked example, for models that follow what they see rather than what they are told."""
 
 
-SCHEMA: JsonSchema = {
-    "oneOf": [
-        _variant("bash", command="string"),
-        _variant("edit", path="string", old="string", new="string"),
-        _variant("finish", message="string"),
+async def step(llm: AgentLLM, state: State, made: Made) -> Action:
+    """Return the next action: one that follows from the history, else the model's."""
+    if (follows := following(state)) is not None:
+        return follows
+    tries = attempts(state)
+    action = await _reply_of(llm, state, made, temperature(tries))
+    for retry in range(1, RETRIES):
+        if not tried_already(state, action):
+            break
+        action = await _reply_of(llm, state, made, temperature(tries + 2 * retry))
+    found = failing(state)
+    if isinstance(action, AgentFinishAction) and found is not None:
+        said = action.outputs["message"]
+        return AgentRejectAction(
+            outputs={"reason": f"`{found[0]}` still fails", "message": said}, thought=action.thought
+        )
+    return action
+
+
+async def _reply_of(llm: AgentLLM, state: State, made: Made, heat: float) -> Action:
+    completion = await llm.complete(messages(state, made), schema=schema(state), temperature=heat)
+    return parse(completion.content, shown_files(state)).placed(completion=completion.event)
+
+
+def temperature(tries: int) -> float:
+    """Return 0 for a first try, and more the more was tried in vain."""
+    return 0.0 if tries == 0 else min(1.0, 0.4 + 0.1 * tries)
+
+
+def following(state: State) -> Action | None:
+    """Return what any developer would do next, without asking: list, check again, read what the check names."""
+    if just_asked(state):
+        return CmdRunAction(command=OVERVIEW, thought="What is here?")
+    found = failing(state)
+    if found is not None and just_edited(state):
+        return CmdRunAction(command=found[0], thought="Does it work now?")
+    if (edit := useless_edit(state)) is not None:
+        return undo(edit)
+    path = next_to_read(state)
+    return None if path is None else FileReadAction(path=path, thought=f"What does {path} say?")
+
+
+def schema(state: State) -> JsonSchema:
+    """Return what the model may reply now: commands, files to read, lines to replace, and in the end to finish.
+
+    A first reply runs something; what was read is not read again; where a check fails in files that were read,
+    an edit is what is left, and now and then a command.
+    """
+    bash = _variant("bash", command=_text(1000))
+    if not has_run_something(state):
+        return bash
+    shown = shown_files(state)
+    checking = failing(state) is not None
+    edits: list[JsonSchema] = []
+    for path, text in list(shown.items())[-READ_UNASKED:]:
+        if (lines := choices(text)) and not (checking and is_test(path)):
+            edits.append(_variant("edit", path={"const": path}, old={"enum": list(lines)}, new=_text(2000)))
+    if checking and edits and attempts(state) % 4 != 3:
+        return {"anyOf": edits}
+    variants = [bash, *edits]
+    if paths := [path for path in listed_files(state) if path not in shown][:60]:
+        variants.append(_variant("read", path={"enum": paths}))
+    if may_finish(state):
+        variants.append(_variant("finish", message=_text(500)))
+    return {"anyOf": variants}
+
+
+def messages(state: State, made: Made) -> list[Message]:
+    """Return the conversation so far; what the agent did of itself looks like a reply of the model."""
+    found = [
+        once(made, 0, lambda: Message.text("system", render("codeact/constrained", workspace=state.workspace))),
+        *EXAMPLE,
     ]
-}
+    for action, observation in visible(state):
+        if isinstance(action, MessageAction) and action.source == "user":
+            found.append(once(made, action.id, lambda a=action: user_message(a)))
+            continue
+        found.append(once(made, action.id, lambda a=action: Message.text("assistant", _reply(a, state))))
+        if observation is not None:
+            text = observation_text(action, observation, OBSERVATION_LIMIT)
+            found.append(once(made, observation.id, lambda t=text: Message.text("user", t)))
+    return found
 
 
-class ConstrainedReplies:
-    """Builds the conversation from the history, and an action from a JSON reply."""
-
-    tools: tuple[Tool, ...] = ()
-    schema: JsonSchema | None = SCHEMA
-
-    def __init__(self) -> None:
-        self._made: dict[int, Message] = {}
-
-    def reset(self) -> None:
-        """Forget the rendered messages."""
-        self._made.clear()
-
-    def temperature(self, state: State) -> float | None:
-        """Return 0: the likeliest reply."""
-        return 0.0
-
-    def messages(self, state: State) -> list[Message]:
-        """Return the conversation so far; the message of an event is made once and stays the same object."""
-        system = render("codeact/constrained", workspace=state.workspace)
-        found = [self._once(0, lambda: Message.text("system", system))]
-        for action, observation in state.history:
-            if isinstance(action, MessageAction) and action.source == "user":
-                parts = (Part(text=action.content), *action.images)
-                found.append(self._once(action.id, lambda p=parts: Message("user", p)))
-                continue
-            completion = state.completions.get(action.completion or 0)
-            if completion is not None:
-                reply = cast("str", completion.response.get("content") or "")
-                found.append(self._once(completion.id, lambda r=reply: Message.text("assistant", r)))
-            if observation is not None:
-                text = observation_text(action, observation, OBSERVATION_LIMIT)
-                found.append(self._once(observation.id, lambda t=text: Message.text("user", t)))
-        return found
-
-    def actions(self, completion: Completion) -> list[Action]:
-        """Return the reply's one action. Raises MalformedReplyError."""
-        try:
-            reply = cast("dict[str, Any]", json.loads(completion.content))
-            return [_action(reply)]
-        except (ValueError, KeyError, TypeError) as error:
-            raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
-
-    def _once(self, event: int, make: Callable[[], Message]) -> Message:
-        if event not in self._made:
-            self._made[event] = make()
-        return self._made[event]
+def parse(reply: str, shown: dict[str, str]) -> Action:
+    """Return the action of a reply; an edit's line is one of the files ``shown``. Raises MalformedReplyError."""
+    try:
+        return _action(cast("dict[str, Any]", json.loads(reply)), shown)
+    except (ValueError, KeyError, TypeError) as error:
+        raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
 
 
-def _action(reply: dict[str, Any]) -> Action:
+def _action(reply: dict[str, Any], shown: dict[str, str]) -> Action:
     thought = str(reply.get("thought", ""))
     match reply["action"]:
         case "bash":
             return CmdRunAction(command=reply["command"], thought=thought)
+        case "read":
+            return FileReadAction(path=reply["path"], thought=thought)
         case "edit":
-            return FileEditAction(path=reply["path"], old=reply["old"], new=reply["new"], thought=thought)
+            path, text = reply["path"], shown[reply["path"]]
+            old, new = replacement(text, choices(text)[reply["old"]], reply["new"])
+            return FileEditAction(path=path, old=old, new=new, thought=thought)
         case "finish":
             return AgentFinishAction(outputs={"message": reply["message"]}, thought=thought)
         case other:
             raise ValueError(f"there is no action {other!r}")
+
+
+def _reply(action: Action, state: State) -> str:
+    completion = state.completions.get(action.completion or 0)
+    if completion is not None:
+        return cast("str", completion.response.get("content") or "")
+    if isinstance(action, FileReadAction):
+        return json.dumps({"thought": action.thought, "action": "read", "path": action.path})
+    command = action.command if isinstance(action, CmdRunAction) else ""
+    return json.dumps({"thought": action.thought, "action": "bash", "command": command})
+
+
+def _text(longest: int) -> JsonSchema:
+    return {"type": "string", "maxLength": longest}
+
+
+def _variant(action: str, **fields: JsonSchema) -> JsonSchema:
+    properties: JsonSchema = {"thought": _text(300), "action": {"const": action}, **fields}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

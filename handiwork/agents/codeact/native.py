@@ -73,69 +73,61 @@ _MAKE: dict[str, Callable[[dict[str, Any]], Action]] = {
 }
 
 
-class NativeTools:
-    """Builds the conversation from the history, and actions from tool calls."""
-
-    tools = TOOLS
-    schema: JsonSchema | None = None
-
-    def __init__(self) -> None:
-        self._made: dict[int, Message] = {}
-
-    def reset(self) -> None:
-        """Forget the rendered messages."""
-        self._made.clear()
-
-    def temperature(self, state: State) -> float | None:
-        """Return None: the provider's own."""
-        return None
-
-    def messages(self, state: State) -> list[Message]:
-        """Return the conversation so far; the message of an event is made once and stays the same object."""
-        found = [self._once(0, lambda: Message.text("system", render("codeact/native", workspace=state.workspace)))]
-        replied: int | None = None
-        for action, observation in state.history:
-            if isinstance(action, MessageAction) and action.source == "user":
-                found.append(self._once(action.id, lambda a=action: _user(a)))
-                continue
-            completion = state.completions.get(action.completion or 0)
-            if completion is not None and completion.id != replied:
-                replied = completion.id
-                found.append(self._once(completion.id, lambda c=completion: _assistant(c)))
-            found += self._answers(action, observation, completion)
-        return found
-
-    def actions(self, completion: Completion) -> list[Action]:
-        """Return an action for each tool call. Raises MalformedReplyError."""
-        if not completion.tool_calls:
-            if not completion.content.strip():
-                raise MalformedReplyError("Your reply was empty. Call a tool, or `finish`.")
-            return [MessageAction(content=completion.content, wait_for_response=True)]
-        actions = [_action(call, completion.content) for call in completion.tool_calls]
-        return sorted(actions, key=lambda action: isinstance(action, AgentFinishAction))
-
-    def _answers(
-        self, action: Action, observation: Observation | None, completion: CompletionEvent | None
-    ) -> list[Message]:
-        if isinstance(action, AgentThinkAction) and isinstance(observation, ErrorObservation) and completion:
-            calls = [call.id for call in _calls(completion)]
-            if not calls:
-                return [self._once(observation.id, lambda: Message.text("user", observation.content))]
-            return [Message.text("tool", observation.content, tool_call_id=call) for call in calls]
-        if action.tool_call_id is None or (action.runnable and observation is None):
-            return []
-        text = observation_text(action, observation)
-        made = observation.id if observation else -action.id
-        return [self._once(made, lambda: Message.text("tool", text, tool_call_id=action.tool_call_id))]
-
-    def _once(self, event: int, make: Callable[[], Message]) -> Message:
-        if event not in self._made:
-            self._made[event] = make()
-        return self._made[event]
+Made = dict[int, Message]
+"""Messages by the id of their event, so that each is made once and stays the same object."""
 
 
-def _user(action: MessageAction) -> Message:
+def once(made: Made, event: int, make: Callable[[], Message]) -> Message:
+    """Return the message of an event, made at the first call."""
+    if event not in made:
+        made[event] = make()
+    return made[event]
+
+
+def messages(state: State, made: Made) -> list[Message]:
+    """Return the conversation so far."""
+    found = [once(made, 0, lambda: Message.text("system", render("codeact/native", workspace=state.workspace)))]
+    replied: int | None = None
+    for action, observation in state.history:
+        if isinstance(action, MessageAction) and action.source == "user":
+            found.append(once(made, action.id, lambda a=action: user_message(a)))
+            continue
+        completion = state.completions.get(action.completion or 0)
+        if completion is not None and completion.id != replied:
+            replied = completion.id
+            found.append(once(made, completion.id, lambda c=completion: _assistant(c)))
+        found += _answers(action, observation, completion, made)
+    return found
+
+
+def actions(completion: Completion) -> list[Action]:
+    """Return an action for each tool call, finishing last. Raises MalformedReplyError."""
+    if not completion.tool_calls:
+        if not completion.content.strip():
+            raise MalformedReplyError("Your reply was empty. Call a tool, or `finish`.")
+        return [MessageAction(content=completion.content, wait_for_response=True)]
+    found = [_action(call, completion.content) for call in completion.tool_calls]
+    return sorted(found, key=lambda action: isinstance(action, AgentFinishAction))
+
+
+def user_message(action: MessageAction) -> Message:
+    """Return what the user said, with its images."""
     return Message("user", (Part(text=action.content), *action.images))
+
+
+def _answers(
+    action: Action, observation: Observation | None, completion: CompletionEvent | None, made: Made
+) -> list[Message]:
+    if isinstance(action, AgentThinkAction) and isinstance(observation, ErrorObservation) and completion:
+        calls = [call.id for call in _calls(completion)]
+        if not calls:
+            return [once(made, observation.id, lambda: Message.text("user", observation.content))]
+        return [Message.text("tool", observation.content, tool_call_id=call) for call in calls]
+    if action.tool_call_id is None or (action.runnable and observation is None):
+        return []
+    text = observation_text(action, observation)
+    key = observation.id if observation else -action.id
+    return [once(made, key, lambda: Message.text("tool", text, tool_call_id=action.tool_call_id))]
 
 
 def _calls(completion: CompletionEvent) -> list[ToolCall]:

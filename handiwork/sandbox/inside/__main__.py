@@ -36,6 +36,7 @@ def main() -> None:
         http="h11",
         ws="none",
         lifespan="on",
+        log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,

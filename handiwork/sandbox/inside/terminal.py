@@ -25,7 +25,7 @@ _CHUNK = 65536
 _CHUNKS_PER_TURN = 64  # then the event loop gets to do something else
 _KERNEL_BUFFER = 256 * 1024  # more than a terminal's buffers hold
 _STATUS_LIMIT = 4096
-_ROWS, _COLUMNS = 50, 200
+_ROWS, _COLUMNS = 50, 100
 _TERMINAL_SETTINGS = {
     "TERM": "dumb",
     "PAGER": "cat",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+import subprocess
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,14 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.bubblewrap import BubblewrapSandbox
 
+PYTHON = "/opt/handiwork/bin/python3 -I"
+
 
 @dataclass
 class Blobs:
     """Keeps what sandboxes save, by SHA-256."""
 
-    kept: dict[str, bytes] = field(default_factory=dict)
+    kept: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     async def save(self, data: AsyncIterator[bytes]) -> str:
         content = b"".join([piece async for piece in data])
@@ -54,6 +58,19 @@ class Box:
         return sandbox
 
 
+@asynccontextmanager
+async def new_box(folder: Path) -> AsyncGenerator[Box]:
+    """A session, and the user's own project: a small git repository."""
+    session_dir, project = folder / "sessions/one", folder / "me/project"
+    session_dir.mkdir(parents=True, mode=0o700)
+    (project / "src").mkdir(parents=True)
+    (project / "README").write_text("read me\n")
+    (project / "src/main.py").write_text("print('hello')\n")
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    async with AsyncExitStack() as stack:
+        yield Box(session_dir, project, Blobs(), stack)
+
+
 async def run(sandbox: Sandbox, command: str) -> CmdOutputObservation:
     """Run a command that ends by itself and return what came of it."""
     observation = await sandbox.execute(CmdRunAction(command=command, timeout=60))
@@ -66,3 +83,12 @@ async def output(sandbox: Sandbox, command: str) -> str:
     observation = await run(sandbox, command)
     assert observation.exit_code == 0, observation
     return observation.content.rstrip("\r\n").replace("\r\n", "\n")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git as the user would and return what it prints."""
+    identity = {f"GIT_{who}_{what}": "me@here" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    command = ["git", "-c", "safe.directory=*", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, **identity}, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout

@@ -1,0 +1,65 @@
+"""Edits that name a line: a small model chooses it from those there are, so that it cannot miscopy it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from dataclasses import dataclass
+
+LINES = 400
+"""Lines offered at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What can be replaced: ``shown`` is what the model sees of lines ``first`` to ``last``, 0-based, inclusive."""
+
+    shown: str
+    first: int
+    last: int
+
+
+def choices(text: str) -> dict[str, Choice]:
+    """Return what can be replaced in a file, by how it is shown: its lines, with the next ones where it recurs."""
+    lines = text.splitlines()
+    shown = [line.strip() for line in lines]
+    count = Counter(shown)
+    found: dict[str, Choice] = {}
+    for number, line in enumerate(shown[:LINES]):
+        last = number
+        while line and count[line] > 1 and last + 1 < len(shown):
+            last += 1
+            line = f"{line}\n{shown[last]}"
+            count[line] += sum(_at(shown, line, other) for other in range(len(shown)))
+        if line and count[line] == 1:
+            found[line] = Choice(line, number, last)
+    return found
+
+
+def _at(shown: list[str], block: str, start: int) -> bool:
+    return "\n".join(shown[start : start + block.count("\n") + 1]) == block
+
+
+def replacement(text: str, choice: Choice, new: str) -> tuple[str, str]:
+    """Return (old, new): exact texts of which the old occurs once, for replacing the choice by ``new`` reindented."""
+    lines = text.splitlines(keepends=True)
+    indent = lines[choice.first][: len(lines[choice.first]) - len(lines[choice.first].lstrip())]
+    ending = "\n" if lines[choice.last].endswith("\n") else ""
+    put = textwrap.indent(_relative(new, len(indent)), indent) + ending if new.strip() else ""
+    first, last = choice.first, choice.last + 1
+    while text.count("".join(lines[first:last])) > 1 and (first > 0 or last < len(lines)):
+        first, last = max(0, first - 1), min(len(lines), last + 1)
+    before, after = "".join(lines[first : choice.first]), "".join(lines[choice.last + 1 : last])
+    return "".join(lines[first:last]), before + put + after
+
+
+def _relative(new: str, indent: int) -> str:
+    """Return the text with its first line at the margin, whether its lines were indented as in the file or not."""
+    new = textwrap.dedent(new.strip("\n")).rstrip()
+    first, _, rest = new.partition("\n")
+    if not rest or first != first.lstrip() or first.endswith((":", "{", "(", "[", ",")):
+        return new
+    depth = min((len(line) - len(line.lstrip()) for line in rest.splitlines() if line.strip()), default=0)
+    if indent and depth >= indent:
+        rest = "\n".join(line[indent:] for line in rest.splitlines())
+    return f"{first}\n{rest}"

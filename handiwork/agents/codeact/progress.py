@@ -1,0 +1,197 @@
+"""What the history says about where a task stands: what fails, what was read, what was tried already."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from pathlib import PurePosixPath
+
+from handiwork.agents.state import State
+from handiwork.events.action import CmdRunAction, FileEditAction, FileReadAction, MessageAction
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    ErrorObservation,
+    FileEditObservation,
+    FileReadObservation,
+)
+
+Pair = tuple[Action, Observation | None]
+
+OVERVIEW = "git ls-files 2>/dev/null | head -n 200 | grep . || ls"
+"""Lists the files of the workspace, one per line."""
+
+PATIENCE = 12
+"""Replies after which a model may end a task although a command still fails."""
+
+_FAILED = re.compile(r"(\d+) (?:failed|failures?|errors?)\b")
+
+READ_UNASKED = 5
+"""Files read at the most without the model asking for them."""
+
+
+def is_test(path: str) -> bool:
+    """True if the path is that of a test, by the names tests have."""
+    name = PurePosixPath(path)
+    return name.stem.startswith("test_") or name.stem.endswith(("_test", ".test", ".spec")) or "tests" in name.parts
+
+
+def listed_files(state: State) -> list[str]:
+    """Return the files that the overview showed."""
+    for action, observation in state.history:
+        if isinstance(action, CmdRunAction) and action.command == OVERVIEW and observation is not None:
+            return observation.text.splitlines()
+    return []
+
+
+def visible(state: State) -> list[Pair]:
+    """Return the history without the edits that were taken back, and what was done between.
+
+    A small model repeats what it sees: without its failed attempts it goes on from where they began.
+    """
+    found: list[Pair] = []
+    for pair in state.history:
+        start = _undone(found, pair[0])
+        if start is None:
+            found.append(pair)
+        else:
+            del found[start:]
+    return found
+
+
+def undo(action: FileEditAction) -> FileEditAction:
+    """Return the edit that takes an edit back."""
+    return FileEditAction(
+        path=action.path, old=action.new, new=action.old, thought="That did not help: I take it back."
+    )
+
+
+def _undone(pairs: list[Pair], action: Action) -> int | None:
+    if not isinstance(action, FileEditAction) or action.completion is not None:
+        return None
+    for position in range(len(pairs) - 1, -1, -1):
+        edit = pairs[position][0]
+        if isinstance(edit, FileEditAction) and (edit.path, edit.old, edit.new) == (
+            action.path,
+            action.new,
+            action.old,
+        ):
+            return position
+    return None
+
+
+def useless_edit(state: State) -> FileEditAction | None:
+    """Return the edit before the last run of the failing command, if as much fails as before it."""
+    pairs = visible(state)
+    found = failing(state)
+    if found is None or len(pairs) < 2 or pairs[-1][1] is not found[1]:
+        return None
+    edit = pairs[-2][0]
+    if not isinstance(edit, FileEditAction) or not isinstance(pairs[-2][1], FileEditObservation) or not edit.new:
+        return None
+    before = next((o for a, o in reversed(pairs[:-2]) if isinstance(a, CmdRunAction) and a.command == found[0]), None)
+    return edit if before is not None and _failures(found[1].text) >= _failures(before.text) else None
+
+
+def _failures(output: str) -> int:
+    """Return how much failed, by what test runners say at their end; 1 where they say nothing."""
+    return sum(int(number) for number in _FAILED.findall(output)) or 1
+
+
+def attempts(state: State) -> int:
+    """Return how many edits were taken back."""
+    return sum(isinstance(a, FileEditAction) and a.completion is None for a, _ in state.history)
+
+
+def failing(state: State) -> tuple[str, CmdOutputObservation] | None:
+    """Return the command that failed last and has not succeeded since, with its last output; None without one."""
+    found: tuple[str, CmdOutputObservation] | None = None
+    for action, observation in visible(state):
+        if isinstance(action, CmdRunAction) and isinstance(observation, CmdOutputObservation):
+            if observation.error:
+                found = (action.command, observation)
+            elif found is not None and action.command == found[0]:
+                found = None
+    return found
+
+
+def shown_files(state: State) -> dict[str, str]:
+    """Return the files that were read whole, as they are now by what is known, the last read last."""
+    shown: dict[str, str] = {}
+    for action, observation in state.history:
+        match action, observation:
+            case FileReadAction(path=path), FileReadObservation(start=1, blob=None) if (
+                observation.end >= observation.lines
+            ):
+                shown.pop(path, None)
+                shown[path] = observation.content
+            case FileEditAction(path=path, old=old, new=new), FileEditObservation() if path in shown:
+                shown[path] = shown[path].replace(old, new, 1)
+            case _:
+                pass
+    return shown
+
+
+def next_to_read(state: State) -> str | None:
+    """Return a file to read before the model is asked: one whose edit failed, or that a failing check leads to."""
+    action, observation = state.history[-1]
+    if isinstance(action, FileEditAction) and isinstance(observation, ErrorObservation):
+        return action.path
+    found = failing(state)
+    if found is None:
+        return None
+    shown = shown_files(state)
+    if len(shown) >= READ_UNASKED:
+        return None
+    output = found[1].text
+    traced = [path for path in listed_files(state) if re.search(rf"(?<![\w/]){re.escape(path)}(:|\", line )\d", output)]
+    if not all(map(is_test, traced)):
+        return next((path for path in traced if path not in shown), None)
+    used = "\n".join(text for path, text in shown.items() if is_test(path))
+    imported = [path for path in listed_files(state) if _module(path) and re.search(rf"\b{_module(path)}\b", used)]
+    return next((path for path in [*traced, *imported] if path not in shown), None)
+
+
+def _module(path: str) -> str:
+    """Return a Python file's module name as a pattern, "" for other files."""
+    name = PurePosixPath(path)
+    return re.escape(".".join(name.with_suffix("").parts)) if name.suffix == ".py" and name.stem != "__init__" else ""
+
+
+def just_edited(state: State) -> bool:
+    """True if the last thing that happened is an edit that went well and was not taken back."""
+    pairs = visible(state)
+    return isinstance(state.history[-1][1], FileEditObservation) and pairs[-1] is state.history[-1]
+
+
+def just_asked(state: State) -> bool:
+    """True if the user's first message is all there is."""
+    return len(state.history) == 1 and isinstance(state.history[0][0], MessageAction)
+
+
+def has_run_something(state: State) -> bool:
+    """True once the model itself has run a command."""
+    return any(isinstance(action, CmdRunAction) and action.completion is not None for action, _ in state.history)
+
+
+def may_finish(state: State) -> bool:
+    """True once the model has looked at something and nothing fails, or it has failed for long."""
+    replies = sum(action.completion is not None for action, _ in state.history)
+    return replies >= (1 if failing(state) is None else PATIENCE)
+
+
+def tried_already(state: State, action: Action) -> bool:
+    """True if the same edit was made before or changes nothing, or the same command was run and no file edited since."""
+    if isinstance(action, FileEditAction):
+        if action.old == action.new:
+            return True
+        earlier = (a for a, _ in state.history if isinstance(a, FileEditAction))
+        return any((a.path, a.old, a.new) == (action.path, action.old, action.new) for a in earlier)
+    since_edit = takewhile(lambda pair: not isinstance(pair[1], FileEditObservation), reversed(state.history))
+    match action:
+        case CmdRunAction(command=command):
+            return any(isinstance(a, CmdRunAction) and a.command == command for a, _ in since_edit)
+        case FileReadAction(path=path):
+            return any(isinstance(a, FileReadAction) and a.path == path for a, _ in since_edit)
+        case _:
+            return False
