@@ -28,7 +28,7 @@ test-slow: setup
 lint: setup
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
-	@.venv/bin/pyright --pythonpath $(PYTHON)
+	@.venv/bin/pyright
 	@$(PYTHON) scripts/check_structure.py
 
 bundle:
@@ -37,6 +37,6 @@ bundle:
 perf: setup
 	@$(PYTHON) perf/startup.py
 
-lock:
-	uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --universal \
+lock: setup
+	.venv/bin/uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --universal \
 	    --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements.lock

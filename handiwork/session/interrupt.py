@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 
@@ -17,6 +18,8 @@ class Interrupt(asyncio.Event):
             await asyncio.wait({task, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             task.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await task
             raise
         finally:
             stop.cancel()

@@ -16,6 +16,7 @@ from handiwork.events.observation import AgentStateChangedObservation, ErrorObse
 from handiwork.events.record import Limits, SessionStarted, StepStarted
 from handiwork.llm.errors import LLMError
 from handiwork.llm.types import LLM
+from handiwork.log.errors import LogError
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.base import Sandbox, SandboxError
 from handiwork.session.budget import model_budget_reached, step_budget_reached, time_left
@@ -24,8 +25,8 @@ from handiwork.session.interrupt import Interrupt
 from handiwork.session.stepper import Stepper
 from handiwork.session.watch import OutputDelta, TextDelta, Watch
 
-GRACE = 15.0
-"""Seconds an interrupted action has to end by itself before it is given up."""
+INTERRUPTS, GRACE = 5, 2.0
+"""How often an action is interrupted before it is given up, and the seconds it has each time to end."""
 
 CRASHED = "The platform stopped while this ran; whether it took effect is not known. Look before doing it again."
 NOT_RUN = "Not executed: the session was interrupted before it began."
@@ -114,6 +115,8 @@ class Session:
             except SandboxError as error:
                 self._ready = None
                 await self._change("error", "sandbox", str(error))
+            except LogError:
+                raise
             except Exception as error:  # noqa: BLE001 - an agent may raise anything; its session must stay whole
                 await self._change("error", "agent", f"{self._started.agent} raised {type(error).__name__}: {error}")
 
@@ -129,7 +132,12 @@ class Session:
             return
         for action in actions:
             (stored,) = await self._append(action)
-            if (observation := await self._act(cast("Action", stored))) is not None:
+            try:
+                observation = await self._act(cast("Action", stored))
+            except SandboxError as error:
+                await self._append(ErrorObservation(content=str(error), error_id="sandbox_lost", cause=stored.id))
+                raise
+            if observation is not None:
                 await self._append(observation.placed(cause=stored.id))
 
     async def _query(self) -> list[Action]:
@@ -145,10 +153,10 @@ class Session:
     async def _act(self, action: Action) -> Observation | None:
         if not action.runnable:
             return None
-        if self._interrupted.is_set():
+        if self._ready is not None and await self._interrupted.race(self._ready, time_left(self.state)):
+            self._ready.result()
+        if self._interrupted.is_set() or self._ready is None or not self._ready.done():
             return ErrorObservation(content=NOT_RUN, error_id="interrupted")
-        if self._ready is not None:
-            await self._ready
         try:
             return await self._execute(action)
         except SandboxError as error:
@@ -160,11 +168,12 @@ class Session:
         run = asyncio.create_task(self._sandbox.execute(action, lambda text: self._watch(OutputDelta(action.id, text))))
         if await self._interrupted.race(run, time_left(self.state)):
             return run.result()
-        await self._sandbox.interrupt()
-        try:
-            return await asyncio.wait_for(run, GRACE)
-        except TimeoutError:
-            return ErrorObservation(content=NOT_STOPPED, error_id="interrupted")
+        for _ in range(INTERRUPTS):
+            await self._sandbox.interrupt()
+            if await asyncio.wait({run}, timeout=GRACE) != (set(), {run}):
+                return run.result()
+        run.cancel()
+        return ErrorObservation(content=NOT_STOPPED, error_id="interrupted")
 
     async def _listen(self) -> None:
         async for event in self._log.follow(after=self.state.last_id):

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from bundle_run import Run
 
 from handiwork.sandbox.bundle import PREFIX, bundle_root, host_command
+from tests.bundle.bundle_run import Run
 
 
 @pytest.fixture(scope="session")

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from bundle_run import Run
 
 from handiwork.sandbox import bundle
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.bundle import INSIDE_PYTHON, PREFIX, bundle_root, host_command, inside_code
+from tests.bundle.bundle_run import Run
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from bundle_run import Run
 
 from handiwork.sandbox.bundle import INSIDE_PYTHON, PREFIX
+from tests.bundle.bundle_run import Run
 
 PYTHON = f"{PREFIX}/bin/python3"
 BASH = f"{PREFIX}/bin/bash"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program import Program
+
+from tests.cli.program import Program
 
 
 @pytest.fixture(scope="session")

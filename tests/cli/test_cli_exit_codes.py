@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from program import HANDIWORK, Program, bash, edit, finish
+
+from tests.cli.program import HANDIWORK, Program, bash, edit, finish
 
 AGENTS = """
 from handiwork.agents.base import Agent

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 
-from program import HANDIWORK, Program, bash, edit, finish
-
 from handiwork.events.codec import EVENT_TYPES, from_dict
+from tests.cli.program import HANDIWORK, Program, bash, edit, finish
 
 HOSTILE = "printf 'a\\033]0;title\\007b\\033[2Jc\\033[31mred\\033[0m 10%%\\r100%%\\n\\302\\2335nd\\n'"
 """Sets the terminal's title, clears it, colours, writes over itself, and uses an 8-bit control sequence."""
@@ -183,3 +182,30 @@ def test_the_help_teaches_with_examples(program: Program) -> None:
 
 def test_the_version_is_told(program: Program) -> None:
     assert program("--version").stdout.startswith("handiwork 0.")
+
+
+def test_apply_brings_the_commits_on_a_branch_and_says_where_that_failed(program: Program) -> None:
+    def git(*arguments: str) -> str:
+        identity = ("-c", "user.name=me", "-c", "user.email=me@here")
+        return subprocess.check_output(["git", *identity, *arguments], cwd=program.workspace, text=True).strip()
+
+    git("init", "-q", "-b", "main")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    commits = [bash("echo new > new.txt; git add -A; git commit -qm second"), finish()]
+    amended = [bash("git commit -q --amend -m other"), finish()]
+    run = program("run", "commit it", "--model", program.script(*commits, *amended), "--in-place")
+    assert "handiwork apply" in run.stdout
+    program("apply", "--dry-run")
+    assert git("branch", "--format=%(refname:short)") == "main"
+    applied = program("apply")
+    assert (applied.returncode, applied.stdout) == (0, "")
+    branch = applied.stderr.splitlines()[-1].removeprefix("handiwork: commits are on branch ")
+    assert git("log", "--format=%s", branch).split() == ["second", "first"]
+    program("resume", "--message", "amend it")
+    applied = program("apply")
+    assert applied.returncode == 4
+    assert (
+        f"the files are in place, but not the session's commits: the session's commits were not taken over as {branch}"
+        in (applied.stderr)
+    )

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from program import Program
 
 from handiwork.cli.settings import OTHER_VARIABLES, Settings, SettingsError, load
+from tests.cli.program import Program
 
 VALUES = {
     "model": ("openai:file", "openai:variable", "openai:flag"),

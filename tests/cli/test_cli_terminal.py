@@ -8,7 +8,7 @@ import signal
 import subprocess
 from typing import Any
 
-from program import HANDIWORK, PATIENCE, Program, Terminal, bash, edit, finish
+from tests.cli.program import HANDIWORK, PATIENCE, Program, Terminal, bash, edit, finish
 
 COLOUR = re.compile("\x1b\\[[0-9;]*3[0-9][0-9;]*m")
 ASKED = "what next?"

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from inside_client import Client, start_server, stop_server
+
+from tests.inside.inside_client import Client, start_server, stop_server
 
 
 @pytest.fixture

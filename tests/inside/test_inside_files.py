@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inside_client import Client
 
 from handiwork.sandbox.inside.edit import edit_file
 from handiwork.sandbox.inside.errors import ActionError
+from tests.inside.inside_client import Client
 
 
 async def test_a_file_is_read_by_lines(client: Client) -> None:

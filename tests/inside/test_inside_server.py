@@ -6,7 +6,7 @@ import asyncio
 import sys
 from pathlib import Path
 
-from inside_client import PACKAGES, Client, start_server, stop_server
+from tests.inside.inside_client import PACKAGES, Client, start_server, stop_server
 
 
 async def _begun(client: Client, name: str) -> None:

@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from inside_client import Client
+
+from tests.inside.inside_client import Client
 
 
 @pytest.mark.parametrize(

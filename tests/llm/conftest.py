@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 
 import pytest
-from standin import QUICK, StandIn, serving
 
 from handiwork.llm.create import create
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import LLM
+from tests.llm.standin import QUICK, StandIn, serving
 
 
 @pytest.fixture

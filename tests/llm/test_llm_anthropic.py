@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from standin import Json, Refusal, StandIn, Stream
 
 from handiwork.events.base import Part
 from handiwork.events.record import Usage
 from handiwork.llm.errors import AuthenticationError, ContextWindowError, ModelNotFoundError, ProviderError
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import LLM, Message, Tool, ToolCall
+from tests.llm.standin import Json, Refusal, StandIn, Stream
 
 MODEL = "anthropic:claude-sonnet-4-6"
 ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]

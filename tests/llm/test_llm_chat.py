@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable
 
 import pytest
-from standin import StandIn, Stream, chunk, text
 
 from handiwork.events.base import Part
 from handiwork.events.record import Usage
@@ -14,6 +13,7 @@ from handiwork.llm.errors import RequestRejectedError
 from handiwork.llm.price import price
 from handiwork.llm.script import Reply, ScriptedCall
 from handiwork.llm.types import LLM, Message, Tool
+from tests.llm.standin import StandIn, Stream, chunk, text
 
 ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]
 TOOL = Tool("run", "Run a command.", {"type": "object", "properties": {"cmd": {"type": "string"}}})

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from standin import StandIn
-
 from handiwork.llm.script import Reply
 from handiwork.llm.types import LLM, Message, ToolCall
 from handiwork.llm.wire import Wire, no_blobs
+from tests.llm.standin import StandIn
 
 
 async def test_a_long_conversation_arrives_as_it_was_handed_over(server: StandIn, chat: Callable[..., LLM]) -> None:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 
 import pytest
-from standin import StandIn
 
 from handiwork.llm.create import create, preload
 from handiwork.llm.errors import AuthenticationError, LLMError
@@ -15,6 +14,7 @@ from handiwork.llm.provider import ProviderLLM
 from handiwork.llm.remote import ChatLLM
 from handiwork.llm.script import Reply
 from handiwork.llm.types import LLM, Message
+from tests.llm.standin import StandIn
 
 ASK = [Message.text("user", "go")]
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "HANDIWORK_API_KEY")

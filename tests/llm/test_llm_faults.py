@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from standin import Json, Refusal, StandIn, Stream, chunk, text
 
 from handiwork.llm.create import create
 from handiwork.llm.errors import (
@@ -24,6 +23,7 @@ from handiwork.llm.errors import (
 from handiwork.llm.retry import LONGEST_PAUSE, Patience, pause_before, retry_after_seconds
 from handiwork.llm.script import Reply
 from handiwork.llm.types import LLM, Message
+from tests.llm.standin import Json, Refusal, StandIn, Stream, chunk, text
 
 ASK = [Message.text("user", "go")]
 Make = Callable[..., LLM]

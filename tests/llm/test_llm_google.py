@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from standin import Json, Refusal, StandIn, Stream
 
 from handiwork.events.record import Usage
 from handiwork.llm.errors import AuthenticationError, ContextWindowError
 from handiwork.llm.types import LLM, Message, Tool
+from tests.llm.standin import Json, Refusal, StandIn, Stream
 
 MODEL = "google:gemini-2.5-flash"
 ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]

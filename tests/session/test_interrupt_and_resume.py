@@ -15,9 +15,11 @@ from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.events.record import SessionStarted, StepStarted
 from handiwork.llm.script import Reply
 from handiwork.llm.types import Message
+from handiwork.sandbox.base import SandboxError
+from handiwork.sandbox.host import HostSandbox
 from handiwork.session.session import Session
 from handiwork.session.watch import OutputDelta, TextDelta
-from tests.session.conftest import Bench, bash, finish
+from tests.session.bench import Bench, bash, finish
 
 PAUSE = ChangeAgentStateAction(agent_state="paused", source="user")
 
@@ -132,3 +134,41 @@ async def test_closing_ends_the_shell_and_its_children(bench: Bench, tmp_path: P
     if alive:
         os.kill(pid, signal.SIGKILL)
     assert not alive
+
+
+class Unstartable(HostSandbox):
+    """A sandbox that cannot be started until it is mended."""
+
+    broken = True
+
+    async def start(self) -> None:
+        if self.broken:
+            raise SandboxError("no room for a sandbox")
+        await super().start()
+
+
+async def test_a_sandbox_that_cannot_start_stops_the_session_with_every_action_answered(bench: Bench) -> None:
+    log = await bench.log()
+    sandbox = Unstartable(bench.workspace, bench.store.blobs.put)
+    session = await bench.session([bash("echo 1"), bash("echo 2"), finish()], log, sandbox=sandbox)
+    state = await session.run("go")
+    assert (state.agent_state, state.change.reason, state.last_error) == ("error", "sandbox", "no room for a sandbox")
+    assert state.pending == []
+    sandbox.broken = False
+    assert (await session.run()).agent_state == "finished"
+
+
+class Slow(HostSandbox):
+    """A sandbox that takes its time to start."""
+
+    async def start(self) -> None:
+        await asyncio.sleep(30)
+
+
+async def test_an_interrupt_does_not_wait_for_the_sandbox(bench: Bench) -> None:
+    log = await bench.log()
+    sandbox = Slow(bench.workspace, bench.store.blobs.put)
+    session = await bench.session([bash("echo 1"), finish()], log, sandbox=sandbox)
+    async with asyncio.timeout(15):
+        state = await _pause_once(bench, session, log.id, CmdRunAction)
+    assert (state.agent_state, state.history[1][1].error_id) == ("paused", "interrupted")

@@ -8,7 +8,7 @@ import pytest
 
 from handiwork.events.record import Usage
 from handiwork.llm.types import Completion
-from tests.session.conftest import Bench, bash, finish
+from tests.session.bench import Bench, bash, finish
 
 
 async def test_no_step_is_taken_beyond_the_iterations(bench: Bench) -> None:

@@ -12,7 +12,7 @@ from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageActi
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.log.errors import LeaseHeld
 from handiwork.session.watch import OutputDelta, TextDelta
-from tests.session.conftest import Bench, bash, call, calls, finish
+from tests.session.bench import Bench, bash, call, calls, finish
 
 
 async def test_a_task_goes_from_message_over_actions_and_observations_to_finish(bench: Bench) -> None:

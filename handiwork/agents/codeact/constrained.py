@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.codeact.lines import choices, replacement
-from handiwork.agents.codeact.native import Made, once, user_message
+from handiwork.agents.codeact.native import Made, once
 from handiwork.agents.codeact.progress import (
     OVERVIEW,
     READ_UNASKED,
@@ -37,7 +37,7 @@ from handiwork.events.action import (
     FileReadAction,
     MessageAction,
 )
-from handiwork.events.base import Action
+from handiwork.events.base import Action, Part
 from handiwork.llm.types import JsonSchema, Message
 
 OBSERVATION_LIMIT = 4_000
@@ -46,34 +46,29 @@ OBSERVATION_LIMIT = 4_000
 RETRIES = 3
 """Calls made at the most for one reply that was not tried already."""
 
-_AREA = "def area(width, height):\n    return width + height\n"
-_CHECK = "python -m pytest -q"
 EXAMPLE = (
-    Message.text("user", "The tests fail. Repair the code."),
-    Message.text("assistant", json.dumps({"thought": "What is here?", "action": "bash", "command": OVERVIEW})),
-    Message.text("user", "geometry/area.py\ntests/test_area.py\n[exit code 0]"),
-    Message.text("assistant", json.dumps({"thought": "I run the tests.", "action": "bash", "command": _CHECK})),
-    Message.text("user", "E   assert 5 == 6\nE    +  where 5 = area(2, 3)\n1 failed\n[exit code 1]"),
-    Message.text("assistant", json.dumps({"thought": "I read area.", "action": "read", "path": "geometry/area.py"})),
-    Message.text("user", _AREA),
     Message.text(
-        "assistant",
-        json.dumps(
-            {
-                "thought": "It adds the sides: area(2, 3) gives 2 + 3 = 5. The test wants 6, their product.",
-                "action": "edit",
-                "path": "geometry/area.py",
-                "old": "return width + height",
-                "new": "return width * height",
-            }
-        ),
+        "user",
+        f"area() is wrong: `make test` must succeed.\n\n$ {OVERVIEW}\nMakefile\ngeometry/area.py\ngeometry/check.py",
     ),
-    Message.text("user", "-    return width + height\n+    return width * height"),
-    Message.text("assistant", json.dumps({"thought": "Does it work now?", "action": "bash", "command": _CHECK})),
-    Message.text("user", "1 passed\n[exit code 0]"),
+    Message.text("assistant", '{"thought": "I run the tests.", "action": "bash", "command": "make test"}'),
+    Message.text(
+        "user",
+        "check.py:4: AssertionError: area(2, 3) is 5, not 6\n[exit code 1]\n\n"
+        "geometry/area.py:\ndef area(width, height):\n    return width + height\n",
+    ),
     Message.text(
         "assistant",
-        json.dumps({"thought": "They pass.", "action": "finish", "message": "area multiplies the sides now."}),
+        '{"thought": "area(2, 3) gives 2 + 3 = 5, but the check wants 6. It must multiply the sides, not add them.", '
+        '"action": "edit", "path": "geometry/area.py", "old": "return width + height", "new": "return width * height"}',
+    ),
+    Message.text(
+        "user",
+        "-    return width + height\n+    return width * height\n\n$ make test\n[exit code 0]",
+    ),
+    Message.text(
+        "assistant",
+        '{"thought": "The check succeeds.", "action": "finish", "message": "area() multiplies the sides now."}',
     ),
 )
 """A worked example, for models that follow what they see rather than what they are told."""
@@ -147,26 +142,42 @@ def schema(state: State) -> JsonSchema:
 
 
 def messages(state: State, made: Made) -> list[Message]:
-    """Return the conversation so far; what the agent did of itself looks like a reply of the model."""
-    found = [
-        once(made, 0, lambda: Message.text("system", render("codeact/constrained", workspace=state.workspace))),
-        *EXAMPLE,
-    ]
+    """Return the conversation so far: the model's own replies, and between them all that was seen."""
+    system = once(made, 0, lambda: Message.text("system", render("codeact/constrained", workspace=state.workspace)))
+    found = [system, *EXAMPLE]
+    seen: list[Part] = []
     for action, observation in visible(state):
+        completion = state.completions.get(action.completion or 0)
+        if completion is not None:
+            found.append(once(made, -completion.id, lambda s=tuple(seen): Message("user", s)))
+            reply = cast("str", completion.response.get("content") or "")
+            found.append(once(made, completion.id, lambda r=reply: Message.text("assistant", r)))
+            seen = []
         if isinstance(action, MessageAction) and action.source == "user":
-            found.append(once(made, action.id, lambda a=action: user_message(a)))
-            continue
-        found.append(once(made, action.id, lambda a=action: Message.text("assistant", _reply(a, state))))
-        if observation is not None:
+            seen += [Part(text=action.content), *action.images]
+        elif observation is not None:
             text = observation_text(action, observation, OBSERVATION_LIMIT)
-            found.append(once(made, observation.id, lambda t=text: Message.text("user", t)))
-    return found
+            seen.append(Part(text=text if completion is not None else f"\n{_heading(action)}{text}"))
+    return [*found, Message("user", tuple(seen))]
+
+
+def _heading(action: Action) -> str:
+    match action:
+        case CmdRunAction(command=command):
+            return f"$ {command}\n"
+        case FileReadAction(path=path):
+            return f"{path}:\n"
+        case _:
+            return ""
 
 
 def parse(reply: str, shown: dict[str, str]) -> Action:
     """Return the action of a reply; an edit's line is one of the files ``shown``. Raises MalformedReplyError."""
     try:
-        return _action(cast("dict[str, Any]", json.loads(reply)), shown)
+        found = json.loads(reply)
+        if not isinstance(found, dict):
+            raise TypeError("it is no object")
+        return _action(cast("dict[str, Any]", found), shown)
     except (ValueError, KeyError, TypeError) as error:
         raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
 
@@ -186,16 +197,6 @@ def _action(reply: dict[str, Any], shown: dict[str, str]) -> Action:
             return AgentFinishAction(outputs={"message": reply["message"]}, thought=thought)
         case other:
             raise ValueError(f"there is no action {other!r}")
-
-
-def _reply(action: Action, state: State) -> str:
-    completion = state.completions.get(action.completion or 0)
-    if completion is not None:
-        return cast("str", completion.response.get("content") or "")
-    if isinstance(action, FileReadAction):
-        return json.dumps({"thought": action.thought, "action": "read", "path": action.path})
-    command = action.command if isinstance(action, CmdRunAction) else ""
-    return json.dumps({"thought": action.thought, "action": "bash", "command": command})
 
 
 def _text(longest: int) -> JsonSchema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import takewhile
 from pathlib import PurePosixPath
@@ -24,7 +25,7 @@ OVERVIEW = "git ls-files 2>/dev/null | head -n 200 | grep . || ls"
 PATIENCE = 12
 """Replies after which a model may end a task although a command still fails."""
 
-_FAILED = re.compile(r"(\d+) (?:failed|failures?|errors?)\b")
+_FAILED = re.compile(r"(\d+) (failed|failures?|errors?)\b")
 
 READ_UNASKED = 5
 """Files read at the most without the model asking for them."""
@@ -61,9 +62,7 @@ def visible(state: State) -> list[Pair]:
 
 def undo(action: FileEditAction) -> FileEditAction:
     """Return the edit that takes an edit back."""
-    return FileEditAction(
-        path=action.path, old=action.new, new=action.old, thought="That did not help: I take it back."
-    )
+    return FileEditAction(path=action.path, old=action.new, new=action.old, thought="That did not help.")
 
 
 def _undone(pairs: list[Pair], action: Action) -> int | None:
@@ -93,14 +92,21 @@ def useless_edit(state: State) -> FileEditAction | None:
     return edit if before is not None and _failures(found[1].text) >= _failures(before.text) else None
 
 
-def _failures(output: str) -> int:
-    """Return how much failed, by what test runners say at their end; 1 where they say nothing."""
-    return sum(int(number) for number in _FAILED.findall(output)) or 1
+def _failures(output: str) -> tuple[float, float]:
+    """Return (errors, failures) by what test runners say at their end; what cannot even start is worst."""
+    counts = {"error": 0.0, "fail": 0.0}
+    found = _FAILED.findall(output)
+    for number, kind in found:
+        counts["error" if kind.startswith("error") else "fail"] += int(number)
+    return (counts["error"], counts["fail"]) if found else (math.inf, math.inf)
 
 
 def attempts(state: State) -> int:
-    """Return how many edits were taken back."""
-    return sum(isinstance(a, FileEditAction) and a.completion is None for a, _ in state.history)
+    """Return how many of the model's edits failed or were taken back."""
+    return sum(
+        isinstance(action, FileEditAction) and (action.completion is None or isinstance(observation, ErrorObservation))
+        for action, observation in state.history
+    )
 
 
 def failing(state: State) -> tuple[str, CmdOutputObservation] | None:
@@ -135,8 +141,8 @@ def shown_files(state: State) -> dict[str, str]:
 def next_to_read(state: State) -> str | None:
     """Return a file to read before the model is asked: one whose edit failed, or that a failing check leads to."""
     action, observation = state.history[-1]
-    if isinstance(action, FileEditAction) and isinstance(observation, ErrorObservation):
-        return action.path
+    if isinstance(observation, ErrorObservation) and observation.error_id == "not_found":
+        return action.path if isinstance(action, FileEditAction) else None
     found = failing(state)
     if found is None:
         return None
@@ -144,12 +150,21 @@ def next_to_read(state: State) -> str | None:
     if len(shown) >= READ_UNASKED:
         return None
     output = found[1].text
-    traced = [path for path in listed_files(state) if re.search(rf"(?<![\w/]){re.escape(path)}(:|\", line )\d", output)]
+    traced = _traced(listed_files(state), output)
     if not all(map(is_test, traced)):
         return next((path for path in traced if path not in shown), None)
     used = "\n".join(text for path, text in shown.items() if is_test(path))
     imported = [path for path in listed_files(state) if _module(path) and re.search(rf"\b{_module(path)}\b", used)]
     return next((path for path in [*traced, *imported] if path not in shown), None)
+
+
+def _traced(listed: list[str], output: str) -> list[str]:
+    """Return the files of which an output names a line, tests first, then in the order of their last mention."""
+    last: dict[str, int] = {}
+    for path in listed:
+        for found in re.finditer(rf"(?<![\w/]){re.escape(path)}(:|\", line )\d", output):
+            last[path] = found.start()
+    return sorted(last, key=lambda path: (not is_test(path), last[path]))
 
 
 def _module(path: str) -> str:
@@ -181,7 +196,7 @@ def may_finish(state: State) -> bool:
 
 
 def tried_already(state: State, action: Action) -> bool:
-    """True if the same edit was made before or changes nothing, or the same command was run and no file edited since."""
+    """True if the same edit was made before, or it changes nothing, or the command was run and no file edited since."""
     if isinstance(action, FileEditAction):
         if action.old == action.new:
             return True

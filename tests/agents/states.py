@@ -1,0 +1,79 @@
+"""States made from events, as a session would have logged them, and how a conversation is shown in golden files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from handiwork.agents.codeact.progress import OVERVIEW
+from handiwork.agents.state import State
+from handiwork.events.action import CmdRunAction, FileEditAction, FileReadAction, MessageAction
+from handiwork.events.base import Action, Event, Observation
+from handiwork.events.observation import CmdOutputObservation, FileEditObservation, FileReadObservation
+from handiwork.events.record import CompletionEvent, SessionStarted
+from handiwork.llm.types import Message
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def state_of(*events: Event) -> State:
+    """Fold the events in order: an observation answers the action before it, an action a completion before it."""
+    state, action = State(), 0
+    before: Event = SessionStarted(agent="CodeActAgent", model="m", sandbox="none", workspace="/home/me/project")
+    state.apply(before.placed(id=1))
+    for number, event in enumerate(events, start=2):
+        placed = event.placed(id=number)
+        if isinstance(event, Observation):
+            placed = placed.placed(cause=action)
+        elif isinstance(event, Action):
+            action = number
+            if isinstance(before, CompletionEvent):
+                placed = placed.placed(completion=number - 1)
+        state.apply(placed)
+        before = event
+    return state
+
+
+def task(text: str = "The tests fail.") -> MessageAction:
+    return MessageAction(content=text, source="user")
+
+
+def listed(*paths: str) -> tuple[Event, Event]:
+    content = "\n".join(paths) + "\n"
+    return CmdRunAction(command=OVERVIEW), CmdOutputObservation(command=OVERVIEW, content=content, exit_code=0)
+
+
+def ran(command: str, output: str, exit_code: int) -> tuple[Event, Event]:
+    return CmdRunAction(command=command), CmdOutputObservation(command=command, content=output, exit_code=exit_code)
+
+
+def read(path: str, content: str) -> tuple[Event, Event]:
+    lines = content.count("\n")
+    return FileReadAction(path=path), FileReadObservation(path=path, content=content, start=1, end=lines, lines=lines)
+
+
+def edited(path: str, old: str, new: str) -> tuple[Event, Event]:
+    return FileEditAction(path=path, old=old, new=new), FileEditObservation(path=path, content=f"-{old}\n+{new}\n")
+
+
+def reply(content: str, *calls: dict[str, str]) -> CompletionEvent:
+    return CompletionEvent(model="m", response={"content": content, "tool_calls": list(calls), "thinking": []})
+
+
+def shown(messages: Sequence[Message]) -> str:
+    """Return a conversation as text, for people to read."""
+    out: list[str] = []
+    for message in messages:
+        out.append(f"--- {message.role}" + (f" answers {message.tool_call_id}" if message.tool_call_id else ""))
+        out += [part.text or f"<image {part.blob}>" for part in message.content]
+        out += [f"call {call.id}: {call.name} {call.arguments}" for call in message.tool_calls]
+    return "\n".join(out) + "\n"
+
+
+def check_golden(name: str, text: str) -> None:
+    """Compare with the golden file; HANDIWORK_GOLDEN=write writes it instead."""
+    file = GOLDEN / f"{name}.txt"
+    if os.environ.get("HANDIWORK_GOLDEN") == "write":
+        file.write_text(text)
+    assert text == file.read_text()

@@ -1,0 +1,127 @@
+"""What a small model is shown and may reply; the golden file is to be read."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.codeact import constrained
+from handiwork.agents.codeact.progress import attempts, failing, tried_already, useless_edit, visible
+from handiwork.agents.state import State
+from handiwork.events.action import AgentRejectAction, CmdRunAction, FileEditAction, FileReadAction
+from handiwork.llm.scripted import ScriptedLLM
+from handiwork.llm.types import Capabilities
+from tests.agents.states import check_golden, edited, listed, ran, read, reply, shown, state_of, task
+
+CODE = "def area(a, b):\n    return a + b\n"
+TRACE = "lib/area.py:2: AssertionError\n2 failed\n"
+START = (task(), *listed("lib/area.py", "tests/test_area.py"))
+RUN = (reply('{"thought": "I test.", "action": "bash", "command": "pytest"}'), *ran("pytest", TRACE, 1))
+READ = read("lib/area.py", CODE)
+WRONG = (reply('{"action": "edit"}'), *edited("lib/area.py", "a + b", "a - b"))
+
+
+def model_with(state: State, *replies: str) -> ScriptedLLM:
+    """A model whose next replies these are; those of the conversation so far were given before."""
+    before = [message for message in constrained.messages(state, {}) if message.role == "assistant"]
+    return ScriptedLLM([*("" for _ in before), *replies], capabilities=Capabilities(tools=False))
+
+
+def actions_offered(state: State) -> set[str]:
+    schema = constrained.schema(state)
+    return {variant["properties"]["action"]["const"] for variant in schema.get("anyOf", [schema])}
+
+
+def test_the_conversation_is_the_golden_one() -> None:
+    done = ran("pytest", "2 passed\n", 0)
+    right = (reply('{"action": "edit", "new": "return a * b"}'), *edited("lib/area.py", "a + b", "a * b"))
+    state = state_of(*START, *RUN, *READ, *right, *done)
+    check_golden("constrained", shown(constrained.messages(state, {})))
+
+
+def test_the_first_thing_is_to_list_the_files_without_asking() -> None:
+    assert isinstance(constrained.following(state_of(task())), CmdRunAction)
+
+
+def test_the_first_reply_runs_something() -> None:
+    assert actions_offered(state_of(*START)) == {"bash"}
+
+
+def test_the_file_in_which_a_check_fails_is_read_without_asking() -> None:
+    action = constrained.following(state_of(*START, *RUN))
+    assert isinstance(action, FileReadAction)
+    assert action.path == "lib/area.py"
+
+
+def test_while_a_check_fails_in_a_known_file_an_edit_of_its_lines_is_what_is_left() -> None:
+    state = state_of(*START, *RUN, *READ)
+    (variant,) = constrained.schema(state)["anyOf"]
+    assert variant["properties"]["path"] == {"const": "lib/area.py"}
+    assert variant["properties"]["old"] == {"enum": ["def area(a, b):", "return a + b"]}
+
+
+def test_after_an_edit_the_failing_check_runs_again() -> None:
+    action = constrained.following(state_of(*START, *RUN, *READ, *WRONG))
+    assert isinstance(action, CmdRunAction)
+    assert action.command == "pytest"
+
+
+def test_an_edit_after_which_as_much_fails_is_taken_back_and_forgotten() -> None:
+    before = (*START, *RUN, *READ)
+    state = state_of(*before, *WRONG, *ran("pytest", TRACE, 1))
+    undo = constrained.following(state)
+    assert isinstance(undo, FileEditAction)
+    assert (undo.old, undo.new) == ("a - b", "a + b")
+    undone = state_of(*before, *WRONG, *ran("pytest", TRACE, 1), *edited("lib/area.py", "a - b", "a + b"))
+    assert constrained.following(undone) is None
+    assert attempts(undone) == 1
+    assert shown(constrained.messages(undone, {})) == shown(constrained.messages(state_of(*before), {}))
+    again = FileEditAction(path="lib/area.py", old="a + b", new="a - b")
+    assert tried_already(undone, again)
+
+
+@pytest.mark.parametrize(
+    ("output", "useless"),
+    [("1 failed, 1 passed\n", False), ("2 failed\n", True), ("1 error\n", True), ("Segmentation fault\n", True)],
+)
+def test_an_edit_is_kept_only_if_less_fails_after_it(output: str, useless: bool) -> None:
+    state = state_of(*START, *RUN, *READ, *WRONG, *ran("pytest", output, 1))
+    assert (useless_edit(state) is not None) == useless
+
+
+def test_a_task_is_not_finished_while_its_check_fails_and_may_be_when_it_passes() -> None:
+    assert "finish" not in actions_offered(state_of(*START, *RUN))
+    passing = (reply("{}"), *ran("pytest", "2 passed\n", 0))
+    state = state_of(*START, *passing)
+    assert failing(state) is None
+    assert "finish" in actions_offered(state)
+
+
+async def test_a_model_that_gives_up_while_a_check_fails_rejects_the_task() -> None:
+    state = state_of(*START, *RUN, *READ)
+    llm = model_with(state, '{"thought": "", "action": "finish", "message": "all done"}')
+    action = await constrained.step(llm, state, {})
+    assert isinstance(action, AgentRejectAction)
+    assert action.outputs["reason"] == "`pytest` still fails"
+
+
+async def test_a_reply_that_was_tried_already_is_asked_for_again_with_more_heat() -> None:
+    same = json.dumps({"thought": "", "action": "bash", "command": "pytest"})
+    other = json.dumps({"thought": "", "action": "bash", "command": "ls"})
+    state = state_of(*START, *RUN, *READ)
+    action = await constrained.step(model_with(state, same, other), state, {})
+    assert isinstance(action, CmdRunAction)
+    assert action.command == "ls"
+
+
+@pytest.mark.parametrize("text", ["", "no", "[]", "{}", '{"action": "dance"}', '{"action": "edit", "path": "x"}'])
+def test_a_reply_that_is_no_action_is_malformed(text: str) -> None:
+    with pytest.raises(MalformedReplyError):
+        constrained.parse(text, {})
+
+
+def test_the_history_without_undone_edits_is_the_history_where_there_are_none() -> None:
+    state = state_of(*START, *RUN, *READ, *WRONG)
+    assert visible(state) == state.history
