@@ -20,7 +20,7 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.session.assemble import changes
 
-WIDTH = 100
+WIDTH = 108
 
 
 async def lines(session: str) -> list[Text]:

@@ -43,6 +43,8 @@ from handiwork.events.record import (
 
 LINES = 40
 """Lines of one output that are shown; the rest is counted."""
+READ_LINES = 8
+"""The same of a file that the agent reads."""
 WIDTH = 1000
 """Characters of one line that are shown."""
 UNPROTECTED = "No sandbox: the agent's commands run on this machine, as you, with nothing between."
@@ -188,7 +190,7 @@ class Transcript:
 
     @_of.register
     def _(self, event: FileReadObservation) -> Iterator[Text]:
-        yield from self._bounded(event.text)
+        yield from self._bounded(event.text, most=READ_LINES)
         yield Text(f"  lines {event.start} to {event.end} of {event.lines}", "dim")
 
     @_of.register
@@ -214,16 +216,16 @@ class Transcript:
         style = "bold red" if event.agent_state == "error" else "yellow"
         yield from _prefixed(plain(event.content), f"  {event.agent_state}: ", style, "  ")
 
-    def _bounded(self, text: str, style: str = "", prefix: str = "  ") -> Iterator[Text]:
+    def _bounded(self, text: str, style: str = "", prefix: str = "  ", most: int = LINES) -> Iterator[Text]:
         """Give the lines of an output, with its middle left out where there are too many."""
         lines = plain(text).rstrip("\n").split("\n") if text.strip("\n") else []
-        left_out = 0 if self.full else max(0, len(lines) - LINES)
-        head = lines[: LINES // 2] if left_out else lines
+        left_out = 0 if self.full else max(0, len(lines) - most)
+        head = lines[: most // 2] if left_out else lines
         for line in head:
             yield Text(prefix + self._cut(line), style)
         if left_out:
             yield Text(f"  ... {left_out} more lines (handiwork show {self.session} --full)", "dim italic")
-            for line in lines[-(LINES // 2) :]:
+            for line in lines[-(most // 2) :]:
                 yield Text(prefix + self._cut(line), style)
 
     def _cut(self, line: str) -> str:

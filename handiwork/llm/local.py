@@ -68,7 +68,7 @@ class LocalLLM:
     @property
     def capabilities(self) -> Capabilities:
         """What small models can do: no native tool calls, replies constrained by a schema."""
-        return Capabilities(tools=False, schema=True, vision=False, small=True, window=WINDOW)
+        return Capabilities(tools=False, vision=False, window=WINDOW)
 
     async def complete(
         self,

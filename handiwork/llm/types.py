@@ -77,14 +77,12 @@ class Completion:
 class Capabilities:
     """What a model can do. ``window`` is its context in tokens, None where unknown.
 
-    ``tools``: native tool calls work; ``schema``: replies can be constrained by a JSON schema; ``small``: it
-    follows only a short prompt with a worked example.
+    ``tools``: native tool calls work. Without, it is a small model, which follows a short prompt with a worked
+    example and replies constrained by a JSON schema.
     """
 
     tools: bool = True
-    schema: bool = True
     vision: bool = False
-    small: bool = False
     window: int | None = None
 
 
