@@ -101,7 +101,6 @@ class ProviderLLM:
         profile = model.profile
         self._capabilities = Capabilities(
             tools=profile.get("supports_tools", True),
-            schema=profile.get("supports_json_schema_output", False),
             vision=profile.get("supports_image_input", True),
             window=profile.get("context_window"),
         )
