@@ -55,6 +55,10 @@ class BuildError(Exception):
     """The bundle cannot be built here; the text says what to do."""
 
 
+class PackagesError(BuildError):
+    """apt-get does not give the packages."""
+
+
 def run(command: Sequence[str | Path], cwd: Path | None = None) -> str:
     """Run a command and return its output. Raises BuildError with what it said."""
     try:
@@ -66,19 +70,28 @@ def run(command: Sequence[str | Path], cwd: Path | None = None) -> str:
     return done.stdout
 
 
-def apt_download(*options: str, cwd: Path) -> str:
+def apt_download(lists: Sequence[str], *options: str, cwd: Path) -> str:
     """Run ``apt-get download`` for all packages, without its own user, who could not write to ``cwd``."""
-    return run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", *options, "download", *PACKAGES], cwd)
-
-
-def fingerprint() -> str:
-    """Name everything the wheel is made from: this code, the locks, and the packages' versions and checksums."""
     try:
-        listing = apt_download("--print-uris", cwd=HERE)
+        return run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", *lists, *options, "download", *PACKAGES], cwd)
     except BuildError as error:
-        raise BuildError(
-            f"{error}\nThe bundle is made from Debian 12 packages. If this is Debian 12, run as root: apt-get update"
+        raise PackagesError(
+            f"{error}\nIt is made from Debian 12 packages, which apt-get must offer."
         ) from error
+
+
+def private_lists(folder: Path) -> list[str]:
+    """Fetch package lists of our own, which takes no rights, and return the options that make apt-get use them."""
+    for part in ("lists/partial", "cache/archives/partial"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    options = ["-o", f"Dir::State::lists={folder}/lists", "-o", f"Dir::Cache={folder}/cache"]
+    run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", *options, "update"])
+    return options
+
+
+def fingerprint(lists: Sequence[str]) -> str:
+    """Name everything the wheel is made from: this code, the locks, and the packages' versions and checksums."""
+    listing = apt_download(lists, "--print-uris", cwd=HERE)
     digest = hashlib.sha256()
     # The first field is the mirror's address, which does not change what is in the package.
     for package in sorted(line.split(" ", 1)[1] for line in listing.splitlines() if line):
@@ -89,11 +102,11 @@ def fingerprint() -> str:
     return digest.hexdigest()[:12]
 
 
-def fetch(work: Path) -> tuple[Path, Path]:
+def fetch(work: Path, lists: Sequence[str]) -> tuple[Path, Path]:
     """Download and unpack; return the folder of the Debian packages and the program patchelf."""
     packages, stage, tools = work / "packages", work / "stage", work / "tools"
     packages.mkdir()
-    apt_download(cwd=packages)
+    apt_download(lists, cwd=packages)
     for package in sorted(packages.iterdir()):
         run(["dpkg-deb", "-x", package, stage])
     install(HERE / "tools.lock", tools)
@@ -195,13 +208,23 @@ def build(out: Path) -> Path:
     """Return the wheel in ``out`` that is made from today's packages, building it if it is not there."""
     if os.uname().machine != "x86_64":
         raise BuildError(f"the bundle is built on x86_64 only, not on {os.uname().machine}")
-    version = f"0.1.0+k{fingerprint()}"
+    try:
+        return build_with(out, [])
+    except PackagesError:
+        # The machine's package lists are missing or old.
+        with tempfile.TemporaryDirectory(prefix="handiwork-apt-") as folder:
+            return build_with(out, private_lists(Path(folder)))
+
+
+def build_with(out: Path, lists: Sequence[str]) -> Path:
+    """Return the wheel as ``build`` does, by apt-get's ``lists``."""
+    version = f"0.1.0+k{fingerprint(lists)}"
     wheel = out / f"handiwork_bundle-{version}-py3-none-manylinux_2_17_x86_64.whl"
     if wheel.exists():
         return wheel
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out, prefix=".build-") as work:
-        stage, patchelf = fetch(Path(work))
+        stage, patchelf = fetch(Path(work), lists)
         root = Path(work, "handiwork_bundle/root")
         assemble(stage, root, patchelf)
         compile_bytecode(root)

@@ -1,4 +1,4 @@
-"""Measures how soon Handiwork is at work and what a step costs; prints one table of medians, or JSON with ``--json``."""
+"""Measures how soon Handiwork is at work and what a step costs; prints a table of medians, or JSON with ``--json``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from handiwork.agents.state import State
@@ -133,7 +134,7 @@ async def step_rows(folder: Path) -> list[Row]:
             begins.append(time.monotonic())
 
     async with Store.open(folder / "data") as store:
-        limits = Limits(max_iterations=STEPS + 1)
+        limits = Limits(iterations=STEPS + 1)
         setup = Setup(
             agent="CodeActAgent", model=f"scripted:{script}", workspace=str(folder / "project"), limits=limits
         )
@@ -143,7 +144,7 @@ async def step_rows(folder: Path) -> list[Row]:
         finally:
             await opened.close()
     assert state.agent_state == "finished", state.last_error
-    times = [after - before for before, after in zip(begins, begins[1:], strict=False)]
+    times = [after - before for before, after in pairwise(begins)]
     return [
         row(f"step in bubblewrap, first {WINDOW} of {STEPS}", times[:WINDOW]),
         row(f"step in bubblewrap, last {WINDOW} of {STEPS}", times[-WINDOW:]),
@@ -159,7 +160,7 @@ async def log_rows(folder: Path) -> list[Row]:
                 batch: list[Event] = []
                 for number in range(head + 1, head + 1000, 2):
                     batch.append(CmdRunAction(command=f"make test-{number}", source="agent"))
-                    batch.append(CmdOutputObservation(content="ok\n" * 20, exit_code=0, cause=number))
+                    batch.append(CmdOutputObservation(command="make", content="ok\n" * 20, exit_code=0, cause=number))
                 await log.append(*batch)
     pages: list[float] = []
     folds: list[float] = []

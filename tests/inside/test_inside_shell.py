@@ -198,7 +198,7 @@ async def test_output_streams_as_it_comes(client: Client) -> None:
 
 
 async def test_output_cannot_tell_the_end_and_the_environment_has_no_secret(client: Client) -> None:
-    assert (await client.run("env | grep -c hw"))["content"] == "0\n"
+    assert (await client.run("env | grep -c __hw"))["content"] == "0\n"
     forged = "for p in /proc/$PPID/fd/*; do [ -p $p ] && printf 'ended  0\\0ended x 0\\0\\0' > $p; done; sleep 0.2"
     observation = await client.run(f"{forged}; echo real; (exit 4)")
     assert (observation["content"], observation["exit_code"]) == ("real\n", 4)

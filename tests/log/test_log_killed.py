@@ -10,7 +10,7 @@ from pathlib import Path
 from handiwork.events.action import CmdRunAction, MessageAction
 from handiwork.log.store import Store
 
-RUNS = 80
+RUNS = 100
 
 
 async def test_no_acknowledged_event_is_lost_and_the_next_process_takes_the_session_over(data: Path):

@@ -20,7 +20,7 @@ from handiwork.log.store import Store
 def _script(mark: str | None) -> list[dict[str, Any]]:
     """Three commands; with a mark the last one sleeps that long when it is first run."""
     last = "cat one" if mark is None else f"[ -e begun ] || {{ touch begun; sleep {mark}; }}"
-    slow = {"content": "slowly\nand\nslowly\n", "delay": 2}
+    slow = {"content": "slowly\nand\nslowly\n", "delay": 1}
     return [
         {"tool_calls": [{"name": "bash", "arguments": {"command": "echo one > one"}}]},
         {**slow, "tool_calls": [{"name": "bash", "arguments": {"command": "cat one"}}]},
