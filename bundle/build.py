@@ -75,9 +75,7 @@ def apt_download(lists: Sequence[str], *options: str, cwd: Path) -> str:
     try:
         return run(["apt-get", "-qq", "-o", "APT::Sandbox::User=root", *lists, *options, "download", *PACKAGES], cwd)
     except BuildError as error:
-        raise PackagesError(
-            f"{error}\nIt is made from Debian 12 packages, which apt-get must offer."
-        ) from error
+        raise PackagesError(f"{error}\nIt is made from Debian 12 packages, which apt-get must offer.") from error
 
 
 def private_lists(folder: Path) -> list[str]:

@@ -110,9 +110,13 @@ class BubblewrapSandbox(ServedSandbox):
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
-            # The first process of the sandbox ends only when all others are gone, and bubblewrap after it.
             with suppress(ProcessLookupError):  # it has just ended, and asyncio is about to tell
-                os.kill(self._first_process(process.pid) or process.pid, signal.SIGKILL)
+                if first := self._first_process(process.pid):
+                    # It ends only when all others of the sandbox are gone, and bubblewrap after it.
+                    os.kill(first, signal.SIGKILL)
+                else:
+                    # Bubblewrap may have a child by now that does not yet die with it, and keeps the pipe open.
+                    os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
     async def close(self) -> None:

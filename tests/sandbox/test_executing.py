@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -144,11 +145,15 @@ async def test_closing_ends_all_processes_and_removes_the_socket(box: Box) -> No
     await run(sandbox, "setsid sleep 54321 & trap '' TERM INT HUP; sleep 54321 &")
     await sandbox.close()
     assert len(running - set(runtime_dir().iterdir())) == 2
-    assert b"sleep\x0054321\0" not in [path.read_bytes() for path in _command_lines()]
+    assert b"sleep\x0054321\0" not in _command_lines()
 
 
-def _command_lines() -> list[Path]:
-    return [path for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+def _command_lines() -> list[bytes]:
+    found: list[bytes] = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            found.append(path.read_bytes())
+    return found
 
 
 def _monitor() -> int:

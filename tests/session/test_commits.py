@@ -86,6 +86,7 @@ async def test_commits_arrive_as_a_branch_also_later_ones(user: User, place: dic
     log = await user.run(COMMIT.format("second"), COMMIT.format("third"), **place)
     git(user.project, "commit", "-q", "--allow-empty", "-m", "meanwhile")
     branch = await user.fetch(log)
+    assert branch is not None
     assert branch == f"handiwork/{log.id}"
     assert git(user.project, "log", "--format=%s", branch).split() == ["third", "second", "first"]
     assert git(user.project, "show", f"{branch}:greeting.txt").split() == ["hello", "second", "third"]

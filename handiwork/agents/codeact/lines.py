@@ -47,10 +47,15 @@ def replacement(text: str, choice: Choice, new: str) -> tuple[str, str]:
     ending = "\n" if lines[choice.last].endswith("\n") else ""
     put = textwrap.indent(_relative(new, len(indent)), indent) + ending if new.strip() else ""
     first, last = choice.first, choice.last + 1
-    while text.count("".join(lines[first:last])) > 1 and (first > 0 or last < len(lines)):
+    while _recurs(text, "".join(lines[first:last])):
         first, last = max(0, first - 1), min(len(lines), last + 1)
     before, after = "".join(lines[first : choice.first]), "".join(lines[choice.last + 1 : last])
     return "".join(lines[first:last]), before + put + after
+
+
+def _recurs(text: str, part: str) -> bool:
+    # Not str.count, to which "b\nb" is in "a b\nb\nb" once.
+    return text.find(part) != text.rfind(part)
 
 
 def _relative(new: str, indent: int) -> str:
