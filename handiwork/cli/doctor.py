@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
-import os
 import platform
 import shutil
 import subprocess
@@ -32,7 +31,8 @@ from handiwork.paths import cache_dir, data_dir
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.bundle import bundle_root
-from handiwork.sandbox.limits import ControlGroups, ResourceLimits, group_folders, remove_groups
+from handiwork.sandbox.cgroups import level
+from handiwork.sandbox.limits import ResourceLimits, size_text
 from handiwork.sandbox.runtime import sweep_stale
 
 ROOM = 2_000_000_000
@@ -165,11 +165,9 @@ async def _try_sandbox() -> tuple[str, float]:
 
 
 def _limits() -> Iterator[Finding]:
-    folders = group_folders(f"doctor-{os.getpid()}")
-    joined = ControlGroups(folders, ResourceLimits()).joins
-    remove_groups(folders.values())
-    level = "control groups" if joined else "process limits only: a task could use all memory"
-    yield Finding("resource limits", "ok" if joined else "warn", level)
+    limits = ResourceLimits()
+    text = f"{level()}; memory {size_text(limits.memory)}, {limits.processes} processes, disk {size_text(limits.disk)}"
+    yield Finding("resource limits", "ok", f"{text}, one file {size_text(limits.file_size)}")
 
 
 def _room() -> Iterator[Finding]:

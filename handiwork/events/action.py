@@ -37,13 +37,36 @@ class CmdRunAction(Action):
     """Run ``command`` in the sandbox's bash.
 
     With ``is_input`` the text goes to the program that is running and waiting for input. An empty command
-    reads more output of a running one. ``timeout`` is in seconds; None is the session's default.
+    reads more output of a running one. With ``background`` the observation comes at once, with a handle for
+    JobAction. ``timeout`` is in seconds; None is the session's default, in the background none.
     """
 
     runnable: ClassVar[bool] = True
     command: str
     is_input: bool = False
+    background: bool = False
     timeout: float | None = Field(default=None, gt=0)
+
+
+class JobAction(Action):
+    """List the background commands, or "read" what ``job`` printed since it was read last, or "stop" it."""
+
+    runnable: ClassVar[bool] = True
+    operation: Literal["list", "read", "stop"]
+    job: str = ""
+
+
+class OutputReadAction(Action):
+    """Read lines ``start`` to ``end``, 1-based and inclusive, of an output that was too large to be shown whole.
+
+    ``output`` is its handle: the first characters, 8 or more, of the blob. With ``pattern``, a regular expression
+    with one repetition at most and no groups, only the lines that match it.
+    """
+
+    output: str
+    start: int = Field(default=1, ge=1)
+    end: int | None = Field(default=None, ge=1)
+    pattern: str = ""
 
 
 class IPythonRunCellAction(Action):
@@ -139,7 +162,7 @@ class AgentThinkAction(Action):
 
 
 class AddTaskAction(Action):
-    """Add a task to the plan below task ``parent`` ("" is the root)."""
+    """Add a task with the goal ``goal`` to the plan, below task ``parent`` ("" is the top); ``subtasks`` are goals."""
 
     parent: str
     goal: str
@@ -147,7 +170,7 @@ class AddTaskAction(Action):
 
 
 class ModifyTaskAction(Action):
-    """Set the state of a task of the plan; ``task_id`` is like "0.1"."""
+    """Set the state of a task of the plan, and with it of those below or above; ``task_id`` is like "0.1"."""
 
     task_id: str
     state: TaskState

@@ -7,10 +7,12 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from handiwork.events.action import AgentState
-from handiwork.events.base import Observation, Part
+from handiwork.events.base import Model, Observation, Part
 
-StateReason = Literal["limit", "model", "sandbox", "agent", "user"]
-CmdStatus = Literal["done", "running", "input", "exited", "interrupted", "timeout"]
+StateReason = Literal["limit", "model", "sandbox", "agent", "user", "stuck", "context"]
+CmdStatus = Literal["done", "running", "input", "exited", "interrupted", "timeout", "background"]
+ReachedLimit = Literal["", "memory", "processes", "file_size", "disk", "time"]
+JobStatus = Literal["running", "done", "stopped"]
 
 
 class CmdOutputObservation(Observation):
@@ -18,18 +20,43 @@ class CmdOutputObservation(Observation):
 
     ``status``: "done"; "running" (it goes on, nothing was killed); "input" (it waits for input); "exited"
     (the shell itself ended and a new one was started in the same directory); "interrupted"; "timeout" (it
-    was stopped after its time). ``exit_code`` is None while it runs. ``cwd`` is the shell's directory.
+    was stopped after its time); "background" (it goes on as ``job``). ``exit_code`` is None while it runs.
+    ``cwd`` is the shell's directory. ``limit`` is the limit of the sandbox, or the command's time, that was
+    reached while it ran.
     """
 
     command: str
     exit_code: int | None
     status: CmdStatus = "done"
     cwd: str = ""
+    job: str = ""
+    limit: ReachedLimit = ""
 
     @property
     def error(self) -> bool:
         """True if the command ended with a code other than 0."""
         return self.exit_code not in (0, None)
+
+
+class JobObservation(Observation):
+    """How background command ``job`` stands; ``content`` is what it printed since it was read last.
+
+    For the operation "list" ``content`` has a line for each. ``exit_code`` is None while it runs.
+    """
+
+    operation: Literal["list", "read", "stop"]
+    job: str = ""
+    status: JobStatus | None = None
+    exit_code: int | None = None
+
+
+class OutputReadObservation(Observation):
+    """Lines ``start`` to ``end`` of an output that has ``lines``; ``output`` is its blob."""
+
+    output: str
+    start: int = 1
+    end: int = 0
+    lines: int = 0
 
 
 class IPythonRunCellObservation(Observation):
@@ -100,6 +127,25 @@ class AgentDelegateObservation(Observation):
     agent: str
     outcome: AgentState = "finished"
     outputs: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class ChildOutcome(Model):
+    """How one child of a ForkAction ended; ``diff`` is all it changed in its own copy of the workspace."""
+
+    agent: str
+    outcome: AgentState
+    outputs: dict[str, JsonValue] = Field(default_factory=dict)
+    diff: str = ""
+
+
+class ForkObservation(Observation):
+    """The children of a ForkAction have ended; ``outcomes`` are in the order they were asked for."""
+
+    outcomes: tuple[ChildOutcome, ...] = ()
+
+
+class PlanObservation(Observation):
+    """The plan was changed as asked; ``content`` is the whole plan as text."""
 
 
 class UserRejectObservation(Observation):

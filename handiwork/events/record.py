@@ -9,6 +9,9 @@ from pydantic import Field, JsonValue
 from handiwork.events.base import Model, Record
 
 CostSource = Literal["provider", "price_list", "local", "scripted", "unknown"]
+Confirmation = Literal["never", "risky", "always"]
+CondensationKind = Literal["collapse", "summary", "rewind"]
+LoopRule = Literal["repeat", "error", "monologue", "alternation", "waiting"]
 
 
 class Usage(Model):
@@ -53,6 +56,7 @@ class SessionStarted(Record):
     sandbox: str
     workspace: str = ""
     limits: Limits = Limits()
+    confirmation: Confirmation = "never"
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     resumed: bool = False
 
@@ -81,11 +85,26 @@ class CompletionEvent(Record):
 
 
 class CondensationEvent(Record):
-    """Events ``first`` to ``last`` are replaced by ``summary`` in what the model sees; the log keeps them."""
+    """What the agent sees of the actions ``first`` to ``last`` is made shorter; the log keeps all of it.
+
+    "collapse": only the first line of every long observation stays. "summary": ``summary`` stands in their place.
+    "rewind": they are taken back, and ``summary`` says so. The user's first message, and actions that wait for an
+    observation, stay.
+    """
 
     first: int
     last: int
-    summary: str
+    summary: str = ""
+    how: CondensationKind = "summary"
+
+
+class LoopEvent(Record):
+    """The agent repeats itself since action ``first``; ``content`` is what it, and the user, is told."""
+
+    first: int
+    rule: LoopRule
+    times: int
+    content: str
 
 
 class SnapshotEvent(Record):
@@ -106,10 +125,12 @@ class ApprovalEvent(Record):
 
 
 class SettingsChanged(Record):
-    """The model or the limits are others from here on; None is unchanged."""
+    """The model, with its base URL, the limits or the confirmation mode are others from here on; None is unchanged."""
 
     model: str | None = None
+    base_url: str | None = None
     limits: Limits | None = None
+    confirmation: Confirmation | None = None
 
 
 class EgressEvent(Record):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import marshal
 import os
+import resource
 import select
 import signal
 import sys
@@ -15,10 +16,13 @@ from pathlib import Path
 
 from handiwork.sandbox import bundle, launcher, seccomp
 from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.client import SaveBlob
+from handiwork.sandbox.cgroups import ControlGroups, Counters, scope, unified_group
+from handiwork.sandbox.client import Client, SaveBlob
+from handiwork.sandbox.disk import Disk
+from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.identity import sandbox_ids
 from handiwork.sandbox.in_place import GitPlace, submodules
-from handiwork.sandbox.limits import ControlGroups, ResourceLimits
+from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint
 from handiwork.sandbox.served import ServedSandbox
 from handiwork.sandbox.toolchains import check_mounts, find_toolchains
@@ -29,6 +33,9 @@ _NAMESPACES = (
     f"--unshare-cgroup-try --uid {UID} --gid {UID} --hostname sandbox --as-pid-1 --new-session "
     "--die-with-parent --clearenv"
 ).split()
+
+_NICE = 5
+"""Where processor time cannot be shared out by groups, other programs come first by this."""
 
 
 def upper_dir(session_dir: Path) -> Path:
@@ -59,13 +66,14 @@ class BubblewrapSandbox(ServedSandbox):
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
         soft_timeout: float = 120.0,
     ) -> None:
-        super().__init__(workspace, save_blob, soft_timeout)
+        super().__init__(workspace, save_blob, limits, soft_timeout)
         self._session_dir = session_dir
         self._base = base
         self._mounts = mounts
         self._read_only = read_only
-        self._limits = limits
+        self._groups: ControlGroups | None = None
         self._info: int | None = None
+        self._first: int | None = None
         self._git_place: GitPlace | None = None
 
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
@@ -77,7 +85,8 @@ class BubblewrapSandbox(ServedSandbox):
             self._git_place = GitPlace(Path(self.workspace))
         self._make_layers(uid, gid)
         view = self._view()
-        groups = ControlGroups(endpoint.groups, self._limits)
+        self._groups = ControlGroups(endpoint.groups, self._limits)
+        scoped, environment = scope(self._limits)
         self._info, tell = os.pipe()
         listening = endpoint.socket.fileno()
         seccomp_fd = _in_memory(filters)
@@ -87,26 +96,40 @@ class BubblewrapSandbox(ServedSandbox):
             "parent": os.getpid(),
             "uid": uid,
             "gid": gid,
-            "cgroups": groups.joins,
-            "processes": self._limits.processes,
+            "cgroups": self._groups.joins,
+            "rlimits": self._rlimits(counted=bool(scoped or self._groups.counts_processes)),
+            "nice": 0 if scoped or self._groups.shares_cpu else _NICE,
             "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening)],
             **view.plan(),
         }
         plan_file = _in_memory(marshal.dumps(plan))
         try:
             return await asyncio.create_subprocess_exec(
+                *scoped,
                 *(sys.executable, "-I", "-S", "-B", launcher.__file__, str(plan_file)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=(listening, seccomp_fd, tell, arguments, plan_file),
                 # Everything it needs is in the plan: what is in an environment can be read in /proc.
-                env={},
+                env=environment,
                 start_new_session=True,
             )
         finally:
             for descriptor in (seccomp_fd, tell, arguments, plan_file):
                 os.close(descriptor)
+
+    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
+        first = self._first_process(process.pid)
+        if first is None:
+            raise SandboxError("the bubblewrap sandbox ended as it started; try again.")
+        assert self._groups is not None
+        scoped = None if self._groups.made else unified_group(first)
+        counters = Counters(self._groups.made.values() if scoped is None else [scoped])
+        folders = [self._session_dir / name for name in ("overlay", "home", "tmp")]
+        return Guard(
+            self._limits, first, counters, Disk(folders, self._session_dir, self._limits.disk), client.interrupt
+        )
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
@@ -124,7 +147,7 @@ class BubblewrapSandbox(ServedSandbox):
         await super().close()
         if self._info is not None:
             os.close(self._info)
-            self._info = None
+            self._info = self._first = None
         if self._git_place is not None:
             self._git_place.close()
             self._git_place = None
@@ -132,14 +155,13 @@ class BubblewrapSandbox(ServedSandbox):
     def _first_process(self, bubblewrap: int) -> int | None:
         """The pid, outside, of the sandbox's first process, if bubblewrap has come to start it."""
         assert self._info is not None
-        if not select.select([self._info], [], [], 0)[0]:
-            return None
         try:
-            pid = int(json.loads(os.read(self._info, 4096))["child-pid"])
-            parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+            if self._first is None and select.select([self._info], [], [], 0)[0]:
+                self._first = int(json.loads(os.read(self._info, 4096))["child-pid"])
+            parent = Path(f"/proc/{self._first}/stat").read_text().rpartition(")")[2].split()[1]
         except (ValueError, FileNotFoundError, ProcessLookupError):
             return None
-        return pid if int(parent) == bubblewrap else None
+        return self._first if int(parent) == bubblewrap else None
 
     def _check_places(self) -> None:
         for path in filter(None, (Path(self.workspace), self._session_dir, self._base)):
@@ -178,7 +200,7 @@ class BubblewrapSandbox(ServedSandbox):
         roots = [root for root in (*tools.roots, *self._read_only) if not root.is_relative_to(workspace)]
         view = View()
         view.add_system()
-        view.add_private(self._session_dir)
+        view.add_private(self._session_dir, self._limits.memory // 4)
         view.add_bundle(bundle.bundle_root(), bundle.inside_code())
         view.add_read_only(roots)
         if self._base is None:
@@ -188,6 +210,11 @@ class BubblewrapSandbox(ServedSandbox):
         view.add("--remount-ro", "/", "--chdir", f"{bundle.PREFIX}/app")
         view.add_environment(tools)
         return view
+
+    def _rlimits(self, *, counted: bool) -> dict[int, int]:
+        """The limits of each process; that on their number is for all of the sandbox, as its user namespace is new."""
+        own = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: self._limits.file_size}
+        return own if counted else {**own, resource.RLIMIT_NPROC: self._limits.processes}
 
     def _server(self, listening: int) -> list[str]:
         return [

@@ -26,6 +26,12 @@ KEEP = {"head": 8192, "tail": 8192}
 SPOOL_LIMIT = 1 << 30
 """Bytes of one observation's whole text that are fetched from a sandbox."""
 
+IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
+"""Bytes of one picture, and how many of one observation are fetched; more is not taken by models."""
+
+IMAGE_BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+"""The media types of pictures that are taken, and how their files begin."""
+
 _MAX_ANSWER = 32 << 20
 _SPOOL_ID = re.compile("[0-9a-zA-Z]{1,64}")
 _NOT_UNDERSTOOD = "the sandbox's server gave an answer that is not of its protocol; the sandbox can be started again."
@@ -81,6 +87,9 @@ class Client:
             answer["blob"], whole = await self._fetch_spool(str(spool))
             if not whole:
                 answer["tail"] = f"{answer.get('tail', '')}\n[only the first {self._spool_limit} bytes of it were kept]"
+        if "images" in answer:
+            answer["images"], problems = await self._fetch_images(answer["images"])
+            answer["content"] = "\n".join([str(answer.get("content", "")), *problems])
         try:
             observation = from_dict(answer)
         except ValidationError as error:
@@ -142,6 +151,41 @@ class Client:
             await _checked(response)
         return blob, whole
 
+    async def _fetch_images(self, images: object) -> tuple[list[dict[str, Any]], list[str]]:
+        """Save the pictures as blobs; return them as parts, and why some are left out."""
+        if not isinstance(images, list) or len(cast(list[object], images)) > IMAGE_COUNT:
+            raise SandboxError(_NOT_UNDERSTOOD)
+        parts: list[dict[str, Any]] = []
+        problems: list[str] = []
+        for image in cast(list[object], images):
+            if not isinstance(image, dict):
+                raise SandboxError(_NOT_UNDERSTOOD)
+            found = cast(dict[str, Any], image)
+            media_type = str(found.get("media_type"))
+            data = await self._take_spool(str(found.get("spool")), IMAGE_LIMIT)
+            beginning = IMAGE_BEGINNINGS.get(media_type)
+            # A model's provider refuses a whole conversation with a picture that is none.
+            if beginning is None or not data.startswith(beginning) or len(data) > IMAGE_LIMIT:
+                problems.append(f"[a picture is left out: it is no {' or '.join(IMAGE_BEGINNINGS)} of usual size]")
+            else:
+                parts.append({"blob": await self._save_blob(_once(data)), "media_type": media_type})
+        return parts, problems
+
+    async def _take_spool(self, spool: str, limit: int) -> bytes:
+        """Return the first bytes of a spool, a little over the limit where there are more, and delete it."""
+        if not _SPOOL_ID.fullmatch(spool):
+            raise SandboxError(_NOT_UNDERSTOOD)
+        data = bytearray()
+        async with self._request("GET", f"/spool/{spool}") as response:
+            await _checked(response)
+            async for piece in response.aiter_raw():
+                data += piece
+                if len(data) > limit:
+                    break
+        async with self._request("DELETE", f"/spool/{spool}") as response:
+            await _checked(response)
+        return bytes(data)
+
     @asynccontextmanager
     async def _request(self, method: str, url: str, **rest: Any) -> AsyncGenerator[httpx2.Response]:
         try:
@@ -149,6 +193,10 @@ class Client:
                 yield response
         except httpx2.TransportError as error:
             raise SandboxError(_LOST) from error
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from handiwork.sandbox.base import Sandbox, SandboxError
 from handiwork.sandbox.bubblewrap import BubblewrapSandbox
 from handiwork.sandbox.client import SaveBlob
 from handiwork.sandbox.host import HostSandbox
+from handiwork.sandbox.limits import ResourceLimits
 
 
 def create(
@@ -19,6 +20,7 @@ def create(
     base: Path | None = None,
     mounts: Sequence[str] = (),
     read_only: Sequence[Path] = (),
+    limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
     soft_timeout: float = 120.0,
 ) -> Sandbox:
     """Return the sandbox of a kind, "bubblewrap" or "none", not started; ``base`` None works in place.
@@ -26,7 +28,7 @@ def create(
     "none" has no mounts: the agent works in ``base`` itself where there is one. Raises SandboxError.
     """
     if kind == "bubblewrap":
-        return BubblewrapSandbox(session_dir, workspace, save_blob, base, mounts, read_only, soft_timeout=soft_timeout)
+        return BubblewrapSandbox(session_dir, workspace, save_blob, base, mounts, read_only, limits, soft_timeout)
     if kind == "none":
-        return HostSandbox(base or workspace, save_blob, soft_timeout)
+        return HostSandbox(base or workspace, save_blob, limits, soft_timeout)
     raise SandboxError(f'there is no sandbox "{kind}"; choose "bubblewrap" or "none".')

@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from handiwork.sandbox import bundle
-from handiwork.sandbox.client import SaveBlob
+from handiwork.sandbox.cgroups import Counters
+from handiwork.sandbox.client import Client, SaveBlob
+from handiwork.sandbox.guard import Guard
+from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint
 from handiwork.sandbox.served import ServedSandbox
 from handiwork.sandbox.view import git_environment
@@ -26,29 +29,47 @@ _SECRET = re.compile(
 class HostSandbox(ServedSandbox):
     """Runs actions in ``workspace`` without isolating anything; ``soft_timeout`` is in seconds.
 
-    Commands get the user's environment but for what looks like a secret.
+    Commands get the user's environment but for what looks like a secret. Of ``limits`` those of memory and
+    processes hold.
     """
 
     name = "none"
 
-    def __init__(self, workspace: Path, save_blob: SaveBlob, soft_timeout: float = 120.0) -> None:
-        super().__init__(workspace, save_blob, soft_timeout)
+    def __init__(
+        self,
+        workspace: Path,
+        save_blob: SaveBlob,
+        limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
+        soft_timeout: float = 120.0,
+    ) -> None:
+        super().__init__(workspace, save_blob, limits, soft_timeout)
 
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
         listening = endpoint.socket.fileno()
         return await asyncio.create_subprocess_exec(
-            # The server ends its shell when it is told to end, which the kernel does when this process dies.
+            # The server ends its shell when it is told to end, which the kernel does when this process dies; and it
+            # does not begin where this process died before the kernel was asked for that.
             *(*bundle.host_command("setpriv"), "--pdeathsig", "TERM"),
             *(sys.executable, "-E", "-s", "-m", "inside", "--fd", str(listening)),
             *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
+            *("--parent", str(os.getpid())),
+            # The environment is the user's already, and it would bring back what was left out of it.
+            "--no-bashrc",
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             pass_fds=(listening,),
             cwd=bundle.inside_code(),
-            env={**without_secrets(os.environ), **git_environment()},
+            env={
+                **without_secrets(os.environ),
+                **git_environment(),
+                "HANDIWORK_INSIDE_LIBRARIES": str(bundle.bundle_root() / "lib/python3/dist-packages"),
+            },
             start_new_session=True,
         )
+
+    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
+        return Guard(self._limits, process.pid, Counters(()), None, client.interrupt)
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:

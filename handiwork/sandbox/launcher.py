@@ -66,8 +66,9 @@ def _launch(plan: dict[str, Any]) -> None:
         _stage(plan, uid, gid)
     for overlay in plan["overlays"]:
         _mount("overlay", overlay["target"], "overlay", 0, overlay["options"])
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NPROC, (plan["processes"], plan["processes"]))
+    for limit, value in plan["rlimits"].items():
+        resource.setrlimit(limit, (value, value))
+    os.nice(plan["nice"])
     # Both the change of uid and the user namespace clear it, so it is set only now.
     _call("prctl", _PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     if os.getppid() != plan["parent"]:

@@ -1,77 +1,63 @@
-"""What one sandbox may take of the machine. Root has cgroups (version 1); otherwise only processes are counted."""
+"""What one sandbox may take of the machine, and how it is told that it took all of it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
-_ROOT = Path("/sys/fs/cgroup")
+Limit = Literal["memory", "processes", "file_size", "disk", "time"]
+
+RESERVE = 1 << 30
+"""Bytes that sandboxes leave free on a file system of this machine."""
+
+_GIB = 1 << 30
+
+
+def machine_memory() -> int:
+    """Return the bytes of memory that this machine has, or the container that this process is in."""
+    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            found = min(found, int(Path(file).read_text()))
+        except (OSError, ValueError):
+            continue  # another version of control groups, or "max"
+    return found
 
 
 @dataclass(frozen=True)
 class ResourceLimits:
-    """``memory`` in bytes for all processes together, ``processes`` counts threads too."""
+    """For all of a sandbox together, but ``file_size``; sizes are in bytes.
 
-    memory: int = 8 << 30
-    processes: int = 2048
-
-
-class ControlGroups:
-    """The control groups of one sandbox: none where this machine, or this user, cannot have them.
-
-    ``folders`` is what ``group_folders`` gave.
+    ``processes`` counts threads too. ``cpus`` is how many processors' time it may take, 0 for all of them; whatever
+    it is, other programs of this machine come first. ``file_size`` is that of any one file. ``disk`` is what the
+    session keeps of changed and new files, each file costing 4 KiB besides its content.
     """
 
-    def __init__(self, folders: Mapping[str, Path], limits: ResourceLimits) -> None:
-        self.joins: list[str] = []
-        """The files a process writes its pid to in order to be limited."""
-        for controller, setting, value in (
-            ("memory", "memory.limit_in_bytes", limits.memory),
-            ("pids", "pids.max", limits.processes),
-        ):
-            if os.geteuid() == 0 and controller in folders:
-                self._make(folders[controller], setting, value)
+    memory: int = field(default_factory=lambda: machine_memory() * 3 // 4)
+    processes: int = 2048
+    cpus: float = 0
+    file_size: int = 8 * _GIB
+    disk: int = 16 * _GIB
 
-    def _make(self, folder: Path, setting: str, value: int) -> None:
-        try:
-            folder.mkdir()
-            (folder / setting).write_text(str(value))
-        except OSError:
-            # A controller that is mounted but not ours to divide, as in some containers: the level below holds.
-            _remove(folder)
-            return
-        self.joins.append(str(folder / "cgroup.procs"))
+    def reached(self, limit: Limit) -> str:
+        """Return in words which limit was reached."""
+        texts: Mapping[Limit, str] = {
+            "memory": f"memory limit of {size_text(self.memory)}",
+            "processes": f"limit of {self.processes} processes and threads",
+            "file_size": f"limit of {size_text(self.file_size)} for one file",
+            "disk": f"disk limit of {size_text(self.disk)}",
+            "time": "time limit",
+        }
+        return f"the sandbox's {texts[limit]} was reached"
 
 
-def group_folders(name: str) -> dict[str, Path]:
-    """Return where the groups of a sandbox that this process starts belong, by controller."""
-    groups = {controller: _own_group(controller) for controller in ("memory", "pids")}
-    return {controller: group / f"handiwork-{name}" for controller, group in groups.items() if group is not None}
-
-
-def remove_groups(folders: Iterable[Path]) -> bool:
-    """Remove the groups of a sandbox that has ended; False while its last processes are still ending."""
-    folders = list(folders)
-    for folder in folders:
-        _remove(folder)
-    return not any(folder.exists() for folder in folders)
-
-
-def _own_group(controller: str) -> Path | None:
-    """The group this process is in, for a controller of version 1."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if controller in controllers.split(","):
-            group = _ROOT / controller / path.lstrip("/")
-            return group if group.is_dir() else None
-    return None
-
-
-def _remove(folder: Path) -> None:
-    try:
-        folder.rmdir()
-    except OSError:
-        # Not there, or its last process is just ending: whoever asked looks whether it is gone.
-        return
+def size_text(size: float) -> str:
+    """Return a number of bytes for people to read, such as "1.5 GiB"."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            break
+        size /= 1024
+    return f"{size:.1f}".removesuffix(".0") + f" {unit}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from handiwork.paths import runtime_dir
 from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.limits import group_folders, remove_groups
+from handiwork.sandbox.cgroups import group_folders, remove_groups
 
 _GROUPS_TIMEOUT = 1.0  # seconds in which the last processes of a sandbox should have ended
 _GROUPS_PAUSE = 0.02

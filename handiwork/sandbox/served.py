@@ -10,6 +10,8 @@ from pathlib import Path
 from handiwork.events.base import Action, Observation
 from handiwork.sandbox.base import OnOutput, SandboxError
 from handiwork.sandbox.client import Client, SaveBlob
+from handiwork.sandbox.guard import Guard
+from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint, sweep_stale
 
 _START_TIMEOUT = 60.0
@@ -21,13 +23,15 @@ class ServedSandbox(ABC):
 
     name: str
 
-    def __init__(self, workspace: Path, save_blob: SaveBlob, soft_timeout: float) -> None:
+    def __init__(self, workspace: Path, save_blob: SaveBlob, limits: ResourceLimits, soft_timeout: float) -> None:
         self.workspace = str(workspace)
         self._save_blob = save_blob
+        self._limits = limits
         self._soft_timeout = soft_timeout
         self._endpoint: Endpoint | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._client: Client | None = None
+        self._guard: Guard | None = None
         self._messages: asyncio.Task[bytes] | None = None
 
     @abstractmethod
@@ -37,6 +41,10 @@ class ServedSandbox(ABC):
     @abstractmethod
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         """End the server and all it started."""
+
+    @abstractmethod
+    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
+        """Begin to watch the limits of the server that was started as ``process``."""
 
     async def start(self) -> None:
         """Start it, or start it again after it was lost. Raises SandboxError."""
@@ -49,6 +57,7 @@ class ServedSandbox(ABC):
             # Only the server's own copy may remain, so that its end is noticed by who connects.
             self._endpoint.socket.close()
             await self._until_ready(self._process, self._client)
+            self._guard = self._guarded(self._process, self._client)
         except OSError as error:
             await self.close()
             raise SandboxError(f"the {self.name} sandbox cannot be started: {error}") from error
@@ -58,7 +67,9 @@ class ServedSandbox(ABC):
 
     async def execute(self, action: Action, on_output: OnOutput | None = None) -> Observation:
         """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
-        return await self._started().execute(action, on_output)
+        client = self._started()
+        assert self._guard is not None
+        return await self._guard.run(lambda: client.execute(action, on_output))
 
     async def interrupt(self) -> None:
         """Stop the action that runs; its ``execute`` returns what there was. Raises SandboxError."""
@@ -78,6 +89,9 @@ class ServedSandbox(ABC):
 
     async def close(self) -> None:
         """End all its processes and mounts; the workspace's files stay. Closing twice is allowed."""
+        if self._guard is not None:
+            await self._guard.close()
+            self._guard = None
         if self._process is not None:
             await self._stop(self._process)
             self._process = None

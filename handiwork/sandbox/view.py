@@ -65,8 +65,9 @@ class View:
         self.add("--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--dir", "/var")
         self.add("--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp")
 
-    def add_private(self, session_dir: Path) -> None:
-        """Give the session's own home and /tmp."""
+    def add_private(self, session_dir: Path, shared_memory: int) -> None:
+        """Give the session's own home, /tmp, and so many bytes of shared memory, which no process's end gives back."""
+        self.add("--size", str(shared_memory), "--perms", "1777", "--tmpfs", "/dev/shm")
         self.add("--bind", self.stage("tmp", session_dir / "tmp"), "/tmp")
         self.add("--bind", self.stage("home", session_dir / "home"), HOME)
 

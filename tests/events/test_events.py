@@ -63,6 +63,10 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "data": objects,
     "response": objects,
     "children": st.lists(st.tuples(texts, objects), max_size=2),
+    "outcomes": st.lists(
+        st.fixed_dictionaries({"agent": texts, "outcome": st.just("finished"), "outputs": objects, "diff": texts}),
+        max_size=2,
+    ),
     "limits": limits,
     "usage": st.fixed_dictionaries({"input": counts, "cache_read": counts}),
     "latency": finite,

@@ -118,3 +118,13 @@ async def test_a_socket_is_made_private_where_a_path_is_given(tmp_path: Path) ->
     assert path.is_socket()
     process.terminate()
     await process.wait()
+
+
+async def test_it_does_not_begin_where_who_started_it_is_gone(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    arguments = ("-m", "inside", "--unix", str(path), "--workspace", str(tmp_path), "--parent", "1")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PACKAGES), "TMPDIR": str(tmp_path)}
+    )
+    assert await asyncio.wait_for(process.wait(), 20) == 0
+    assert not path.exists()

@@ -13,13 +13,13 @@ import pytest
 from tests.sandbox.helpers import Blobs, Box, new_box
 
 
-def _namespaces_allowed() -> bool:
+def namespaces_allowed() -> bool:
     drop = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
     return subprocess.run([*drop, "unshare", "-Um", "true"], check=False, capture_output=True).returncode == 0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if not _namespaces_allowed():
+    if not namespaces_allowed():
         skip = pytest.mark.skip(reason="this machine does not allow unprivileged user namespaces")
         for item in items:
             if Path(__file__).parent in item.path.parents:

@@ -13,7 +13,8 @@ import pytest
 UID = 12345
 CHECKOUT = Path(__file__).resolve().parents[2]
 
-TESTS = [f"tests/sandbox/test_{name}.py" for name in ("hiding_the_host", "the_workspace", "in_place", "sandbox_limits")]
+TESTS = [f"tests/sandbox/test_{name}.py" for name in ("hiding_the_host", "the_workspace", "in_place")]
+TESTS += [f"tests/limits/test_{name}.py" for name in ("over_a_limit", "levels")]
 
 SCRIPT = """
 set -e
@@ -34,6 +35,7 @@ def closed_above(folder: Path) -> Path | None:
     return closed[-1] if closed else None
 
 
+@pytest.mark.slow
 @pytest.mark.needs_root
 @pytest.mark.timeout(170)
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is the ordinary user's run")

@@ -79,6 +79,8 @@ async def test_secrets_in_the_environment_are_not_for_commands(
     for name in secrets:
         monkeypatch.setenv(name, "sk-host-secret")
     monkeypatch.setenv("MONKEY_PATCHED", "seen")
+    monkeypatch.setenv("HOME", str(project))
+    (project / ".bashrc").write_text("export OPENAI_API_KEY=sk-host-secret")
     sandbox = HostSandbox(project, blobs.save)
     await sandbox.start()
     try:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from handiwork.paths import runtime_dir
-from handiwork.sandbox.limits import ControlGroups, ResourceLimits
+from handiwork.sandbox.cgroups import ControlGroups
+from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint, sweep_stale
 from tests.sandbox.helpers import Box, output
 

@@ -24,12 +24,16 @@ def main() -> None:
     listen.add_argument("--unix", help="path of a unix socket to make")
     parser.add_argument("--workspace", required=True, help="directory that relative paths start from")
     parser.add_argument("--soft-timeout", type=float, default=120.0, help="seconds a command is waited for")
+    parser.add_argument("--no-bashrc", action="store_true", help="start the shell without the user's ~/.bashrc")
+    parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
     options = parser.parse_args()
+    if options.parent not in (None, os.getppid()):
+        return
     if not os.path.isdir(options.workspace):
         parser.error(f"the workspace {options.workspace} is no directory")
     listener = _listen(options.unix) if options.fd is None else socket.socket(fileno=options.fd)
     _keep_descriptors_from_children()
-    app = App(options.workspace, _shell_environment(), options.soft_timeout)
+    app = App(options.workspace, _shell_environment(), options.soft_timeout, bashrc=not options.no_bashrc)
     config = uvicorn.Config(
         app,
         loop="asyncio",

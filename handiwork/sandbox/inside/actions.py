@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from .edit import edit_file
 from .errors import ActionError
 from .files import read_lines, write_bytes
-from .output import KEPT, Keep, Output, Spools
+from .jobs import Jobs
+from .notebook import Notebook
+from .output import KEPT, Keep, Output, Spools, Text
 from .shell import KEYS, OnOutput, Shell
 
 Json = dict[str, object]
@@ -62,11 +64,15 @@ class Fields:
 class Actions:
     """The actions this server knows, by the names of their types."""
 
-    def __init__(self, shell: Shell, spools: Spools) -> None:
+    def __init__(self, shell: Shell, notebook: Notebook, jobs: Jobs, spools: Spools) -> None:
         self._shell = shell
+        self._notebook = notebook
+        self._jobs = jobs
         self._spools = spools
         self._performers: dict[str, Callable[[Fields, Keep, OnOutput], Awaitable[Json]]] = {
             "CmdRunAction": self._run,
+            "JobAction": self._job,
+            "IPythonRunCellAction": self._run_cell,
             "FileReadAction": self._read,
             "FileWriteAction": self._write,
             "FileEditAction": self._edit,
@@ -84,8 +90,14 @@ class Actions:
         except ActionError as error:
             return {"type": "ErrorObservation", **self._text(str(error), keep), "error_id": error.error_id}
 
+    async def interrupt(self) -> bool:
+        """Stop the cell or the command that runs, by force if need be; False if there is none."""
+        return await self._notebook.interrupt() or await self._shell.interrupt()
+
     async def _run(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         command, timeout = fields.text("command"), fields.seconds("timeout")
+        if fields.flag("background"):
+            return await self._start(fields, keep)
         if fields.flag("is_input"):
             typed = KEYS.get(command) or _encoded(command) + b"\n"
             result = await self._shell.send(typed, keep, timeout, on_output)
@@ -95,12 +107,59 @@ class Actions:
             result = await self._shell.run(_encoded(command), keep, timeout, on_output)
         return {
             "type": "CmdOutputObservation",
-            **result.text.fields(),
+            **_with_line(result.text, self._jobs.endings()),
             "command": command,
             "exit_code": result.exit_code,
             "status": result.status,
             "cwd": result.directory,
         }
+
+    async def _start(self, fields: Fields, keep: Keep) -> Json:
+        command = fields.text("command")
+        if fields.flag("is_input") or not command.strip():
+            raise ActionError("bad_command", "What is to run in the background must be a command.")
+        job = await self._jobs.start(_encoded(command), fields.seconds("timeout"), keep)
+        return {
+            "type": "CmdOutputObservation",
+            **_with_line(job.text, self._jobs.endings()),
+            "command": command,
+            "exit_code": job.exit_code,
+            "status": "background" if job.status == "running" else "done",
+            "cwd": self._shell.directory,
+            "job": job.job,
+        }
+
+    async def _job(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
+        operation, handle = fields.text("operation"), fields.text("job")
+        observation: Json = {"type": "JobObservation", "operation": operation, "job": handle}
+        if operation == "list":
+            return {**observation, **self._text(self._jobs.list(), keep)}
+        if operation not in ("read", "stop"):
+            raise RequestError("The field 'operation' must be list, read or stop.")
+        job = self._jobs.read(handle, keep) if operation == "read" else await self._jobs.stop(handle, keep)
+        return {**observation, **job.text.fields(), "status": job.status, "exit_code": job.exit_code}
+
+    async def _run_cell(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
+        code, timeout = fields.text("code"), fields.seconds("timeout")
+        _encoded(code, nul=True)
+        cell = await self._notebook.run(code, self._shell.directory, keep, timeout, on_output)
+        if cell.directory not in (None, self._shell.directory):
+            await self._follow(os.fsencode(cell.directory))
+        return {
+            "type": "IPythonRunCellObservation",
+            **cell.text.fields(),
+            "code": code,
+            "images": [{"spool": picture.spool, "media_type": picture.media_type} for picture in cell.pictures],
+            "error": cell.error,
+            "status": cell.status,
+        }
+
+    async def _follow(self, directory: bytes) -> None:
+        """Take the shell to where a cell went, unless a command runs in it."""
+        if not self._shell.unreported:
+            quoted = b"'" + directory.replace(b"'", b"'\\''") + b"'"
+            result = await self._shell.run(b"builtin cd -- " + quoted, Keep(), None, lambda _: None)
+            self._shell.on_output(result.text.content.encode(errors="replace"))  # what background jobs had printed
 
     async def _read(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, start, end = fields.text("path"), fields.line("start") or 1, fields.line("end")
@@ -153,6 +212,17 @@ def parse_keep(value: object) -> Keep:
             raise RequestError(f'"keep" must say in bytes how much of the {name} is kept.')
         sizes.append(min(size, KEPT))
     return Keep(*sizes)
+
+
+def _with_line(text: Text, line: str) -> dict[str, object]:
+    """Return the fields of a text with a line of ours, if there is one, as its last."""
+    fields = text.fields()
+    if line:
+        last = "tail" if text.spool else "content"
+        before = text.tail if text.spool else text.content
+        added = line if before.endswith("\n") or not before else f"\n{line}"
+        fields |= {last: before + added, "size": text.size + len(added)}
+    return fields
 
 
 def _encoded(text: str, *, nul: bool = False) -> bytes:

@@ -1,4 +1,4 @@
-"""Text of any size kept in bounded memory: its two ends here, the whole of it in a file."""
+"""Text of any size kept in bounded room: its two ends in memory, the whole, if it is not too much, in a file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 
 KEPT = 256 * 1024
 """Bytes of each end that are held in memory."""
+
+SPOOLED = 64 << 20
+"""Bytes from the beginning that are held in the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,7 @@ class Output:
         self._spool: str | None = None
         self._file: int | None = None
         self._incomplete = False
+        self._spooled = 0
         self._head = bytearray()
         self._tail = bytearray()
 
@@ -107,7 +111,10 @@ class Output:
         tail = bytes(ending) if keep.tail else b""
         self.discard(keep_spool=not self._incomplete)
         head = head[: len(head) - len(incomplete_suffix(head))]
-        return Text(decode(head), decode(_from_character(tail)), self.size, self._spool), b""
+        end = decode(_from_character(tail))
+        if self.size > SPOOLED and self._spool is not None:
+            end += f"\n[of these {self.size} bytes only the first {SPOOLED} and this end were kept]"
+        return Text(decode(head), end, self.size, self._spool), b""
 
     def discard(self, *, keep_spool: bool = False) -> None:
         """Close the file and, unless it is kept, remove it."""
@@ -126,7 +133,10 @@ class Output:
                 self._spool = self._spools.new()
                 self._file = os.open(self._spools.path(self._spool), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 write_all(self._file, bytes(self._head))
+                self._spooled = len(self._head)
+            data = data[: SPOOLED - self._spooled]
             write_all(self._file, data)
+            self._spooled += len(data)
         except OSError:
             self._incomplete = True
             self.discard()

@@ -16,6 +16,8 @@ from .actions import Actions, Json, RequestError, parse_keep
 from .children import Children
 from .errors import ActionError
 from .files import CHUNK, list_directory, open_file, replacing, telling
+from .jobs import Jobs
+from .notebook import Notebook
 from .output import Keep, Spools, write_all
 from .shell import Shell
 from .stream import Stream, json_line
@@ -33,8 +35,9 @@ _LINES = b"application/x-ndjson"
 class App:
     """One sandbox's server: one shell, one action at a time. The ASGI server must send lifespan events."""
 
-    def __init__(self, workspace: str, environment: Mapping[str, str], soft_timeout: float) -> None:
+    def __init__(self, workspace: str, environment: Mapping[str, str], soft_timeout: float, *, bashrc: bool) -> None:
         self._workspace = os.path.abspath(workspace)
+        self._bashrc = bashrc
         self._environment = environment
         self._soft_timeout = soft_timeout
         self._started = time.monotonic()
@@ -72,8 +75,11 @@ class App:
         children = Children()
         with tempfile.TemporaryDirectory(prefix="handiwork-spool-") as directory:
             self._spools = Spools(Path(directory))
-            self._shell = Shell(self._workspace, self._spools, self._environment, children, self._soft_timeout)
-            self._actions = Actions(self._shell, self._spools)
+            common = (self._workspace, self._spools, self._environment, children, self._soft_timeout)
+            self._shell = Shell(*common, bashrc=self._bashrc)
+            notebook = Notebook(*common)
+            jobs = Jobs(self._shell, self._spools, self._environment, children)
+            self._actions = Actions(self._shell, notebook, jobs, self._spools)
             try:
                 children.open()
                 self._shell.open()
@@ -82,6 +88,8 @@ class App:
                 return
             await send({"type": "lifespan.startup.complete"})
             await receive()
+            jobs.close()
+            notebook.close()
             self._shell.close()
             children.close()
         await send({"type": "lifespan.shutdown.complete"})
@@ -116,13 +124,15 @@ class App:
         if self._current is not work:
             work.cancel()  # its turn has not come
             return
-        await self._shell.interrupt()
-        spool = (await work).get("spool")
-        if isinstance(spool, str):
-            self._spools.delete(spool)
+        await self._actions.interrupt()
+        observation = await work
+        images = cast("list[Json]", observation.get("images", []))
+        for spool in (part.get("spool") for part in (observation, *images)):
+            if isinstance(spool, str):
+                self._spools.delete(spool)
 
     async def _interrupt(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _respond(send, 200, {"interrupted": await self._shell.interrupt()})
+        await _respond(send, 200, {"interrupted": await self._actions.interrupt()})
 
     async def _get_spool(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _send_file(send, str(self._spool_path(scope)))

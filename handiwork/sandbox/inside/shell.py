@@ -28,7 +28,7 @@ _START_TIMEOUT = 10.0
 _FIRST_LOOK, _LAST_LOOK = 0.04, 0.5  # seconds between looks for a program that waits for input
 _POLL_QUIET = 1.5  # a program that waits for the terminal and for other things must have been quiet so long
 _UNBEGUN = 2.0  # a shell that did not even begin in this time is looked at all the same
-_RUNGS = (("C-c", 1.0), (signal.SIGINT, 0.5), (signal.SIGTERM, 1.0), (signal.SIGKILL, 0.5), ("C-c", 0.5))
+_RUNGS = ((signal.SIGINT, 0.6), (signal.SIGTERM, 0.1), (signal.SIGKILL, 0.1))  # and seconds to obey
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class Result:
 class Shell:
     """A bash that can be told to run things. One call of ``run``, ``send`` or ``wait`` at a time.
 
-    ``soft_timeout`` is the seconds after which a command without a timeout of its own is left running.
+    ``soft_timeout`` is the seconds after which a command without a timeout of its own is left running; ``bashrc``
+    tells whether the first shell reads the user's settings.
     """
 
     def __init__(
@@ -54,6 +55,8 @@ class Shell:
         environment: Mapping[str, str],
         children: Children,
         soft_timeout: float,
+        *,
+        bashrc: bool,
     ) -> None:
         self.directory = directory
         self._home = directory
@@ -61,6 +64,7 @@ class Shell:
         self._environment = environment
         self._children = children
         self._soft_timeout = soft_timeout
+        self._bashrc = bashrc
         self._state = os.memfd_create("state")
         self._output = Output(spools)
         self._on_output: OnOutput | None = None
@@ -77,9 +81,14 @@ class Shell:
         """True while a command runs."""
         return self._token is not None
 
+    @property
+    def state(self) -> str:
+        """The path of a file with bash code that gives another shell this one's state."""
+        return f"/proc/{os.getpid()}/fd/{self._state}"
+
     def open(self) -> None:
         """Start the shell; raises ActionError where there is no bash."""
-        self._start(restored=False, bashrc=True)
+        self._start(restored=False, bashrc=self._bashrc)
 
     def close(self) -> None:
         """Kill the shell and all of its session."""
@@ -256,10 +265,7 @@ class Shell:
         if self._stopping is None and token is not None:
             self._stopping = reason
             for means, grace in _RUNGS:
-                if isinstance(means, str):
-                    self._terminal.press(KEYS[means])
-                else:
-                    self._terminal.signal(means)
+                self._terminal.signal(means)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(grace):
                         await self._over.wait()

@@ -1,4 +1,4 @@
-"""The bash code of the persistent shell: how a command is taken up, and how its end is told."""
+"""The bash code of the persistent shell: how a command is taken up, and how its end is told; and of its jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ __hw_id= __hw_last=0 __hw_ended= __hw_due=1 __hw_command=; : "${__hw_restore=}"
 __hw_return() { return "$1"; }
 __hw_tell() { builtin printf '%s %s %s\0' "$1" "$__hw_id" "$2" >|@STATUS@; }
 __hw_dump() {
-  { shopt -p; set +o; declare -px; declare -f; declare -Fx; declare -p __hw_restore; alias -p; } >|@STATE@
+  {
+    shopt -p; set +o; declare -px; declare -f; declare -Fx; declare -p __hw_restore; alias -p; builtin echo '# whole'
+  } >|@STATE@
 }
 __hw_begin() {
   __hw_id=$1 __hw_ended= __hw_due=1
@@ -85,10 +87,38 @@ _LINE = (
 )
 
 
+# The state is taken when the shell has written all of it. Job control would put a job's programs out of its reach.
+_JOB = r"""
+IFS= builtin read -r -d '' __hw_command <@COMMAND@ || :
+for ((__hw_left = 200; __hw_left; __hw_left--)); do
+  __hw_state=$(<@STATE@)
+  if [[ $__hw_state == *'# whole' ]]; then break; fi
+  sleep 0.01
+done
+exec 9>&2 2>/dev/null
+if ((__hw_left)); then
+  unset $(compgen -e)
+  eval "$__hw_state"
+  set +emt
+  unset -f $(compgen -A function __hw_)
+fi
+unset __hw_state __hw_left __hw_restore
+exec 2>&9 9>&-
+builtin cd -- "$1" || exit
+shift
+eval "$__hw_command"
+"""
+
+
 def startup_code(status: str, command: str, state: str, *, restored: bool, bashrc: bool) -> str:
     """Return what the shell reads when it starts; the paths are its status pipe, command text and kept state."""
     parts = "exec 9>&2 2>/dev/null\n" + _RESTORE * restored + _BASHRC * bashrc + _FUNCTIONS + "exec 2>&9 9>&-\n"
     return parts.replace("@STATUS@", status).replace("@COMMAND@", command).replace("@STATE@", state)
+
+
+def job_code(state: str, command: str) -> str:
+    """Return what a bash runs, its first argument a directory, to do a command there as the shell would."""
+    return _JOB.replace("@COMMAND@", command).replace("@STATE@", state)
 
 
 def command_line(token: str) -> bytes:

@@ -13,13 +13,15 @@ import termios
 from collections.abc import Mapping
 from typing import Protocol
 
-from .children import Children
+from .children import Children, give_way
 from .errors import ActionError
 from .probe import Waiting, processes, waiting_for_terminal
 from .startup import startup_code
 
 LINE_LIMIT = 4095
 """Bytes that a terminal takes in one line of input."""
+ALL_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+"""Those that a program can ignore or catch."""
 
 _CHUNK = 65536
 _CHUNKS_PER_TURN = 64  # then the event loop gets to do something else
@@ -65,9 +67,7 @@ class Terminal:
 
     def open(self, directory: str, *, restored: bool, bashrc: bool) -> None:
         """Start bash in ``directory``; raises ActionError where there is no bash."""
-        bash = shutil.which("bash", path=self._environment.get("PATH", os.defpath))
-        if bash is None:
-            raise ActionError("no_shell", "There is no bash on the PATH of the sandbox: install it there.")
+        bash = find_bash(self._environment)
         self._master, self._slave = os.openpty()
         self._modes = _set_modes(self._slave)
         self._device = os.fstat(self._slave).st_rdev
@@ -81,6 +81,7 @@ class Terminal:
         os.pwrite(startup, f"cd -P -- {_quoted(directory)}\n{code}".encode("utf-8", "surrogateescape"), 0)
         self.pid = _spawn(bash, _path(startup), os.ttyname(self._slave), self._environment)
         self._children.own.add(self.pid)
+        give_way(self.pid)
         self._startup = startup  # open until bash has read it, which the first status tells
         self._process = os.pidfd_open(self.pid)
         self.alive = True
@@ -127,12 +128,6 @@ class Terminal:
         os.ftruncate(self._command, 0)
         os.pwrite(self._command, command, 0)
 
-    def press(self, key: bytes) -> None:
-        """Type a key such as Ctrl-C, if the terminal takes it."""
-        if self.alive:
-            with contextlib.suppress(OSError):
-                os.write(self._master, key)
-
     async def write(self, data: bytes) -> None:
         """Type ``data``; waits while the terminal takes no more."""
         while data and self.alive:
@@ -144,11 +139,20 @@ class Terminal:
                 return  # it hung up; its end is told by itself
 
     def signal(self, number: int) -> None:
-        """Send a signal to the foreground's processes, not to the shell itself."""
+        """Send a signal to what runs in the foreground, as Ctrl-C does if it is SIGINT, also where it is stopped."""
         group = self.foreground
-        if group is not None and group != self.pid and self.alive:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(group, number)
+        if group is None or not self.alive:
+            return
+        modes = termios.tcgetattr(self._slave)
+        if number == signal.SIGINT and modes[3] & termios.ISIG:
+            with contextlib.suppress(OSError):
+                os.write(self._master, modes[6][termios.VINTR])
+        elif group != self.pid:
+            # A shell that was told too does not go on with what stands after the program that ends.
+            os.kill(self.pid, signal.SIGINT)
+            _signal_group(group, number)
+        if group != self.pid:
+            _signal_group(group, signal.SIGCONT)
 
     def kill(self) -> None:
         """Kill the shell and every process of its session; its exit is told as always."""
@@ -239,6 +243,14 @@ class Terminal:
             self._startup = -1
 
 
+def find_bash(environment: Mapping[str, str]) -> str:
+    """Return the path of bash; raises ActionError where there is none."""
+    bash = shutil.which("bash", path=environment.get("PATH", os.defpath))
+    if bash is None:
+        raise ActionError("no_shell", "There is no bash on the PATH of the sandbox: install it there.")
+    return bash
+
+
 def _set_modes(terminal: int) -> list[int | list[bytes | int]]:
     modes = termios.tcgetattr(terminal)
     modes[0] &= ~(termios.IXON | termios.IXOFF)
@@ -261,8 +273,13 @@ def _spawn(bash: str, startup: str, terminal: str, environment: Mapping[str, str
         file_actions=standard,
         setsid=True,
         setsigmask=[],
-        setsigdef=[number for number in signal.valid_signals() if number not in (signal.SIGKILL, signal.SIGSTOP)],
+        setsigdef=ALL_SIGNALS,
     )
+
+
+def _signal_group(group: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
 
 
 def _path(fd: int) -> str:

@@ -1,0 +1,94 @@
+"""Counts, weighs and ends the processes of a sandbox from outside, where nothing inside can prevent it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
+"""A process has ended; or, where there is no sandbox, is another user's, as sudo makes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process as it was a moment ago; ``started`` is in clock ticks since boot, and with ``pid`` unique."""
+
+    pid: int
+    started: int
+    threads: int
+
+
+def ticks() -> int:
+    """Return the present moment in clock ticks since boot."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
+
+
+def family(first: int) -> list[Process]:
+    """Return ``first`` and its descendants, oldest generation first."""
+    found = list(_read(first))
+    for process in found:
+        # A list grows while it is walked: the children's children follow.
+        found += [child for pid in _children(process.pid) for child in _read(pid)]
+    return found
+
+
+def end(first: int, since: int) -> None:
+    """Kill the descendants of ``first`` that started at ``since`` (ticks) or later, also if they go on forking."""
+    stopped: set[Process] = set()
+    # Those that are stopped can no longer fork, so at some time there are no others.
+    while fresh := [process for process in family(first)[1:] if process.started >= since and process not in stopped]:
+        for process in fresh:
+            send(process, signal.SIGSTOP)
+        stopped.update(fresh)
+    for process in stopped:
+        send(process, signal.SIGKILL)
+
+
+def send(process: Process, number: signal.Signals) -> None:
+    """Signal the process if it still is the same one: pids are used again."""
+    with suppress(*_GONE):
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            if any(now.started == process.started for now in _read(process.pid)):
+                signal.pidfd_send_signal(descriptor, number)
+        finally:
+            os.close(descriptor)
+
+
+def resident(process: Process) -> int:
+    """Return the bytes of memory that would be free without the process, or more: what it shares is counted too."""
+    with suppress(*_GONE):
+        return _sum(Path(f"/proc/{process.pid}/status"), ("RssAnon:", "RssShmem:", "VmSwap:"))
+    return 0
+
+
+def proportional(process: Process) -> int:
+    """Return the bytes that are the process's share of memory, exactly; takes long for a large process."""
+    with suppress(*_GONE):
+        return _sum(Path(f"/proc/{process.pid}/smaps_rollup"), ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
+    return 0
+
+
+def _sum(file: Path, names: tuple[str, ...]) -> int:
+    return 1024 * sum(int(line.split()[1]) for line in file.read_text().splitlines() if line.startswith(names))
+
+
+def _read(pid: int) -> Iterator[Process]:
+    """The process, unless it is gone."""
+    with suppress(*_GONE):
+        # The command's name, in brackets, may hold spaces and brackets of its own.
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        yield Process(pid, int(fields[19]), int(fields[17]))
+
+
+def _children(pid: int) -> Iterator[int]:
+    with suppress(*_GONE):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with suppress(*_GONE):
+                yield from map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
