@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 from handiwork.agents.state import State
@@ -52,6 +52,9 @@ class Agent:
 
     description: ClassVar[str] = ""
     """One line for `handiwork agents`."""
+
+    tools: ClassVar[Sequence[Callable[..., object]]] = ()
+    """Functions that the model may call; they run in the sandbox's notebook (see ``handiwork.agents.tools``)."""
 
     def __init__(self, llm: AgentLLM) -> None:
         self.llm = llm

@@ -9,9 +9,12 @@ from handiwork.events.observation import (
     FileReadObservation,
     FileWriteObservation,
     IPythonRunCellObservation,
+    JobObservation,
+    OutputReadObservation,
 )
 
 NO_OUTPUT = "(no output)"
+NO_LINES = "(no line matches)"
 DONE = "Done."
 
 _STATUS = {
@@ -20,32 +23,61 @@ _STATUS = {
     "exited": "[the shell ended with code {code}; a new one was started]",
     "interrupted": "[interrupted by the user]",
     "timeout": "[stopped: it took longer than its timeout]",
+    "background": "[{job} runs in the background]",
+}
+
+_CELL_STATUS = {
+    "running": ("[still running: an empty cell waits for more, and with a timeout stops it when that is over]",),
+    "interrupted": ("[interrupted by the user]",),
+    "timeout": ("[stopped: it took longer than its timeout]",),
 }
 
 
-def observation_text(action: Action, observation: Observation | None, limit: int = 16_000) -> str:
+def observation_text(
+    action: Action, observation: Observation | None, limit: int = 16_000, *, pages: bool = False
+) -> str:
     """Return what the model is told of an action's outcome, at most about ``limit`` characters long.
 
-    ``observation`` is None for an action that needs none.
+    ``observation`` is None for an action that needs none. With ``pages`` the model has the tool `read_output`, and
+    is told how it gets at what was left out.
     """
     if observation is None:
         return DONE
-    text = shorten(observation.text, limit)
+    text = _outcome(observation, limit, pages)
     match observation:
         case CmdOutputObservation(status="done"):
             return f"{text.rstrip() or NO_OUTPUT}\n[exit code {observation.exit_code}]"
         case CmdOutputObservation():
-            return f"{text.rstrip()}\n{_STATUS[observation.status].format(code=observation.exit_code)}".lstrip()
+            status = _STATUS[observation.status].format(code=observation.exit_code, job=observation.job)
+            return f"{text.rstrip()}\n{status}".lstrip()
         case IPythonRunCellObservation():
-            return text.rstrip() or NO_OUTPUT
+            pictures = len(observation.images)
+            seen = [f"[{pictures} picture{'s' * (pictures > 1)}]"] * (pictures > 0)
+            return "\n".join([text.rstrip() or NO_OUTPUT, *seen, *_CELL_STATUS.get(observation.status, ())])
         case ErrorObservation():
             return f"Error: {text}"
+        case JobObservation(status=str()):
+            code = "" if observation.exit_code is None else f", exit code {observation.exit_code}"
+            return f"{text.rstrip() or NO_OUTPUT}\n[{observation.job} is {observation.status}{code}]"
+        case OutputReadObservation():
+            lines = f"[lines {observation.start} to {observation.end} of {observation.lines}]"
+            return f"{text.rstrip() or NO_LINES}\n{lines}"
         case FileReadObservation():
             return text
         case FileWriteObservation():
             return f"{observation.path} is {'created' if observation.created else 'written'}."
         case _:
             return text or DONE
+
+
+def _outcome(observation: Observation, limit: int, pages: bool) -> str:
+    """Return its text, at most about ``limit`` characters, with what was left out said in between."""
+    if observation.blob is None:
+        return shorten(observation.text, limit)
+    head, tail = observation.content[: limit // 2], observation.tail[-(limit // 2) :]
+    left_out = observation.size - len(head.encode()) - len(tail.encode())
+    whole = f"; the whole is output {observation.blob[:12]}: read_output shows its lines" if pages else ""
+    return f"{head}\n[... {left_out} bytes left out{whole} ...]\n{tail}"
 
 
 def shorten(text: str, limit: int) -> str:

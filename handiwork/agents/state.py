@@ -1,4 +1,4 @@
-"""State: what an agent sees of its session, computed from the events and from nothing else."""
+"""State: what an agent sees of its task, computed from the events and from nothing else."""
 
 from __future__ import annotations
 
@@ -7,130 +7,302 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
+from handiwork.agents.history import History, condensed
+from handiwork.agents.plan import Plan
+from handiwork.agents.totals import Totals
 from handiwork.events.action import (
+    AddTaskAction,
+    AgentDelegateAction,
     AgentFinishAction,
     AgentRejectAction,
     AgentState,
+    AgentThinkAction,
     ChangeAgentStateAction,
     MessageAction,
+    ModifyTaskAction,
 )
 from handiwork.events.base import Action, Event, Observation
-from handiwork.events.observation import AgentStateChangedObservation, ErrorObservation
+from handiwork.events.observation import (
+    AgentDelegateObservation,
+    AgentStateChangedObservation,
+    ErrorObservation,
+    ForkObservation,
+    PlanObservation,
+)
 from handiwork.events.record import (
     AgentDataEvent,
+    ApprovalEvent,
     CompletionEvent,
+    CondensationEvent,
     Limits,
+    LoopEvent,
     SessionStarted,
-    SettingsChanged,
     StepStarted,
     Usage,
 )
 
 ENDED: frozenset[AgentState] = frozenset({"finished", "rejected", "stopped", "error"})
-"""States that a session leaves only for a new message of the user."""
+"""States that a task leaves only for a new message of the user, and a subtask never."""
 
 
 @dataclass
 class State:
-    """A fold over the log: ``apply`` every event in order and it says where the session stands.
+    """A fold over the log: ``apply`` every event in order to the root's, and it says where the session stands.
 
-    ``history`` is (action, observation) pairs in the order of the actions; the observation is None for an
-    action that needs none, or has none yet. ``time`` is seconds of running, ``cost`` USD; ``unpriced`` counts
-    the completions whose cost is unknown. ``extra_data`` is the agent's own.
+    A delegated subtask has a State of its own in the root's ``subtasks``, by its id: that of the action that
+    opened it; the root's id is 0. ``history`` is (action, observation) pairs in the order of the actions; the
+    observation is None for an action that needs none, or has none yet. It is what the agent is to see: what was
+    condensed is left out, the log has it all. ``totals`` counts for all subtasks together, ``local_*`` for this
+    one. ``inputs`` is what a delegate was given, ``outputs`` what it gave back. ``extra_data`` is the agent's own.
     """
 
+    id: int = 0
+    parent: int = 0
     agent: str = ""
-    model: str = ""
-    sandbox: str = ""
-    workspace: str = ""
-    limits: Limits = field(default_factory=Limits)
+    delegate_level: int = 0
+    totals: Totals = field(default_factory=Totals)
     agent_state: AgentState = "loading"
     change: AgentStateChangedObservation | None = None
-    iteration: int = 0
-    usage: Usage = field(default_factory=Usage)
-    cost: float = 0.0
-    unpriced: int = 0
-    time: float = 0.0
-    history: list[tuple[Action, Observation | None]] = field(default_factory=list[tuple[Action, Observation | None]])
+    local_iteration: int = 0
+    local_usage: Usage = field(default_factory=Usage)
+    local_cost: float = 0.0
+    history: History = field(default_factory=list[tuple[Action, Observation | None]])
     completions: dict[int, CompletionEvent] = field(default_factory=dict[int, CompletionEvent])
+    inputs: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     outputs: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     extra_data: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    plan: Plan = field(default_factory=Plan)
+    loop: LoopEvent | None = None
     last_error: str = ""
-    last_id: int = 0
-    last_timestamp: datetime | None = None
-    _open: dict[int, int] = field(default_factory=dict[int, int])
+    subtasks: dict[int, State] = field(default_factory=dict[int, "State"])
+    forked: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    _open: list[int] = field(default_factory=list[int])
+    _loose: list[int] = field(default_factory=list[int])
 
     @property
     def pending(self) -> list[Action]:
         """The actions that wait for an observation, in order."""
-        return [self.history[position][0] for position in self._open.values()]
+        return [self.history[self._place(action)][0] for action in self._open]
 
     @property
     def task(self) -> str:
         """The user's first message."""
         return next((a.content for a, _ in self.history if isinstance(a, MessageAction) and a.source == "user"), "")
 
-    def apply(self, event: Event) -> None:
-        """Take up the next event of the log."""
-        self._count_time(event)
-        self.last_id, self.last_timestamp = event.id, event.timestamp
-        match event:
-            case Action():
-                self._apply_action(event)
-            case AgentStateChangedObservation():
-                self.agent_state, self.change = event.agent_state, event
-                self.last_error = event.content if event.agent_state == "error" else self.last_error
-            case Observation():
-                self._apply_observation(event)
-            case _:
-                self._apply_record(event)
+    @property
+    def active(self) -> int:
+        """The id of the subtask that works now: of the innermost delegate, or 0."""
+        return max((key for key, child in self.subtasks.items() if child.agent_state not in ENDED), default=0)
 
-    def _count_time(self, event: Event) -> None:
-        reopened = isinstance(event, SessionStarted)
-        if self.agent_state == "running" and self.last_timestamp is not None and not reopened:
-            self.time += max(0.0, (event.timestamp - self.last_timestamp).total_seconds())
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.totals.model
+
+    @property
+    def sandbox(self) -> str:
+        """The kind of sandbox."""
+        return self.totals.sandbox
+
+    @property
+    def workspace(self) -> str:
+        """Where the workspace is, as seen in the sandbox."""
+        return self.totals.workspace
+
+    @property
+    def limits(self) -> Limits:
+        """What the whole session may spend."""
+        return self.totals.limits
+
+    @property
+    def iteration(self) -> int:
+        """Steps of the whole session."""
+        return self.totals.iteration
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of the whole session."""
+        return self.totals.usage
+
+    @property
+    def cost(self) -> float:
+        """USD of the whole session, as far as known."""
+        return self.totals.cost
+
+    @property
+    def unpriced(self) -> int:
+        """Completions of the whole session whose cost is unknown."""
+        return self.totals.unpriced
+
+    @property
+    def time(self) -> float:
+        """Seconds the session has been running."""
+        return self.totals.time
+
+    @property
+    def last_id(self) -> int:
+        """The id of the last event that was folded."""
+        return self.totals.last_id
+
+    @property
+    def last_timestamp(self) -> datetime | None:
+        """When that was."""
+        return self.totals.last_timestamp
+
+    def tree(self) -> list[State]:
+        """Return this State and those of all subtasks that have not given back their outcome yet."""
+        return [self, *self.subtasks.values()]
+
+    def of(self, subtask: int) -> State:
+        """Return the State of a subtask, the root's for one that is not there any more."""
+        return self.subtasks.get(subtask, self)
+
+    def apply(self, event: Event) -> None:
+        """Take up the next event of the log, as the root."""
+        self.totals.apply(event, self.agent_state == "running")
+        state = self.of(event.subtask)
+        match event:
+            case SessionStarted():
+                self.agent = event.agent
+            case ChangeAgentStateAction():
+                self.agent_state, self.change = event.agent_state, None
+                if event.agent_state == "running":
+                    self.loop = None  # who says "go on" lets the agent try again
+            case AgentStateChangedObservation():
+                state.agent_state = event.agent_state
+                state.change = None if event.agent_state == "running" else event
+                if event.agent_state == "error":
+                    state.last_error = event.content
+            case ApprovalEvent():
+                if not self.totals.asked and self.agent_state == "awaiting_user_confirmation":
+                    self.agent_state, self.change = "running", None
+            case Action():
+                self._open_subtask(event, state)
+                state._apply_action(event)
+                if isinstance(event, MessageAction) and event.source == "user":
+                    self.agent_state, self.change = "running", None
+            case Observation():
+                self._close_subtasks(event)
+                state._apply_observation(event)
+            case _:
+                state._apply_record(event)
+
+    def _open_subtask(self, action: Action, parent: State) -> None:
+        if not isinstance(action, AgentDelegateAction):
+            return
+        child = State(
+            id=action.id,
+            parent=parent.id,
+            agent=action.agent,
+            delegate_level=parent.delegate_level + 1,
+            totals=self.totals,
+            agent_state="running",
+            inputs=action.inputs,
+        )
+        task = MessageAction(content=task_text(action.inputs), source="user", id=action.id, timestamp=action.timestamp)
+        child.history.append((task, None))
+        self.subtasks[action.id] = child
+        if action.cause is not None:
+            self.forked.setdefault(action.cause, []).append(action.id)
+
+    def _close_subtasks(self, observation: Observation) -> None:
+        cause = observation.cause or 0
+        if isinstance(observation, AgentDelegateObservation | ErrorObservation):
+            self.subtasks.pop(cause, None)
+        if isinstance(observation, ForkObservation | ErrorObservation):
+            for child in self.forked.pop(cause, []):
+                self.subtasks.pop(child, None)
 
     def _apply_action(self, action: Action) -> None:
+        self._use(action.completion)
         match action:
-            case ChangeAgentStateAction():
-                self.agent_state, self.change = action.agent_state, None
-                return
             case MessageAction(source="user"):
-                self.agent_state, self.change = "running", None
+                self.agent_state, self.change, self.loop = "running", None, None
             case MessageAction(wait_for_response=True):
                 self.agent_state = "awaiting_user_input"
             case AgentFinishAction():
                 self.agent_state, self.outputs = "finished", action.outputs
             case AgentRejectAction():
                 self.agent_state, self.outputs = "rejected", action.outputs
+            case AgentDelegateAction(source="environment"):
+                return  # a child of a ForkAction, which has its own place in the history
+            case MessageAction() | AgentThinkAction():
+                pass
             case _:
-                if action.source == "agent":
-                    self._open[action.id] = len(self.history)
+                self._open.append(action.id)
         self.history.append((action, None))
 
     def _apply_observation(self, observation: Observation) -> None:
         if isinstance(observation, ErrorObservation):
             self.last_error = observation.content
-        position = self._open.pop(observation.cause or 0, None)
-        if position is not None:
-            self.history[position] = (self.history[position][0], observation)
+            if observation.error_id == "malformed":
+                self._use(observation.cause)
+                reply = AgentThinkAction(
+                    id=observation.id, completion=observation.cause, timestamp=observation.timestamp
+                )
+                self.history.append((reply, observation))
+                return
+        if observation.cause not in self._open:
+            return
+        self._open.remove(observation.cause)
+        place = self._place(observation.cause)
+        action = self.history[place][0]
+        self.history[place] = (action, observation)
+        if isinstance(observation, PlanObservation):
+            self._change_plan(action)
+
+    def _change_plan(self, action: Action) -> None:
+        match action:
+            case AddTaskAction():
+                self.plan.add(action.parent, action.goal, action.subtasks)
+            case ModifyTaskAction():
+                self.plan.modify(action.task_id, action.state)
+            case _:
+                pass
 
     def _apply_record(self, record: Event) -> None:
         match record:
-            case SessionStarted():
-                self.agent, self.model, self.sandbox = record.agent, record.model, record.sandbox
-                self.workspace, self.limits = record.workspace, record.limits
             case StepStarted():
-                self.iteration += 1
+                self.local_iteration += 1
+                for loose in self._loose:  # nothing came of them that the agent is to see
+                    self.completions.pop(loose, None)
+                self._loose.clear()
             case CompletionEvent():
                 self.completions[record.id] = record
-                self.usage = self.usage + record.usage
-                self.cost += record.cost or 0.0
-                self.unpriced += record.cost is None
-            case SettingsChanged():
-                self.model = record.model or self.model
-                self.limits = record.limits or self.limits
+                self._loose.append(record.id)
+                self.local_usage = self.local_usage + record.usage
+                self.local_cost += record.cost or 0.0
             case AgentDataEvent():
                 self.extra_data = record.data
+            case LoopEvent():
+                self.loop = record
+                self._say(record, record.content)
+            case CondensationEvent():
+                self._condense(record)
             case _:
                 pass
+
+    def _condense(self, event: CondensationEvent) -> None:
+        self.history = condensed(self.history, event, frozenset(self._open))
+        used = {action.completion for action, _ in self.history}
+        self.completions = {key: found for key, found in self.completions.items() if key in used}
+        if event.how == "rewind":
+            self.loop = None
+
+    def _use(self, completion: int | None) -> None:
+        if completion in self._loose:
+            self._loose.remove(completion)
+
+    def _say(self, event: Event, content: str) -> None:
+        message = MessageAction(content=content, source="environment", id=event.id, timestamp=event.timestamp)
+        self.history.append((message, None))
+
+    def _place(self, action: int) -> int:
+        """Return where an action is in the history; what waits for an observation is near its end."""
+        return next(n for n in range(len(self.history) - 1, -1, -1) if self.history[n][0].id == action)
+
+
+def task_text(inputs: dict[str, JsonValue]) -> str:
+    """Return what a delegate is told to do: its "task", and whatever else it was given."""
+    rest = [f"{key}: {value}" for key, value in inputs.items() if key != "task"]
+    return "\n".join([str(inputs.get("task", "")), *rest]).strip()

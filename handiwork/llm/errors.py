@@ -1,10 +1,11 @@
 """What can go wrong with a model.
 
 LLMError
-├── AuthenticationError      the key is missing or refused: the session pauses
-├── ModelNotFoundError       no such model at this address: the session pauses
+├── AuthenticationError      the key is missing or refused
+├── ModelNotFoundError       no such model at this address
 ├── ContextWindowError       the conversation is too long for the model
 ├── RequestRejectedError     the provider refuses the request for another reason
+│   └── RoleOrderError       its template takes no user message after a tool's answer
 ├── RateLimitError           still limited after the retries
 └── ProviderError            5xx, cut stream, silence, garbage, no connection: after the retries
 """
@@ -38,6 +39,10 @@ class ContextWindowError(LLMError):
 
 class RequestRejectedError(LLMError):
     """The provider refuses the request, and would again."""
+
+
+class RoleOrderError(RequestRejectedError):
+    """The model's template wants user and assistant to alternate, whatever tools answer in between."""
 
 
 class RateLimitError(LLMError):

@@ -14,6 +14,7 @@ from handiwork.llm.errors import (
     ProviderError,
     RateLimitError,
     RequestRejectedError,
+    RoleOrderError,
 )
 
 _TOO_LONG = re.compile(
@@ -25,6 +26,7 @@ _NO_MODEL = re.compile(
     r"model_not_found|not a valid model|invalid model|model\b.{0,80}(not found|does not exist)", re.IGNORECASE
 )
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient (credits|balance)|credit balance", re.IGNORECASE)
+_ROLE_ORDER = re.compile(r"roles must alternate|unexpected role\b.{0,40}\bafter role", re.IGNORECASE)
 
 
 def words_of(body: object) -> str:
@@ -65,6 +67,8 @@ def refusal(
         return RateLimitError(f"{where} limits the rate{code}: {words}", retry_after=retry_after)
     if _TOO_LONG.search(evidence):
         return ContextWindowError(f"the conversation is too long for {model}{code}: {words}")
+    if _ROLE_ORDER.search(evidence):
+        return RoleOrderError(f"{where} rejects the request{code}: {words}")
     if status == 404 or (status in (None, 400, 422) and _NO_MODEL.search(evidence)):
         return ModelNotFoundError(
             f"{where} has no model {model}{code}: {words}; check the model's name and the base URL"

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -54,7 +55,7 @@ class LocalLLM:
             self.name,
             model,
             self._endpoint,
-            capabilities=self.capabilities,
+            capabilities=Capabilities(tools=False, vision=False),
             free=True,
             extra={"max_tokens": LONGEST_ANSWER},
             key_name="the server's log",
@@ -67,8 +68,13 @@ class LocalLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What small models can do: no native tool calls, replies constrained by a schema."""
-        return Capabilities(tools=False, vision=False, window=WINDOW)
+        """What small models can do: no native tool calls, replies constrained by a schema.
+
+        The window is that of the server, which has less of it where the model was made for less, and is known
+        once the first call was made.
+        """
+        known = self._chat.capabilities
+        return known if known.window is not None else replace(known, window=WINDOW)
 
     async def complete(
         self,

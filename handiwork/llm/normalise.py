@@ -7,7 +7,7 @@ caches hit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
@@ -18,12 +18,17 @@ INTERRUPTED = "The call was interrupted before it had a result."
 _LATE_ANSWER = "Result of an earlier tool call:"
 _GO_ON = Message.text("user", "Go on.")
 _BEGIN = Message.text("user", "Begin.")
+_SEEN = Message.text("assistant", "OK.")
 
 
 class Normaliser:
-    """Brings conversations into the order that providers demand."""
+    """Brings conversations into the order that providers demand.
+
+    ``alternating`` is for templates that take no user message after a tool's answer: the assistant says OK between.
+    """
 
     def __init__(self) -> None:
+        self.alternating = False
         self._merged: WeakKeyDictionary[Message, tuple[list[Message], Message]] = WeakKeyDictionary()
         self._split: WeakKeyDictionary[Message, tuple[Message, Message]] = WeakKeyDictionary()
         self._made: WeakKeyDictionary[Message, dict[str, Message]] = WeakKeyDictionary()
@@ -87,6 +92,8 @@ class Normaliser:
             run.append(message)
         if run:
             out.append(self._merge(run))
+        if self.alternating:
+            out = list(_acknowledged(out))
         if not out or out[0].role != "user":
             out.insert(0, _BEGIN)
         if out[-1].role == "assistant":
@@ -131,3 +138,12 @@ class Normaliser:
         if call_id not in made:
             made[call_id] = Message.text("tool", INTERRUPTED, tool_call_id=call_id)
         return made[call_id]
+
+
+def _acknowledged(messages: Sequence[Message]) -> Iterator[Message]:
+    before = ""
+    for message in messages:
+        if before == "tool" and message.role == "user":
+            yield _SEEN
+        yield message
+        before = message.role

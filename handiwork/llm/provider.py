@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 import httpx2
@@ -32,6 +33,7 @@ from handiwork.llm.price import price
 from handiwork.llm.remote import ChatLLM, Endpoint
 from handiwork.llm.retry import Patience, with_retries
 from handiwork.llm.types import LLM, Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.llm.window import window_of
 from handiwork.llm.wire import Blobs, require_vision
 
 T = TypeVar("T")
@@ -112,7 +114,7 @@ class ProviderLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """What it can do; a window that no list has is known once the first call was made."""
         return self._capabilities
 
     async def complete(
@@ -129,6 +131,8 @@ class ProviderLLM:
         if not self._entered:
             self._entered = True
             await self._model.__aenter__()
+            if self._capabilities.window is None:
+                self._capabilities = replace(self._capabilities, window=await window_of(self._model))
         forms = self._parts.forms(self._normaliser.normalise(messages))
         parameters = _parameters(tools, schema)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from handiwork.events.record import CostSource, Usage
-from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError
+from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError, RoleOrderError
 from handiwork.llm.failure import refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.price import price
@@ -44,9 +44,9 @@ Connect = Callable[[], Awaitable[Endpoint]]
 class ChatLLM:
     """A model behind an OpenAI-compatible server.
 
-    After a failed attempt the deltas start again from the beginning of the answer. ``capabilities`` None asks
-    the server, once, before the first call. ``free`` says that the model costs nothing, being our own.
-    ``extra`` are fields added to every request's body, and ``key_name`` the variable that holds the key.
+    After a failed attempt the deltas start again from the beginning of the answer. Without a window in its
+    ``capabilities`` the server is asked, once, before the first call. ``free`` says that the model costs nothing,
+    being our own. ``extra`` are fields added to every request's body, and ``key_name`` the variable that holds the key.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ChatLLM:
         connect: Connect,
         *,
         blobs: Blobs = no_blobs,
-        capabilities: Capabilities | None = None,
+        capabilities: Capabilities = Capabilities(vision=True),  # noqa: B008 - frozen, so sharing it is safe
         patience: Patience | None = None,
         free: bool = False,
         extra: Mapping[str, Any] | None = None,
@@ -65,8 +65,8 @@ class ChatLLM:
         self._name = name
         self._model = model
         self._connect = connect
-        self._probed = capabilities is not None
-        self._capabilities = capabilities or Capabilities(vision=True)
+        self._probed = capabilities.window is not None
+        self._capabilities = capabilities
         self._patience = patience or Patience()
         self._free = free
         self._extra = dict(extra or {})
@@ -110,7 +110,13 @@ class ChatLLM:
             if not self._capabilities.vision:
                 require_vision(messages, self._name)
             body["messages"] = self._wire.forms(self._normaliser.normalise(messages))
-            return await self._attempt(client, body, on_delta)
+            try:
+                return await self._attempt(client, body, on_delta)
+            except RoleOrderError as error:
+                if self._normaliser.alternating:
+                    raise
+                self._normaliser.alternating = True
+                raise ProviderError(str(error), retry_after=0.0) from error
 
         return await with_retries(self._patience, attempt)
 

@@ -10,6 +10,9 @@ from handiwork.llm.errors import LLMError, ProviderError
 from handiwork.llm.script import Reply, position_after
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, ToolCall
 
+KEPT = 1_000
+"""Requests that are kept to be looked at."""
+
 
 class ScriptedLLM:
     """A model that gives the replies of a script in order, each once, whatever it is asked.
@@ -50,7 +53,7 @@ class ScriptedLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the next reply; ``requests`` keeps the conversation it was asked for.
+        """Return the next reply; ``requests`` keeps the conversation it was asked for, and the last KEPT before it.
 
         Raises ProviderError for a reply that is an error, and LLMError when the script has run out.
         """
@@ -88,6 +91,7 @@ class ScriptedLLM:
 
     def _take(self, messages: Sequence[Message]) -> int:
         self.requests.append(tuple(messages))
+        del self.requests[:-KEPT]
         if self._next is None:
             answered = sum(message.role == "assistant" for message in messages)
             self._next = position_after(self._replies, answered)

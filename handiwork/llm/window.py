@@ -11,6 +11,7 @@ from handiwork.llm.types import Capabilities
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+    from pydantic_ai.models import Model
 
 _PATIENCE = 5.0
 _WINDOW_KEYS = (
@@ -34,6 +35,20 @@ async def probe(client: AsyncOpenAI, model: str, known: Capabilities) -> Capabil
     )
     found = _from_ollama(loaded, model, _from_llama_cpp(props, _from_list(listed, model, known)))
     return found if found.window is not None else replace(found, window=_listed(model, str(client.base_url)))
+
+
+async def window_of(model: Model) -> int | None:
+    """Return the context window that Anthropic or Google tells for its model, None where it does not within 5 s."""
+    client = cast("Any", getattr(model, "client", None))
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            if model.system == "anthropic":
+                window: object = (await client.models.retrieve(model.model_name)).max_input_tokens
+            else:
+                window = (await client.aio.models.get(model=model.model_name)).input_token_limit
+    except Exception:  # noqa: BLE001 - every SDK has errors of its own, and the call itself meets what matters
+        return None
+    return window if isinstance(window, int) else None
 
 
 async def _get(client: AsyncOpenAI, path: str) -> dict[str, Any]:

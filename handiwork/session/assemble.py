@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from handiwork.agents.base import Agent
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
 from handiwork.events.base import Model
-from handiwork.events.record import Limits, SessionStarted
+from handiwork.events.record import Confirmation, Limits, SessionStarted, SettingsChanged
 from handiwork.llm import create as llms
 from handiwork.llm.types import LLM
 from handiwork.log.eventlog import EventLog
@@ -22,7 +23,8 @@ from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.bubblewrap import upper_dir
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
 from handiwork.sandbox.workspace import Workspace, make_copy
-from handiwork.session.session import Session
+from handiwork.session.branches import WorkspaceBranches, work_dir
+from handiwork.session.session import Session, Terms
 from handiwork.session.watch import Status, Watch
 
 
@@ -37,6 +39,7 @@ class Setup(Model):
     in_place: bool = False
     mount_ro: tuple[str, ...] = ()
     limits: Limits = Limits()
+    confirmation: Confirmation = "never"
 
 
 class SetupError(Exception):
@@ -51,7 +54,6 @@ class Opened:
     setup: Setup
     log: EventLog
     _store: Store
-    _llm: LLM
 
     @property
     def id(self) -> str:
@@ -69,7 +71,6 @@ class Opened:
     async def close(self) -> None:
         """End the sandbox and the model's connections."""
         await self.session.close()
-        await self._llm.close()
 
 
 async def create(store: Store, data: Path, setup: Setup, watch: Watch, title: str) -> Opened:
@@ -84,7 +85,7 @@ async def create(store: Store, data: Path, setup: Setup, watch: Watch, title: st
         await store.delete(log.id)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         raise
-    return _open(store, setup, log, agent, llm, sandbox_of(store, folder, setup), watch)
+    return _open(store, setup, log, agent, llm, folder, watch)
 
 
 async def reopen(store: Store, data: Path, session_id: str, watch: Watch, **changes: Any) -> Opened:
@@ -93,7 +94,7 @@ async def reopen(store: Store, data: Path, session_id: str, watch: Watch, **chan
     setup = Setup.model_validate({**(await setup_of(log)).model_dump(), **changes})
     folder = session_dir(data, log.id)
     agent, llm = find(setup.agent), _llm(store, setup, watch)
-    return _open(store, setup, log, agent, llm, sandbox_of(store, folder, setup), watch)
+    return _open(store, setup, log, agent, llm, folder, watch)
 
 
 def session_dir(data: Path, session_id: str) -> Path:
@@ -117,14 +118,22 @@ def _changes(setup: Setup, folder: Path) -> list[Change]:
 
 
 async def setup_of(log: EventLog) -> Setup:
-    """Return what the session was last run with. Raises SetupError where it never ran."""
+    """Return what the session was last run with, and what was changed since. Raises SetupError where it never ran."""
     before: int | None = None
+    changed: dict[str, Any] = {}
     while page := await log.read_back(before):
         for event in page:
             if isinstance(event, SessionStarted):
-                return Setup.model_validate(event.settings)
+                return Setup.model_validate({**event.settings, **changed})
+            if isinstance(event, SettingsChanged):
+                changed = {**_of(event), **changed}
         before = page[-1].id
     raise SetupError(f"session {log.id} never began: run the task anew")
+
+
+def _of(event: SettingsChanged) -> dict[str, Any]:
+    names = ("limits", "confirmation", *(("model", "base_url") if event.model is not None else ()))
+    return {name: value for name in names if (value := getattr(event, name)) is not None or name == "base_url"}
 
 
 def _copy(setup: Setup, folder: Path) -> None:
@@ -133,18 +142,13 @@ def _copy(setup: Setup, folder: Path) -> None:
         shutil.copytree(workspace.base, work_dir(folder), symlinks=True)
 
 
-def work_dir(folder: Path) -> Path:
-    """Return where the agent works on a copy without a sandbox."""
-    return folder / "work" / "workspace"
-
-
-def sandbox_of(store: Store, folder: Path, setup: Setup) -> Sandbox:
-    """Return the session's sandbox, not started."""
+def sandbox_of(store: Store, folder: Path, setup: Setup, session_folder: Path | None = None) -> Sandbox:
+    """Return the session's sandbox, not started; one on a child's ``folder`` where the session's is given too."""
 
     async def save_blob(data: AsyncIterator[bytes]) -> str:
         return await store.blobs.put(data)
 
-    workspace = Workspace.load(folder)
+    workspace = Workspace.load(session_folder or folder)
     place = Path(setup.workspace)
     if setup.sandbox == "none":
         return sandboxes.create("none", folder, place if setup.in_place else work_dir(folder), save_blob)
@@ -161,7 +165,21 @@ def _llm(store: Store, setup: Setup, watch: Watch) -> LLM:
 
 
 def _open(
-    store: Store, setup: Setup, log: EventLog, agent: type[Any], llm: LLM, sandbox: Sandbox, watch: Watch
+    store: Store, setup: Setup, log: EventLog, agent: type[Agent], llm: LLM, folder: Path, watch: Watch
 ) -> Opened:
-    settings = setup.model_dump(mode="json")
-    return Opened(Session(log, agent, llm, sandbox, setup.limits, watch, settings), setup, log, store, llm)
+    def make_llm(model: str, base_url: str | None) -> LLM:
+        return _llm(store, setup.model_copy(update={"model": model, "base_url": base_url}), watch)
+
+    def on_copy(copy: Path) -> Sandbox:
+        return sandbox_of(store, copy, setup, folder)
+
+    terms = Terms(
+        limits=setup.limits,
+        confirmation=setup.confirmation,
+        in_place=setup.in_place,
+        settings=setup.model_dump(mode="json"),
+    )
+    branches = None if setup.in_place else WorkspaceBranches(folder, setup.sandbox != "none", on_copy)
+    sandbox = sandbox_of(store, folder, setup)
+    session = Session(log, store.blobs, agent, llm, sandbox, terms, watch, make_llm, branches)
+    return Opened(session, setup, log, store)

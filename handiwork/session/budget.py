@@ -6,36 +6,46 @@ from handiwork.agents.state import State
 from handiwork.events.base import utc_now
 
 
-def running_time(state: State) -> float:
+class LimitReachedError(Exception):
+    """A limit forbids another step or model call; the text says which."""
+
+
+def running_time(root: State) -> float:
     """Return the seconds the session has been running, up to this moment."""
-    if state.agent_state != "running" or state.last_timestamp is None:
-        return state.time
-    return state.time + max(0.0, (utc_now() - state.last_timestamp).total_seconds())
+    if root.agent_state != "running" or root.last_timestamp is None:
+        return root.time
+    return root.time + max(0.0, (utc_now() - root.last_timestamp).total_seconds())
 
 
-def time_left(state: State) -> float | None:
+def time_left(root: State) -> float | None:
     """Return the seconds until the time limit, None without one."""
-    return None if state.limits.time is None else state.limits.time - running_time(state)
+    return None if root.limits.time is None else root.limits.time - running_time(root)
 
 
-def model_budget_reached(state: State) -> str | None:
-    """Say which limit forbids another model call, None where it is allowed."""
-    limits = state.limits
-    if limits.cost is not None and state.unpriced:
-        return f"the cost of {state.model} is not known, so the limit of ${limits.cost:g} cannot be kept"
-    if limits.cost is not None and state.cost >= limits.cost:
-        return f"the cost limit of ${limits.cost:g} is reached (spent: ${state.cost:.4f})"
-    if limits.tokens is not None and state.usage.total >= limits.tokens:
-        return f"the limit of {limits.tokens} tokens is reached (used: {state.usage.total})"
-    left = time_left(state)
+def check_model_budget(root: State, in_flight: int = 0) -> None:
+    """Raise LimitReachedError where a limit forbids another model call.
+
+    A call is expected to cost what the last one did, and so are those ``in_flight``, whose price is not known yet.
+    """
+    limits, totals = root.limits, root.totals
+    if limits.cost is not None and totals.unpriced:
+        unknown = f"the cost of {root.model} is not known"
+        raise LimitReachedError(f"{unknown}, so the limit of ${limits.cost:g} cannot be kept")
+    if limits.cost is not None and totals.cost + totals.last_cost * (1 + in_flight) > limits.cost:
+        raise LimitReachedError(
+            f"another call would exceed the cost limit of ${limits.cost:g} "
+            f"(spent: ${totals.cost:.4f}, the last call took ${totals.last_cost:.4f})"
+        )
+    if limits.tokens is not None and totals.usage.total >= limits.tokens:
+        raise LimitReachedError(f"the limit of {limits.tokens} tokens is reached (used: {totals.usage.total})")
+    left = time_left(root)
     if left is not None and left <= 0:
-        return f"the time limit of {limits.time:g} s is reached"
-    return None
+        raise LimitReachedError(f"the time limit of {limits.time:g} s is reached")
 
 
-def step_budget_reached(state: State) -> str | None:
-    """Say which limit forbids another step, None where it is allowed."""
-    limit = state.limits.iterations
-    if limit is not None and state.iteration >= limit:
-        return f"the limit of {limit} iterations is reached"
-    return model_budget_reached(state)
+def check_step_budget(root: State) -> None:
+    """Raise LimitReachedError where a limit forbids another step of the session or of a subtask."""
+    limit = root.limits.iterations
+    if limit is not None and root.iteration >= limit:
+        raise LimitReachedError(f"the limit of {limit} iterations is reached")
+    check_model_budget(root)

@@ -4,38 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from handiwork.agents.base import InterruptedCallError
-from handiwork.events.base import Event
 from handiwork.events.record import CompletionEvent
-from handiwork.llm.types import LLM, Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
-
-
-class LimitReachedError(Exception):
-    """A limit forbids another model call; the text says which."""
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
+from handiwork.session.budget import check_model_budget
+from handiwork.session.journal import Journal
+from handiwork.session.models import Models
+from handiwork.session.watch import TextDelta
 
 
 class RecordedLLM:
-    """Awaits the model, and appends a CompletionEvent for every answer."""
+    """Awaits the model for one task or subtask, and appends a CompletionEvent for every answer.
 
-    def __init__(
-        self,
-        llm: LLM,
-        append: Callable[..., Awaitable[list[Event]]],
-        forbidden: Callable[[], str | None],
-        on_delta: OnDelta,
-    ) -> None:
-        self._llm, self._append, self._forbidden, self._on_delta = llm, append, forbidden, on_delta
+    ``heat`` is the temperature of calls that ask for none; ``last_event`` the id of the last CompletionEvent.
+    """
+
+    def __init__(self, journal: Journal, models: Models, subtask: int) -> None:
+        self._journal, self._models, self._subtask = journal, models, subtask
+        self.heat: float | None = None
         self.last_event: int | None = None
 
     @property
     def capabilities(self) -> Capabilities:
         """What the model can do."""
-        return self._llm.capabilities
+        return self._models.current(self._journal.state.totals).capabilities
 
     async def complete(
         self,
@@ -45,12 +43,32 @@ class RecordedLLM:
         temperature: float | None = None,
     ) -> Completion:
         """Return the model's answer. Raises LLMError, LimitReachedError."""
-        if why := self._forbidden():
-            raise LimitReachedError(why)
-        completion = await self._llm.complete(messages, tools, schema, self._on_delta, temperature)
-        (stored,) = await self._append(_record(completion))
+        root = self._journal.state
+        # What a call costs is known once one was paid: until then those of parallel children go one by one.
+        blind = root.limits.cost is not None and not root.totals.cost_sources
+        async with self._models.first if blind else nullcontext():
+            return await self._complete(messages, tools, schema, self.heat if temperature is None else temperature)
+
+    async def _complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        schema: JsonSchema | None,
+        temperature: float | None,
+    ) -> Completion:
+        check_model_budget(self._journal.state, self._models.in_flight)
+        llm = self._models.current(self._journal.state.totals)
+        self._models.in_flight += 1
+        try:
+            completion = await llm.complete(messages, tools, schema, self._on_delta, temperature)
+            (stored,) = await self._journal.append(_record(completion).placed(subtask=self._subtask))
+        finally:
+            self._models.in_flight -= 1
         self.last_event = stored.id
         return replace(completion, event=stored.id)
+
+    def _on_delta(self, text: str) -> None:
+        self._journal.watch(TextDelta(text, self._subtask))
 
 
 class BlockingLLM:
@@ -58,31 +76,39 @@ class BlockingLLM:
 
     def __init__(self, llm: RecordedLLM, loop: asyncio.AbstractEventLoop) -> None:
         self._llm, self._loop = llm, loop
-        self._thread: int | None = None
-        self._call: Future[Completion] | None = None
+        self._thread = threading.local()
+        self._call: asyncio.Task[Any] | None = None
+        self.turn = 0
 
     @property
     def capabilities(self) -> Capabilities:
         """What the model can do."""
         return self._llm.capabilities
 
-    def enter(self) -> None:
-        """Let the thread that calls this make calls, and no other."""
-        self._thread = threading.get_ident()
+    def enter(self, turn: int) -> None:
+        """Let the thread that calls this make calls as long as this ``turn`` lasts; no other thread may."""
+        self._thread.turn = turn
 
     def interrupt(self) -> None:
-        """Cancel the call under way; it, and any later one of that thread, raises InterruptedCallError."""
-        self._thread = None
+        """End the turn: the call under way, and any later one of its thread, raises InterruptedCallError."""
+        self.turn += 1
         if self._call is not None:
             self._call.cancel()
 
     def complete(self, *args: Any, **kwargs: Any) -> Completion:
         """Return the model's answer. Raises LLMError, LimitReachedError, InterruptedCallError."""
-        if threading.get_ident() != self._thread:
+        turn: int | None = getattr(self._thread, "turn", None)
+
+        async def call() -> Completion:
+            if turn != self.turn:  # again, on the event loop, where nothing can come in between
+                raise InterruptedCallError
+            self._call = asyncio.current_task()
+            return await self._llm.complete(*args, **kwargs)
+
+        if turn != self.turn:
             raise InterruptedCallError
-        self._call = asyncio.run_coroutine_threadsafe(self._llm.complete(*args, **kwargs), self._loop)
         try:
-            return self._call.result()
+            return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
         except CancelledError:
             raise InterruptedCallError from None
 

@@ -21,7 +21,8 @@ from handiwork.sandbox.git import run_git
 from handiwork.sandbox.safe_open import WorkspaceError, look
 from handiwork.sandbox.view import git_layers
 from handiwork.sandbox.workspace import Workspace
-from handiwork.session.assemble import Setup, sandbox_of, session_dir, setup_of, work_dir
+from handiwork.session.assemble import Setup, sandbox_of, session_dir, setup_of
+from handiwork.session.branches import work_dir
 
 LARGEST = 1 << 30
 """Bytes that a bundle of commits may have."""

@@ -1,37 +1,38 @@
-"""The loop: an agent's step gives actions, the sandbox gives observations, the log keeps both."""
+"""A session: one task, its log, and what is at work on it."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
-from typing import cast
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
-from handiwork.agents.base import Agent, MalformedReplyError
+from handiwork.agents.base import Agent
 from handiwork.agents.state import State
-from handiwork.events.action import AgentState, AgentThinkAction, ChangeAgentStateAction, MessageAction
-from handiwork.events.base import Action, Event, Observation
-from handiwork.events.observation import AgentStateChangedObservation, ErrorObservation, StateReason
-from handiwork.events.record import Limits, SessionStarted, StepStarted
-from handiwork.llm.errors import LLMError
+from handiwork.events.action import ChangeAgentStateAction, MessageAction
+from handiwork.events.base import Model
+from handiwork.events.record import Confirmation, Limits, SessionStarted
 from handiwork.llm.types import LLM
-from handiwork.log.errors import LogError
+from handiwork.log.blobs import Blobs
 from handiwork.log.eventlog import EventLog
-from handiwork.sandbox.base import Sandbox, SandboxError
-from handiwork.session.budget import model_budget_reached, step_budget_reached, time_left
-from handiwork.session.calls import LimitReachedError, RecordedLLM
-from handiwork.session.interrupt import Interrupt
-from handiwork.session.stepper import Stepper
-from handiwork.session.watch import OutputDelta, TextDelta, Watch
+from handiwork.sandbox.base import Sandbox
+from handiwork.session.approvals import Analyser, Place
+from handiwork.session.delegation import Branches, Delegation
+from handiwork.session.executor import Executor
+from handiwork.session.gate import Gate
+from handiwork.session.journal import Journal
+from handiwork.session.loop import Loop, Parts
+from handiwork.session.models import MakeLLM, Models
+from handiwork.session.pending import abandoned, crashed, not_run
+from handiwork.session.watch import Watch
 
-INTERRUPTS, GRACE = 5, 2.0
-"""How often an action is interrupted before it is given up, and the seconds it has each time to end."""
 
-CRASHED = "The platform stopped while this ran; whether it took effect is not known. Look before doing it again."
-NOT_RUN = "Not executed: the session was interrupted before it began."
-NOT_STOPPED = "It was interrupted but could not be stopped; its output is lost."
-LOST = "The sandbox was lost ({}) and has been started again; files are as they were, running programs are gone."
+class Terms(Model):
+    """What a session runs with. ``settings`` are kept in the log as they are, for whoever opens it again."""
+
+    limits: Limits = Limits()
+    confirmation: Confirmation = "never"
+    in_place: bool = False
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Session:
@@ -40,160 +41,72 @@ class Session:
     def __init__(
         self,
         log: EventLog,
+        blobs: Blobs,
         agent: type[Agent],
         llm: LLM,
         sandbox: Sandbox,
-        limits: Limits,
+        terms: Terms,
         watch: Watch,
-        settings: dict[str, JsonValue] | None = None,
+        make_llm: MakeLLM | None = None,
+        branches: Branches | None = None,
+        analyser: Analyser | None = None,
     ) -> None:
-        self.state = State()
-        self._log, self._sandbox, self._watch = log, sandbox, watch
-        recorded = RecordedLLM(
-            llm, self._append, lambda: model_budget_reached(self.state), lambda text: watch(TextDelta(text))
-        )
-        self._stepper = Stepper(agent, recorded)
-        self._recorded = recorded
-        self._started = SessionStarted(
+        self._log, self._branches = log, branches
+        self._journal = Journal(log, watch)
+        self._executor = Executor(sandbox, self._journal.interrupt)
+        self._models = Models(llm, make_llm)
+        gate = Gate(Place(isolated=sandbox.name != "none", in_place=terms.in_place), analyser)
+        parts = Parts(self._journal, self._models, gate, Delegation(blobs, branches).answer)
+        self._loop = Loop(parts, 0, agent, self._executor)
+        self._started: SessionStarted | None = SessionStarted(
             agent=agent.__name__,
             model=llm.name,
             sandbox=sandbox.name,
             workspace=sandbox.workspace,
-            limits=limits,
-            settings=settings or {},
+            limits=terms.limits,
+            confirmation=terms.confirmation,
+            settings=terms.settings,
         )
-        self._ready: asyncio.Task[None] | None = None
-        self._interrupted = Interrupt()
-        self._folding = asyncio.Lock()
+
+    @property
+    def state(self) -> State:
+        """Where the session stands."""
+        return self._journal.state
 
     async def run(self, message: str | None = None) -> State:
         """Go on from the log, with the user's message if there is one, until the agent ends, waits or is paused.
 
-        Raises LeaseHeldError if another process runs the session.
+        A message is for the delegate that works at that moment. Raises LeaseHeldError if another process runs the
+        session.
         """
         async with self._log.lease():
             await self._open(message)
-            listener = asyncio.create_task(self._listen())
-            if self._ready is None:
-                self._ready = asyncio.create_task(self._sandbox.start())
+            listener = asyncio.create_task(self._journal.listen())
+            self._executor.prepare()
             try:
-                await self._loop()
+                await self._loop.run()
             finally:
                 listener.cancel()
         return self.state
 
     async def close(self) -> None:
-        """End the sandbox."""
-        if self._ready is not None:
-            self._ready.cancel()
-            with suppress(asyncio.CancelledError, SandboxError):
-                await self._ready
-        await self._sandbox.close()
+        """End the sandbox and the models' connections; remove the copies that no child needs any more."""
+        await self._executor.close()
+        await self._models.close()
+        if self._branches is not None:
+            await self._branches.keep(self.state.subtasks)
 
     async def _open(self, message: str | None) -> None:
-        await self._catch_up()
-        await self._append(self._started.placed(resumed=self.state.last_id > 0))
-        for action in self.state.pending:
-            await self._append(ErrorObservation(content=CRASHED, error_id="crashed", cause=action.id))
+        journal = self._journal
+        await journal.catch_up()
+        if self._started is not None:
+            await journal.append(self._started.placed(resumed=self.state.last_id > 0))
+            self._started = None
+        for state in self.state.tree():
+            for number, action in enumerate(abandoned(self.state, state)):
+                lost = crashed() if number == 0 else not_run()
+                await journal.append(lost.placed(cause=action.id, subtask=state.id))
         if message is not None:
-            await self._append(MessageAction(content=message, source="user"))
+            await journal.append(MessageAction(content=message, source="user", subtask=self.state.active))
         elif self.state.agent_state in ("paused", "error"):
-            await self._append(ChangeAgentStateAction(agent_state="running", source="user"))
-
-    async def _loop(self) -> None:
-        while True:
-            self._interrupted.clear()
-            await self._catch_up()
-            if self.state.agent_state != "running":
-                return
-            try:
-                await self._step()
-            except LimitReachedError as error:
-                await self._change("paused", "limit", str(error))
-            except LLMError as error:
-                await self._change("error", "model", str(error))
-            except SandboxError as error:
-                self._ready = None
-                await self._change("error", "sandbox", str(error))
-            except LogError:
-                raise
-            except Exception as error:  # noqa: BLE001 - an agent may raise anything; its session must stay whole
-                await self._change("error", "agent", f"{self._started.agent} raised {type(error).__name__}: {error}")
-
-    async def _step(self) -> None:
-        if why := step_budget_reached(self.state):
-            raise LimitReachedError(why)
-        await self._append(StepStarted())
-        try:
-            actions = await self._query()
-        except MalformedReplyError as error:
-            (thought,) = await self._append(AgentThinkAction(completion=self._recorded.last_event))
-            await self._append(ErrorObservation(content=str(error), error_id="malformed", cause=thought.id))
-            return
-        for action in actions:
-            (stored,) = await self._append(action)
-            try:
-                observation = await self._act(cast("Action", stored))
-            except SandboxError as error:
-                await self._append(ErrorObservation(content=str(error), error_id="sandbox_lost", cause=stored.id))
-                raise
-            if observation is not None:
-                await self._append(observation.placed(cause=stored.id))
-
-    async def _query(self) -> list[Action]:
-        """Return the agent's next actions, none where it was interrupted."""
-        step = asyncio.create_task(self._stepper.step(self.state))
-        if not await self._interrupted.race(step, time_left(self.state)):
-            step.cancel()
-            with suppress(asyncio.CancelledError):
-                await step
-            return []
-        return step.result()
-
-    async def _act(self, action: Action) -> Observation | None:
-        if not action.runnable:
-            return None
-        if self._ready is not None and await self._interrupted.race(self._ready, time_left(self.state)):
-            self._ready.result()
-        if self._interrupted.is_set() or self._ready is None or not self._ready.done():
-            return ErrorObservation(content=NOT_RUN, error_id="interrupted")
-        try:
-            return await self._execute(action)
-        except SandboxError as error:
-            await self._sandbox.close()
-            await self._sandbox.start()
-            return ErrorObservation(content=LOST.format(error), error_id="sandbox_lost")
-
-    async def _execute(self, action: Action) -> Observation:
-        run = asyncio.create_task(self._sandbox.execute(action, lambda text: self._watch(OutputDelta(action.id, text))))
-        if await self._interrupted.race(run, time_left(self.state)):
-            return run.result()
-        for _ in range(INTERRUPTS):
-            await self._sandbox.interrupt()
-            if await asyncio.wait({run}, timeout=GRACE) != (set(), {run}):
-                return run.result()
-        run.cancel()
-        return ErrorObservation(content=NOT_STOPPED, error_id="interrupted")
-
-    async def _listen(self) -> None:
-        async for event in self._log.follow(after=self.state.last_id):
-            if isinstance(event, ChangeAgentStateAction) and event.agent_state in ("paused", "stopped"):
-                self._interrupted.set()
-
-    async def _change(self, agent_state: AgentState, reason: StateReason, why: str) -> None:
-        await self._append(AgentStateChangedObservation(agent_state=agent_state, reason=reason, content=why))
-
-    async def _append(self, *events: Event) -> list[Event]:
-        stored = await self._log.append(*events)
-        await self._catch_up(stored)
-        return stored
-
-    async def _catch_up(self, new: list[Event] | None = None) -> None:
-        """Fold what is new in the log: what was just appended, and what others put before it."""
-        async with self._folding:
-            if new is None or (new and new[0].id > self.state.last_id + 1):
-                new = await self._log.read(after=self.state.last_id)
-            for event in new:
-                if event.id > self.state.last_id:
-                    self.state.apply(event)
-                    self._watch(event)
+            await journal.append(ChangeAgentStateAction(agent_state="running", source="user"))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import cast
 
 from handiwork.agents.base import Agent, Step
@@ -17,6 +20,7 @@ class Stepper:
     """One agent object and its model. Cancelling ``step`` cancels the model call and drops what the agent returns."""
 
     def __init__(self, agent: type[Agent], llm: RecordedLLM) -> None:
+        self.name = agent.__name__
         self._llm = llm
         self._blocking = (
             None if inspect.iscoroutinefunction(agent.step) else BlockingLLM(llm, asyncio.get_running_loop())
@@ -34,12 +38,37 @@ class Stepper:
         return [a if a.completion else a.placed(completion=self._llm.last_event) for a in actions]
 
     async def _in_thread(self, blocking: BlockingLLM, state: State) -> Step:
+        turn = blocking.turn
+
         def step() -> Step:
-            blocking.enter()
+            blocking.enter(turn)
             return cast("Step", self._agent.step(state))
 
         try:
-            return await asyncio.to_thread(step)
+            return await in_daemon_thread(step)
         except asyncio.CancelledError:
             blocking.interrupt()
             raise
+
+
+async def in_daemon_thread(function: Callable[[], Step]) -> Step:
+    """Return what the function returns; a cancelled one goes on unheeded, and does not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    outcome: asyncio.Future[Step] = loop.create_future()
+
+    def settle(settled: Callable[[], None]) -> None:
+        if not outcome.done():
+            settled()
+
+    def run() -> None:
+        try:
+            result = function()
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is awaited
+            settled = partial(outcome.set_exception, error)
+        else:
+            settled = partial(outcome.set_result, result)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, settled)
+
+    threading.Thread(target=run, name="agent-step", daemon=True).start()
+    return await outcome

@@ -10,9 +10,10 @@ from handiwork.events.base import Event
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the model's reply as it arrives."""
+    """A piece of the model's reply to a task (0) or subtask as it arrives."""
 
     text: str
+    subtask: int = 0
 
 
 @dataclass(frozen=True, slots=True)

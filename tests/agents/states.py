@@ -25,7 +25,7 @@ def state_of(*events: Event) -> State:
     for number, event in enumerate(events, start=2):
         placed = event.placed(id=number)
         if isinstance(event, Observation):
-            placed = placed.placed(cause=action)
+            placed = placed.placed(cause=number - 1 if isinstance(before, CompletionEvent) else action)
         elif isinstance(event, Action):
             action = number
             if isinstance(before, CompletionEvent):

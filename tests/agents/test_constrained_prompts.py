@@ -8,9 +8,11 @@ import pytest
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import constrained
-from handiwork.agents.codeact.progress import attempts, failing, tried_already, useless_edit, visible
+from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.progress import OVERVIEW, attempts, failing, tried_already, useless_edit, visible
 from handiwork.agents.state import State
 from handiwork.events.action import AgentRejectAction, CmdRunAction, FileEditAction, FileReadAction
+from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.scripted import ScriptedLLM
 from handiwork.llm.types import Capabilities
 from tests.agents.states import check_golden, edited, listed, ran, read, reply, shown, state_of, task
@@ -25,7 +27,7 @@ WRONG = (reply('{"action": "edit"}'), *edited("lib/area.py", "a + b", "a - b"))
 
 def model_with(state: State, *replies: str) -> ScriptedLLM:
     """A model whose next replies these are; those of the conversation so far were given before."""
-    before = [message for message in constrained.messages(state, {}) if message.role == "assistant"]
+    before = [message for message in constrained.messages(state, Made()) if message.role == "assistant"]
     return ScriptedLLM([*("" for _ in before), *replies], capabilities=Capabilities(tools=False))
 
 
@@ -38,11 +40,22 @@ def test_the_conversation_is_the_golden_one() -> None:
     done = ran("pytest", "2 passed\n", 0)
     right = (reply('{"action": "edit", "new": "return a * b"}'), *edited("lib/area.py", "a + b", "a * b"))
     state = state_of(*START, *RUN, *READ, *right, *done)
-    check_golden("constrained", shown(constrained.messages(state, {})))
+    check_golden("constrained", shown(constrained.messages(state, Made())))
 
 
 def test_the_first_thing_is_to_list_the_files_without_asking() -> None:
     assert isinstance(constrained.following(state_of(task())), CmdRunAction)
+
+
+@pytest.mark.parametrize("how", ["collapse", "summary"])
+def test_files_whose_list_was_condensed_away_are_listed_again(how: CondensationKind) -> None:
+    many = listed(*(f"lib/area_{number}.py" for number in range(40)))
+    state = state_of(task(), *many, *RUN)
+    assert not isinstance(constrained.following(state), CmdRunAction)
+    state.apply(CondensationEvent(first=1, last=state.last_id, how=how).placed(id=state.last_id + 1))
+    action = constrained.following(state)
+    assert isinstance(action, CmdRunAction)
+    assert action.command == OVERVIEW
 
 
 def test_the_first_reply_runs_something() -> None:
@@ -77,7 +90,7 @@ def test_an_edit_after_which_as_much_fails_is_taken_back_and_forgotten() -> None
     undone = state_of(*before, *WRONG, *ran("pytest", TRACE, 1), *edited("lib/area.py", "a - b", "a + b"))
     assert constrained.following(undone) is None
     assert attempts(undone) == 1
-    assert shown(constrained.messages(undone, {})) == shown(constrained.messages(state_of(*before), {}))
+    assert shown(constrained.messages(undone, Made())) == shown(constrained.messages(state_of(*before), Made()))
     again = FileEditAction(path="lib/area.py", old="a + b", new="a - b")
     assert tried_already(undone, again)
 
@@ -102,7 +115,7 @@ def test_a_task_is_not_finished_while_its_check_fails_and_may_be_when_it_passes(
 async def test_a_model_that_gives_up_while_a_check_fails_rejects_the_task() -> None:
     state = state_of(*START, *RUN, *READ)
     llm = model_with(state, '{"thought": "", "action": "finish", "message": "all done"}')
-    action = await constrained.step(llm, state, {})
+    action = await constrained.step(llm, state, Made())
     assert isinstance(action, AgentRejectAction)
     assert action.outputs["reason"] == "`pytest` still fails"
 
@@ -111,7 +124,7 @@ async def test_a_reply_that_was_tried_already_is_asked_for_again_with_more_heat(
     same = json.dumps({"thought": "", "action": "bash", "command": "pytest"})
     other = json.dumps({"thought": "", "action": "bash", "command": "ls"})
     state = state_of(*START, *RUN, *READ)
-    action = await constrained.step(model_with(state, same, other), state, {})
+    action = await constrained.step(model_with(state, same, other), state, Made())
     assert isinstance(action, CmdRunAction)
     assert action.command == "ls"
 
@@ -119,7 +132,7 @@ async def test_a_reply_that_was_tried_already_is_asked_for_again_with_more_heat(
 @pytest.mark.parametrize("text", ["", "no", "[]", "{}", '{"action": "dance"}', '{"action": "edit", "path": "x"}'])
 def test_a_reply_that_is_no_action_is_malformed(text: str) -> None:
     with pytest.raises(MalformedReplyError):
-        constrained.parse(text, {})
+        constrained.parse(text, Made())
 
 
 def test_the_history_without_undone_edits_is_the_history_where_there_are_none() -> None:

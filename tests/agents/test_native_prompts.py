@@ -6,8 +6,10 @@ import pytest
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import native
-from handiwork.events.action import AgentFinishAction, AgentThinkAction, CmdRunAction, FileEditAction, MessageAction
+from handiwork.agents.codeact.made import Made
+from handiwork.events.action import AgentFinishAction, CmdRunAction, FileEditAction, MessageAction
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileEditObservation
+from handiwork.events.record import CondensationEvent
 from handiwork.llm.types import Completion, ToolCall
 from tests.agents.states import check_golden, reply, shown, state_of, task
 
@@ -27,17 +29,16 @@ def history():
         FileEditAction(path="a.py", old="1", new="2", tool_call_id="c2"),
         FileEditObservation(path="a.py", content="-1\n+2\n"),
         reply("", {"id": "c3", "name": "bash", "arguments": '{"command'}),
-        AgentThinkAction(),
         ErrorObservation(content="The arguments of bash do not fit: ...", error_id="malformed"),
     )
 
 
 def test_the_conversation_is_the_golden_one() -> None:
-    check_golden("native", shown(native.messages(history(), {})))
+    check_golden("native", shown(native.messages(history(), Made())))
 
 
 def test_the_messages_of_earlier_events_stay_the_same_objects() -> None:
-    made: native.Made = {}
+    made = Made()
     state = history()
     first, second = native.messages(state, made), native.messages(state, made)
     assert all(a is b for a, b in zip(first[:-1], second[:-1], strict=True))
@@ -61,3 +62,14 @@ def test_plain_text_asks_the_user() -> None:
 def test_arguments_that_do_not_fit_are_malformed(arguments: str) -> None:
     with pytest.raises(MalformedReplyError, match="bash"):
         native.actions(Completion("", (ToolCall("a", "bash", arguments),)))
+
+
+def test_an_output_that_collapsed_is_shown_short_and_all_else_stays_the_same_objects() -> None:
+    output = CmdOutputObservation(command="pytest", content="1 failed\n" * 100, exit_code=1)
+    state = state_of(task(), reply("", RUN), CmdRunAction(command="pytest", tool_call_id="c1"), output)
+    made = Made()
+    before = native.messages(state, made)
+    state.apply(CondensationEvent(first=1, last=state.last_id, how="collapse").placed(id=state.last_id + 1))
+    after = native.messages(state, made)
+    assert [old is new for old, new in zip(before, after, strict=True)] == [True, True, True, False]
+    assert "900 bytes in all, exit code 1; left out here" in (after[-1].content[0].text or "")

@@ -88,8 +88,43 @@ def answer(reply: Reply, position: int) -> Stream:
     return Stream(events, pause=reply.delay / len(events))
 
 
+def disorder(messages: list[Json], alternating: bool) -> str:
+    """Return what a strict template has against a conversation, "" for nothing."""
+    talk = messages[1:] if messages and messages[0]["role"] == "system" else messages
+    waiting: list[str] = []
+    before = ""
+    users_turn = True
+    for message in talk:
+        role, calls = message["role"], message.get("tool_calls", [])
+        if not message.get("content") and not calls:
+            return f"a message of role {role} is empty"
+        if role == "tool":
+            if message["tool_call_id"] not in waiting:
+                return "a tool message answers no tool call before it"
+            waiting.remove(message["tool_call_id"])
+        elif waiting:
+            return "a tool call has no answer"
+        elif role == "system":
+            return "System message must be at the beginning."
+        elif role == before or (alternating and not calls and (role == "user") != users_turn):
+            return "After the optional system message, conversation roles must alternate user/assistant/user/..."
+        users_turn = users_turn if role == "tool" or calls else not users_turn
+        if not all(isinstance(json.loads(call["function"]["arguments"]), dict) for call in calls):
+            return "the arguments of a tool call are no object"
+        waiting += [call["id"] for call in calls]
+        before = role if role != "tool" else ""
+    if waiting or not talk or talk[0]["role"] != "user" or talk[-1]["role"] not in ("user", "tool"):
+        return "the conversation does not begin and end with the user or a tool"
+    return ""
+
+
 class StandIn:
-    """The server: ``planned`` answers come first, one a request; after them ``replies`` by position."""
+    """The server: ``planned`` answers come first, one a request; after them ``replies`` by position.
+
+    Chat completions are refused with 400 where a strict template would: no empty messages, every tool call
+    answered, no two neighbours of one role. ``alternating`` demands more, as Mistral's templates do: that user and
+    assistant alternate even with tool calls and their answers taken out.
+    """
 
     def __init__(self, replies: Iterable[Reply | str] = ()) -> None:
         self.replies = [Reply(content=reply) if isinstance(reply, str) else reply for reply in replies]
@@ -101,6 +136,7 @@ class StandIn:
         self.disconnected = asyncio.Event()
         self.connections: set[tuple[str, int]] = set()
         self.port = 0
+        self.alternating = False
         self._errors_met: set[int] = set()
 
     @property
@@ -129,11 +165,16 @@ class StandIn:
         if request.client is not None:
             self.connections.add((request.client.host, request.client.port))
         self.arrived.set()
-        plan = self.planned.popleft() if self.planned else self._scripted(body.get("messages", []))
+        plan = self._answer(body.get("messages", []), chat=request.url.path == "/v1/chat/completions")
         if isinstance(plan, Refusal):
             content = plan.body if isinstance(plan.body, str) else json.dumps(plan.body)
             return Response(content, plan.status, plan.headers, "application/json")
         return StreamingResponse(self._send(plan, request), media_type="text/event-stream")
+
+    def _answer(self, messages: list[Json], *, chat: bool) -> Refusal | Stream:
+        if chat and (fault := disorder(messages, self.alternating)):
+            return Refusal(400, {"error": {"message": fault}})
+        return self.planned.popleft() if self.planned else self._scripted(messages)
 
     def _scripted(self, messages: list[Json]) -> Refusal | Stream:
         answered = sum(message["role"] == "assistant" for message in messages)

@@ -188,3 +188,12 @@ async def test_a_schema_is_native_output(server: StandIn, chat: Make) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     assert (await chat(MODEL).complete(ASK, schema=schema)).content == '{"n": 1}'
     assert "json_schema" in str(server.requests[0])
+
+
+async def test_the_window_is_asked_of_the_provider_where_no_list_has_it(server: StandIn, chat: Make) -> None:
+    server.pages["/v1/models/new-9"] = {"id": "new-9", "type": "model", "max_input_tokens": 300_000}
+    server.planned.append(reply(said("x")))
+    llm = chat("anthropic:new-9")
+    assert llm.capabilities.window is None
+    await llm.complete(ASK)
+    assert llm.capabilities.window == 300_000

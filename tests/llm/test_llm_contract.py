@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 
+import pytest
+
+from handiwork.events.base import Part
+from handiwork.llm.normalise import Normaliser
+from handiwork.llm.parts import Parts
 from handiwork.llm.script import Reply
 from handiwork.llm.types import LLM, Message, ToolCall
 from handiwork.llm.wire import Wire, no_blobs
@@ -28,9 +35,31 @@ async def test_a_long_conversation_arrives_as_it_was_handed_over(server: StandIn
     assert second[: len(first)] == first
 
 
-def test_the_wire_form_of_a_message_is_made_once_and_forgotten_with_it() -> None:
+def test_the_wire_form_of_a_message_is_made_once() -> None:
     wire = Wire(no_blobs, "m")
     message = Message.text("user", "u")
     assert wire.forms([message])[0] is wire.forms([message])[0]
     twin = Message.text("user", "u")
     assert wire.forms([twin])[0] is not wire.forms([message])[0]
+
+
+@pytest.mark.parametrize("form", [Wire(bytes.fromhex, "m").forms, Parts(bytes.fromhex, "anthropic").forms])
+def test_what_left_the_conversation_is_forgotten(form: Callable[[list[Message]], object]) -> None:
+    """Merged neighbours, images of answers, late answers and calls without one: all of them make new messages."""
+    normaliser = Normaliser()
+    picture = Part(blob="00ff", media_type="image/png")
+    calls = tuple(ToolCall(name, "run", "{}") for name in ("a", "b"))
+    conversation = [
+        Message.text("user", "task"),
+        Message.text("system", "hint"),
+        Message.text("assistant", "", tool_calls=calls),
+        Message("tool", (picture,), tool_call_id="a"),
+        Message.text("tool", "late", tool_call_id="z"),
+        Message.text("assistant", "so"),
+        Message.text("assistant", "it is"),
+    ]
+    form(normaliser.normalise(conversation))
+    known = [weakref.ref(message) for message in conversation]
+    del conversation
+    gc.collect()
+    assert not any(message() for message in known)

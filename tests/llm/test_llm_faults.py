@@ -22,7 +22,7 @@ from handiwork.llm.errors import (
 )
 from handiwork.llm.retry import LONGEST_PAUSE, Patience, pause_before, retry_after_seconds
 from handiwork.llm.script import Reply
-from handiwork.llm.types import LLM, Message
+from handiwork.llm.types import LLM, Message, ToolCall
 from tests.llm.standin import Json, Refusal, StandIn, Stream, chunk, text
 
 ASK = [Message.text("user", "go")]
@@ -117,6 +117,17 @@ async def test_a_scripted_server_fails_once_where_its_script_says_so(server: Sta
     assert (one.content, two.content) == ("a", "b")
     assert "first" in one.failed_attempts[0]
     assert "second" in two.failed_attempts[0]
+
+
+async def test_a_template_whose_roles_must_alternate_is_served_from_then_on(server: StandIn, chat: Make) -> None:
+    server.alternating = True
+    asked = Message("assistant", (), (ToolCall("a", "run", "{}"),))
+    talk = [*ASK, asked, Message.text("tool", "out", tool_call_id="a"), Message.text("user", "hurry")]
+    server.replies = [Reply(content="")] * 2 + [Reply(content="fine")]
+    llm = chat()
+    first, second = await llm.complete(talk), await llm.complete(talk)
+    assert ["roles must alternate" in note for note in first.failed_attempts] == [True]
+    assert second.failed_attempts == ()
 
 
 async def test_attempts_are_limited_and_all_told(server: StandIn, chat: Make) -> None:

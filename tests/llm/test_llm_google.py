@@ -75,3 +75,12 @@ async def test_a_lasting_fault_has_its_own_error(
     with pytest.raises(expected, match=words[:10]):
         await chat(MODEL).complete(ASK)
     assert len(server.requests) == 1
+
+
+async def test_the_window_is_asked_of_the_provider_where_no_list_has_it(server: StandIn, chat: Make) -> None:
+    server.pages["/v1beta/models/gemini-9"] = {"name": "models/gemini-9", "inputTokenLimit": 1_048_576}
+    server.planned.append(Stream([piece({"text": "x"}, finish="STOP")], end="close"))
+    llm = chat("google:gemini-9", api_key="g-key")
+    assert llm.capabilities.window is None
+    await llm.complete(ASK)
+    assert llm.capabilities.window == 1_048_576

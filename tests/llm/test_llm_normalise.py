@@ -111,6 +111,13 @@ def test_images_of_an_answer_follow_from_the_user_after_all_answers() -> None:
     assert [bool(part.blob) for part in messages[-1].content] == [True, False]
 
 
+def test_where_a_template_wants_it_the_assistant_speaks_between_a_tool_and_the_user() -> None:
+    normaliser = Normaliser()
+    normaliser.alternating = True
+    messages = normaliser.normalise([user("u"), called("a", "b"), tool("a"), tool("b"), user("v")])
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "tool", "assistant", "user"]
+
+
 roles = st.sampled_from(["system", "user", "assistant", "calls", "tool", "empty"])
 
 

@@ -11,15 +11,15 @@ from typing import Any
 from handiwork.agents.base import Agent
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.events.base import Event
-from handiwork.events.record import Limits
+from handiwork.events.record import Confirmation, Limits
 from handiwork.llm.script import Reply
 from handiwork.llm.scripted import ScriptedLLM
-from handiwork.llm.types import Capabilities
+from handiwork.llm.types import LLM, Capabilities
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.host import HostSandbox
-from handiwork.session.session import Session
+from handiwork.session.session import Session, Terms
 
 
 def call(name: str, content: str = "", **arguments: Any) -> Reply:
@@ -49,6 +49,7 @@ class Bench:
         self.store, self.workspace, self._stack = store, workspace, stack
         self.watched: list[Any] = []
         self.llm = ScriptedLLM([])
+        self.models: dict[str, ScriptedLLM] = {}
 
     async def log(self) -> EventLog:
         return await self.store.create(agent="CodeActAgent", model="scripted", title="a test")
@@ -61,14 +62,21 @@ class Bench:
         watch: Callable[[Any], None] | None = None,
         capabilities: Capabilities = Capabilities(),
         sandbox: Sandbox | None = None,
+        llm: LLM | None = None,
+        confirmation: Confirmation = "never",
         **limits: Any,
     ) -> Session:
         self.llm = ScriptedLLM(replies, capabilities=capabilities)
         sandbox = sandbox or HostSandbox(self.workspace, self.store.blobs.put)
         log = log or await self.log()
-        session = Session(log, agent, self.llm, sandbox, Limits(**limits), watch or self.watched.append)
+        terms = Terms(limits=Limits(**limits), confirmation=confirmation)
+        watch = watch or self.watched.append
+        session = Session(log, self.store.blobs, agent, llm or self.llm, sandbox, terms, watch, self._llm_of)
         self._stack.push_async_callback(session.close)
         return session
+
+    def _llm_of(self, model: str, base_url: str | None) -> ScriptedLLM:
+        return self.models[model]
 
     async def until(self, seen: type) -> None:
         """Wait until the session has shown something of this type."""

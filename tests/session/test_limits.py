@@ -23,7 +23,7 @@ async def test_the_cost_limit_binds_during_a_task(bench: Bench) -> None:
     session = await bench.session([bash("true", cost=1.0) for _ in range(12)], cost=2.5, iterations=12)
     state = await session.run("go")
     assert (state.agent_state, state.change.reason) == ("paused", "limit")
-    assert (state.cost, state.iteration) == (3.0, 3)
+    assert (state.cost, state.iteration) == (2.0, 2)
 
 
 async def test_the_token_limit_binds(bench: Bench) -> None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.codeact.lines import choices, replacement
-from handiwork.agents.codeact.native import Made, once
+from handiwork.agents.codeact.made import Made
 from handiwork.agents.codeact.progress import (
     OVERVIEW,
     READ_UNASKED,
@@ -15,8 +15,8 @@ from handiwork.agents.codeact.progress import (
     failing,
     has_run_something,
     is_test,
-    just_asked,
     just_edited,
+    lacks_overview,
     listed_files,
     may_finish,
     next_to_read,
@@ -105,7 +105,7 @@ def temperature(tries: int) -> float:
 
 def following(state: State) -> Action | None:
     """Return what any developer would do next, without asking: list, check again, read what the check names."""
-    if just_asked(state):
+    if lacks_overview(state):
         return CmdRunAction(command=OVERVIEW, thought="What is here?")
     found = failing(state)
     if found is not None and just_edited(state):
@@ -143,17 +143,20 @@ def schema(state: State) -> JsonSchema:
 
 def messages(state: State, made: Made) -> list[Message]:
     """Return the conversation so far: the model's own replies, and between them all that was seen."""
-    system = once(made, 0, lambda: Message.text("system", render("codeact/constrained", workspace=state.workspace)))
+    made.begin()
+    system = made.once(
+        0, None, lambda: Message.text("system", render("codeact/constrained", workspace=state.workspace))
+    )
     found = [system, *EXAMPLE]
     seen: list[Part] = []
     for action, observation in visible(state):
         completion = state.completions.get(action.completion or 0)
         if completion is not None:
-            found.append(once(made, -completion.id, lambda s=tuple(seen): Message("user", s)))
+            found.append(made.once(-completion.id, tuple(seen), lambda s=tuple(seen): Message("user", s)))
             reply = cast("str", completion.response.get("content") or "")
-            found.append(once(made, completion.id, lambda r=reply: Message.text("assistant", r)))
+            found.append(made.once(completion.id, completion, lambda r=reply: Message.text("assistant", r)))
             seen = []
-        if isinstance(action, MessageAction) and action.source == "user":
+        if isinstance(action, MessageAction) and action.source != "agent":
             seen += [Part(text=action.content), *action.images]
         elif observation is not None:
             text = observation_text(action, observation, OBSERVATION_LIMIT)

@@ -3,110 +3,66 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
 
 from pydantic import JsonValue
 
 from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.toolbox import MAKERS, TOOLS, Makers
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
+from handiwork.agents.tools import Function, tools_of
+from handiwork.agents.tools import call as call_function
 from handiwork.events.action import (
     AgentFinishAction,
     AgentThinkAction,
-    CmdRunAction,
-    FileEditAction,
     MessageAction,
 )
 from handiwork.events.base import Action, Observation, Part
-from handiwork.events.observation import ErrorObservation
+from handiwork.events.observation import ErrorObservation, IPythonRunCellObservation
 from handiwork.events.record import CompletionEvent
-from handiwork.llm.types import Completion, JsonSchema, Message, Tool, ToolCall
+from handiwork.llm.types import Completion, Message, Tool, ToolCall
 
 
-def _schema(required: list[str], **properties: tuple[str, str]) -> JsonSchema:
-    return {
-        "type": "object",
-        "properties": {name: {"type": kind, "description": text} for name, (kind, text) in properties.items()},
-        "required": required,
-        "additionalProperties": False,
-    }
+def tools(functions: Sequence[Function]) -> tuple[Tool, ...]:
+    """Return CodeAct's tools and the agent's own. Raises TypeError for a function that cannot be a tool."""
+    if taken := [function.__name__ for function in functions if function.__name__ in MAKERS]:
+        raise TypeError(f"{taken[0]} cannot be a tool: there is one of this name already.")
+    return *TOOLS, *tools_of(functions)
 
 
-TOOLS = (
-    Tool(
-        "bash",
-        "Run a command in the sandbox's bash session and return its output. An empty command waits for more output "
-        "of a program that is still running.",
-        _schema(
-            ["command"],
-            command=("string", "The command, one line or several."),
-            is_input=(
-                "boolean",
-                "True to send the text to the running program instead; C-c, C-d and C-z are keys.",
-            ),
-            timeout=("number", "Seconds after which it is stopped."),
-        ),
-    ),
-    Tool(
-        "edit",
-        "Replace a text that occurs exactly once in a file. Make a new file with bash.",
-        _schema(
-            ["path", "old", "new"],
-            path=("string", "The file, absolute or from the shell's directory."),
-            old=("string", "The exact text to replace, with enough lines around it to be unique."),
-            new=("string", "The text to put there."),
-        ),
-    ),
-    Tool(
-        "finish",
-        "End the task.",
-        _schema(["message"], message=("string", "What you did and found, for the user.")),
-    ),
-)
-
-_MAKE: dict[str, Callable[[dict[str, Any]], Action]] = {
-    "bash": lambda a: CmdRunAction(command=a["command"], is_input=a.get("is_input", False), timeout=a.get("timeout")),
-    "edit": lambda a: FileEditAction(path=a["path"], old=a["old"], new=a["new"]),
-    "finish": lambda a: AgentFinishAction(outputs={"message": a["message"]}),
-}
-
-
-Made = dict[int, Message]
-"""Messages by the id of their event, so that each is made once and stays the same object."""
-
-
-def once(made: Made, event: int, make: Callable[[], Message]) -> Message:
-    """Return the message of an event, made at the first call."""
-    if event not in made:
-        made[event] = make()
-    return made[event]
-
-
-def messages(state: State, made: Made) -> list[Message]:
-    """Return the conversation so far."""
-    found = [once(made, 0, lambda: Message.text("system", render("codeact/native", workspace=state.workspace)))]
+def messages(state: State, made: Made, *, vision: bool = False) -> list[Message]:
+    """Return the conversation so far; with ``vision`` the model sees the pictures that cells showed."""
+    made.begin()
+    found = [made.once(0, None, lambda: Message.text("system", render("codeact/native", workspace=state.workspace)))]
     replied: int | None = None
     for action, observation in state.history:
-        if isinstance(action, MessageAction) and action.source == "user":
-            found.append(once(made, action.id, lambda a=action: user_message(a)))
+        if isinstance(action, MessageAction) and action.source != "agent":
+            found.append(made.once(action.id, action, lambda a=action: user_message(a)))
             continue
         completion = state.completions.get(action.completion or 0)
         if completion is not None and completion.id != replied:
             replied = completion.id
-            found.append(once(made, completion.id, lambda c=completion: _assistant(c)))
-        found += _answers(action, observation, completion, made)
+            found.append(made.once(completion.id, completion, lambda c=completion: _assistant(c)))
+        found += _answers(action, observation, completion, made, vision)
     return found
 
 
-def actions(completion: Completion) -> list[Action]:
-    """Return an action for each tool call, finishing last. Raises MalformedReplyError."""
+def actions(completion: Completion, functions: Sequence[Function] = ()) -> list[Action]:
+    """Return an action for each call of a tool or of one of ``functions``, finishing last.
+
+    Raises MalformedReplyError.
+    """
     if not completion.tool_calls:
         if not completion.content.strip():
             raise MalformedReplyError("Your reply was empty. Call a tool, or `finish`.")
         return [MessageAction(content=completion.content, wait_for_response=True)]
-    found = [_action(call, completion.content) for call in completion.tool_calls]
+    own = {function.__name__: partial(call_function, function) for function in functions}
+    found = [_action(call, completion.content, MAKERS | own) for call in completion.tool_calls]
     return sorted(found, key=lambda action: isinstance(action, AgentFinishAction))
 
 
@@ -116,18 +72,24 @@ def user_message(action: MessageAction) -> Message:
 
 
 def _answers(
-    action: Action, observation: Observation | None, completion: CompletionEvent | None, made: Made
+    action: Action, observation: Observation | None, completion: CompletionEvent | None, made: Made, vision: bool
 ) -> list[Message]:
     if isinstance(action, AgentThinkAction) and isinstance(observation, ErrorObservation) and completion:
-        calls = [call.id for call in _calls(completion)]
+        text, calls = observation.content, [call.id for call in _calls(completion)]
         if not calls:
-            return [once(made, observation.id, lambda: Message.text("user", observation.content))]
-        return [Message.text("tool", observation.content, tool_call_id=call) for call in calls]
+            return [made.once(observation.id, observation, lambda: Message.text("user", text))]
+        return [made.once((observation.id, call), observation, lambda c=call: _tool(text, c)) for call in calls]
     if action.tool_call_id is None or (action.runnable and observation is None):
         return []
-    text = observation_text(action, observation)
-    key = observation.id if observation else -action.id
-    return [once(made, key, lambda: Message.text("tool", text, tool_call_id=action.tool_call_id))]
+    key, call_id = observation.id if observation else -action.id, action.tool_call_id
+    images = observation.images if isinstance(observation, IPythonRunCellObservation) and vision else ()
+    return [
+        made.once(key, observation, lambda: _tool(observation_text(action, observation, pages=True), call_id, images))
+    ]
+
+
+def _tool(text: str, call_id: str, images: tuple[Part, ...] = ()) -> Message:
+    return Message("tool", (Part(text=text), *images), tool_call_id=call_id)
 
 
 def _calls(completion: CompletionEvent) -> list[ToolCall]:
@@ -141,10 +103,10 @@ def _assistant(completion: CompletionEvent) -> Message:
     return Message.text("assistant", content, tool_calls=tuple(_calls(completion)), thinking=tuple(thinking))
 
 
-def _action(call: ToolCall, thought: str) -> Action:
-    make = _MAKE.get(call.name)
+def _action(call: ToolCall, thought: str, makers: Makers) -> Action:
+    make = makers.get(call.name)
     if make is None:
-        raise MalformedReplyError(f"There is no tool {call.name!r}. There are: {', '.join(_MAKE)}.")
+        raise MalformedReplyError(f"There is no tool {call.name!r}. There are: {', '.join(makers)}.")
     try:
         arguments = json.loads(call.arguments or "{}")
         action = make(arguments)

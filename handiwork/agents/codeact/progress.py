@@ -8,7 +8,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 
 from handiwork.agents.state import State
-from handiwork.events.action import CmdRunAction, FileEditAction, FileReadAction, MessageAction
+from handiwork.events.action import CmdRunAction, FileEditAction, FileReadAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import (
     CmdOutputObservation,
@@ -40,9 +40,13 @@ def is_test(path: str) -> bool:
 def listed_files(state: State) -> list[str]:
     """Return the files that the overview showed."""
     for action, observation in state.history:
-        if isinstance(action, CmdRunAction) and action.command == OVERVIEW and observation is not None:
+        if _lists(action) and isinstance(observation, CmdOutputObservation):
             return observation.text.splitlines()
     return []
+
+
+def _lists(action: Action) -> bool:
+    return isinstance(action, CmdRunAction) and action.command == OVERVIEW
 
 
 def visible(state: State) -> list[Pair]:
@@ -179,9 +183,9 @@ def just_edited(state: State) -> bool:
     return isinstance(state.history[-1][1], FileEditObservation) and pairs[-1] is state.history[-1]
 
 
-def just_asked(state: State) -> bool:
-    """True if the user's first message is all there is."""
-    return len(state.history) == 1 and isinstance(state.history[0][0], MessageAction)
+def lacks_overview(state: State) -> bool:
+    """True if the files were not listed yet, or the list was condensed away."""
+    return not any(_lists(action) and type(observation) is not Observation for action, observation in state.history)
 
 
 def has_run_something(state: State) -> bool:

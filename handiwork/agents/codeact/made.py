@@ -1,0 +1,27 @@
+"""Messages that stay the same objects from call to call, so that each is brought into its wire form once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from handiwork.llm.types import Message
+
+
+class Made:
+    """The messages of the last conversation, each with what it was made from."""
+
+    def __init__(self) -> None:
+        self._last: dict[Hashable, tuple[object, Message]] = {}
+        self._now: dict[Hashable, tuple[object, Message]] = {}
+
+    def begin(self) -> None:
+        """Begin the next conversation; what the last one did not have any more is forgotten."""
+        self._last, self._now = self._now, {}
+
+    def once(self, key: Hashable, source: object, make: Callable[[], Message]) -> Message:
+        """Return the message known by ``key``, made anew if ``source`` is not what it was made from."""
+        known = self._last.get(key)
+        if known is None or (known[0] is not source and known[0] != source):
+            known = (source, make())
+        self._now[key] = known
+        return known[1]

@@ -1,0 +1,152 @@
+"""CodeAct's tools: what the model is told of them, and the action each call becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+from handiwork.events.action import (
+    AddTaskAction,
+    AgentDelegateAction,
+    AgentFinishAction,
+    CmdRunAction,
+    FileEditAction,
+    IPythonRunCellAction,
+    JobAction,
+    ModifyTaskAction,
+    OutputReadAction,
+    TaskState,
+)
+from handiwork.events.base import Action
+from handiwork.llm.types import JsonSchema, Tool
+
+
+def _schema(required: list[str], **properties: tuple[str, str] | JsonSchema) -> JsonSchema:
+    return {
+        "type": "object",
+        "properties": {
+            name: given if isinstance(given, dict) else {"type": given[0], "description": given[1]}
+            for name, given in properties.items()
+        },
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+TOOLS = (
+    Tool(
+        "bash",
+        "Run a command in the sandbox's bash session and return its output. An empty command waits for more output "
+        "of a program that is still running.",
+        _schema(
+            ["command"],
+            command=("string", "The command, one line or several."),
+            is_input=(
+                "boolean",
+                "True to send the text to the running program instead; C-c, C-d and C-z are keys.",
+            ),
+            background=(
+                "boolean",
+                "True to start it and go on at once, for servers and long work: jobs lists, reads and stops such.",
+            ),
+            timeout=("number", "Seconds after which it is stopped."),
+        ),
+    ),
+    Tool(
+        "jobs",
+        "List the commands that were started in the background, read what one printed since you last read it, or "
+        "stop one.",
+        _schema(
+            ["operation"],
+            operation={"type": "string", "enum": ["list", "read", "stop"]},
+            job=("string", 'Which one, to read or stop it, like "job1".'),
+        ),
+    ),
+    Tool(
+        "read_output",
+        "Show lines of an output that was too large to be shown whole.",
+        _schema(
+            ["output"],
+            output=("string", "The output's name, as given where it was cut."),
+            start=("integer", "The first line, from 1."),
+            end=("integer", "The last line."),
+            pattern=("string", "Show only lines that match it: a regular expression, one repetition, no groups."),
+        ),
+    ),
+    Tool(
+        "edit",
+        "Replace a text that occurs exactly once in a file. Make a new file with bash.",
+        _schema(
+            ["path", "old", "new"],
+            path=("string", "The file, absolute or from the shell's directory."),
+            old=("string", "The exact text to replace, with enough lines around it to be unique."),
+            new=("string", "The text to put there."),
+        ),
+    ),
+    Tool(
+        "ipython",
+        "Run a cell of Python in the sandbox's notebook and return what it prints, its last expression and pictures. "
+        "An empty cell waits for one that is still running.",
+        _schema(
+            ["code"],
+            code=("string", "The cell; %magics and !commands work, input() does not."),
+            timeout=("number", "Seconds after which it is stopped."),
+        ),
+    ),
+    Tool(
+        "add_task",
+        "Add a task to your plan, which the user sees. The answer is the whole plan, with the id of every task.",
+        _schema(
+            ["goal"],
+            goal=("string", "What is to be done, in a few words."),
+            parent=("string", "The id of the task it belongs to; none for a task of its own."),
+            subtasks={"type": "array", "items": {"type": "string"}, "description": "The goals of its parts."},
+        ),
+    ),
+    Tool(
+        "modify_task",
+        "Set the state of a task of your plan.",
+        _schema(
+            ["task_id", "state"],
+            task_id=("string", 'Its id, like "0.1".'),
+            state={"type": "string", "enum": list(get_args(TaskState))},
+        ),
+    ),
+    Tool(
+        "delegate",
+        "Hand a part of the work that stands for itself over to another agent, which works on the same files with a "
+        "history of its own. Only its outcome comes back.",
+        _schema(
+            ["task"],
+            task=("string", "What it is to do and to report, with all it has to know."),
+            agent=("string", "Its name; CodeActAgent if none is given."),
+        ),
+    ),
+    Tool(
+        "finish",
+        "End the task.",
+        _schema(["message"], message=("string", "What you did and found, for the user.")),
+    ),
+)
+
+Makers = dict[str, Callable[[dict[str, Any]], Action]]
+"""What makes an action of a call's arguments, by the name of the tool."""
+
+MAKERS: Makers = {
+    "bash": lambda a: CmdRunAction(
+        command=a["command"],
+        is_input=a.get("is_input", False),
+        background=a.get("background", False),
+        timeout=a.get("timeout"),
+    ),
+    "jobs": lambda a: JobAction(operation=a["operation"], job=a.get("job") or ""),
+    "read_output": lambda a: OutputReadAction(
+        output=a["output"], start=a.get("start") or 1, end=a.get("end"), pattern=a.get("pattern") or ""
+    ),
+    "edit": lambda a: FileEditAction(path=a["path"], old=a["old"], new=a["new"]),
+    "ipython": lambda a: IPythonRunCellAction(code=a["code"], timeout=a.get("timeout")),
+    "add_task": lambda a: AddTaskAction(parent=a.get("parent") or "", goal=a["goal"], subtasks=a.get("subtasks") or ()),
+    "modify_task": lambda a: ModifyTaskAction(task_id=a["task_id"], state=a["state"]),
+    "delegate": lambda a: AgentDelegateAction(agent=a.get("agent") or "CodeActAgent", inputs={"task": a["task"]}),
+    "finish": lambda a: AgentFinishAction(outputs={"message": a["message"]}),
+}

@@ -1,0 +1,51 @@
+"""The history an agent sees, and how it is made shorter."""
+
+from __future__ import annotations
+
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.record import CondensationEvent
+
+History = list[tuple[Action, Observation | None]]
+"""(action, observation) pairs in the order of the actions; None for what needs no observation, or has none yet."""
+
+SHORT = 200
+"""Characters of an observation that is left as it is where others collapse."""
+
+
+def condensed(history: History, event: CondensationEvent, waiting: frozenset[int]) -> History:
+    """Return the history as the event makes it; the first user message and the actions ``waiting`` stay."""
+    if event.how == "collapse":
+        return [(a, _collapsed(o)) if o and event.first <= a.id <= event.last else (a, o) for a, o in history]
+    kept: History = []
+    # By the id of the last it stands for, so that ids go on rising and the next range of them is where it looks.
+    summary = MessageAction(content=event.summary, source="environment", id=event.last, timestamp=event.timestamp)
+    placed = False
+    first_message = next((a.id for a, _ in history if isinstance(a, MessageAction) and a.source == "user"), None)
+    for action, observation in history:
+        gone = event.first <= action.id <= event.last and action.id != first_message and action.id not in waiting
+        if not placed and (gone or action.id > event.last):
+            kept.append((summary, None))
+            placed = True
+        if not gone:
+            kept.append((action, observation))
+    return kept if placed else [*kept, (summary, None)]
+
+
+def _collapsed(observation: Observation) -> Observation:
+    """Return the observation as its first line, in a type that no longer promises more than text."""
+    text = observation.text
+    if len(text) <= SHORT:
+        return observation
+    line = text.lstrip("\n").split("\n", 1)[0][: SHORT // 2]
+    code = f", exit code {observation.exit_code}" if isinstance(observation, CmdOutputObservation) else ""
+    whole = f", the whole is output {observation.blob[:12]}" if observation.blob else ""
+    said = f"{line}\n[... {observation.size or len(text.encode())} bytes in all{code}; left out here{whole} ...]"
+    return Observation(
+        content=said,
+        id=observation.id,
+        cause=observation.cause,
+        timestamp=observation.timestamp,
+        subtask=observation.subtask,
+    )

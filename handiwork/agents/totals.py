@@ -1,0 +1,105 @@
+"""Totals: what a whole session has spent and may spend, shared by the task and all its subtasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from handiwork.events.base import Event, Observation
+from handiwork.events.observation import AgentStateChangedObservation
+from handiwork.events.record import (
+    ApprovalEvent,
+    CompletionEvent,
+    Confirmation,
+    Limits,
+    SessionStarted,
+    SettingsChanged,
+    StepStarted,
+    Usage,
+)
+
+
+@dataclass
+class Totals:
+    """A fold over the log, like State, of what concerns all subtasks together.
+
+    ``time`` is seconds of running, ``cost`` and ``last_cost`` (of the newest priced completion) USD; ``unpriced``
+    counts the completions whose cost is unknown, and ``cost_sources`` says where costs come from. ``asked`` are
+    the ids of the actions the user is asked about, ``approvals`` the answers to those not yet carried out, and
+    ``rules`` what was learnt from answers. ``outputs`` are the blobs of outputs too large for their observations.
+    """
+
+    model: str = ""
+    base_url: str | None = None
+    sandbox: str = ""
+    workspace: str = ""
+    limits: Limits = field(default_factory=Limits)
+    confirmation: Confirmation = "never"
+    iteration: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    last_cost: float = 0.0
+    unpriced: int = 0
+    cost_sources: set[str] = field(default_factory=set[str])
+    time: float = 0.0
+    asked: list[int] = field(default_factory=list[int])
+    approvals: dict[int, ApprovalEvent] = field(default_factory=dict[int, ApprovalEvent])
+    rules: list[str] = field(default_factory=list[str])
+    outputs: list[str] = field(default_factory=list[str])
+    last_id: int = 0
+    last_timestamp: datetime | None = None
+
+    def apply(self, event: Event, running: bool) -> None:
+        """Take up the next event of the log; ``running`` tells whether the session ran up to it."""
+        if running and self.last_timestamp is not None and not isinstance(event, SessionStarted):
+            self.time += max(0.0, (event.timestamp - self.last_timestamp).total_seconds())
+        self.last_id, self.last_timestamp = event.id, event.timestamp
+        match event:
+            case SessionStarted():
+                self.model, self.sandbox, self.workspace = event.model, event.sandbox, event.workspace
+                self.limits, self.confirmation = event.limits, event.confirmation
+                base_url = event.settings.get("base_url")
+                self.base_url = base_url if isinstance(base_url, str) else None
+            case StepStarted():
+                self.iteration += 1
+            case CompletionEvent():
+                self._count(event)
+            case SettingsChanged():
+                if event.model is not None:
+                    self.model, self.base_url = event.model, event.base_url
+                self.limits = event.limits or self.limits
+                self.confirmation = event.confirmation or self.confirmation
+            case ApprovalEvent():
+                self._answer(event)
+            case AgentStateChangedObservation(agent_state="awaiting_user_confirmation", cause=int(action)):
+                self.asked.append(action)
+            case AgentStateChangedObservation(agent_state="running", cause=int(action)):
+                self.approvals.pop(action, None)  # it begins
+            case Observation(cause=int(action)):
+                self._close(event, action)
+            case _:
+                pass
+
+    def _count(self, completion: CompletionEvent) -> None:
+        self.usage = self.usage + completion.usage
+        self.cost_sources.add(completion.cost_source)
+        if completion.cost is None:
+            self.unpriced += 1
+        else:
+            self.cost += completion.cost
+            self.last_cost = completion.cost
+
+    def _close(self, observation: Observation, action: int) -> None:
+        self.approvals.pop(action, None)
+        if action in self.asked:
+            self.asked.remove(action)
+        if observation.blob is not None:
+            self.outputs.append(observation.blob)
+
+    def _answer(self, approval: ApprovalEvent) -> None:
+        if approval.action not in self.asked:
+            return
+        self.asked.remove(approval.action)
+        self.approvals[approval.action] = approval
+        if approval.allowed and approval.rule is not None and approval.rule not in self.rules:
+            self.rules.append(approval.rule)

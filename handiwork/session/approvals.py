@@ -1,0 +1,207 @@
+"""What the user is asked before it is done, and the rules that the answers teach.
+
+A rule is a line of text that the user reads, in the session's log and for no other session:
+
+- ``command git push *``: this program with this subcommand, whatever follows but an option that runs a program;
+- ``exactly make test``: this command and no other; ``input TEXT`` and ``python CODE`` likewise;
+- ``edit src/**``: files below a folder, but no hidden ones; ``edit setup.py``: this file;
+- ``mcp SERVER TOOL``: this tool, with any arguments.
+
+A rule says what may run, not what its names mean: a shell in which ``git`` was made to be something else, or that is
+in another directory, got there by something the user allowed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+
+from handiwork.events.action import (
+    CmdRunAction,
+    CodeSearchAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+    MCPCallAction,
+)
+from handiwork.events.base import Action
+from handiwork.events.record import Confirmation
+from handiwork.session.commands import Command, parse, reads_only, takes_any_arguments
+
+ANALYSIS_TIME = 30.0
+"""Seconds that an analyser has for one action."""
+
+# Short and closed: of a program that is not here the arguments may be what is dangerous, as with python or curl.
+_ANY_ARGUMENTS = frozenset({"mkdir", "mypy", "pyright", "pytest", "touch"})
+_SUBCOMMANDS: dict[str, frozenset[str]] = {
+    "git": frozenset(
+        {"add", "branch", "checkout", "commit", "fetch", "merge", "pull", "push", "stash", "switch", "tag"}
+    ),
+    "cargo": frozenset({"build", "check", "clippy", "fmt", "test"}),
+    "go": frozenset({"build", "fmt", "test", "vet"}),
+    "npm": frozenset({"test"}),
+    "ruff": frozenset({"check", "format"}),
+}
+_DANGEROUS_OPTIONS = (
+    *("config", "exec", "ext-diff", "install-types", "ldflags", "node-options", "open-files-in-pager", "output"),
+    *("override-ini", "pdbcls", "prefix", "python", "receive-pack", "rootdir", "script-shell", "toolexec"),
+    *("upload-pack", "vettool"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy."""
+
+    isolated: bool
+    in_place: bool
+
+
+Analyser = Callable[[Action], Awaitable[str | None]]
+"""Looks at an action before it runs and says why the user is to be asked, None if nothing speaks against it."""
+
+
+def needs_approval(action: Action, mode: Confirmation, place: Place, rules: Collection[str]) -> str | None:
+    """Return why the user must be asked before the action, None if it may run.
+
+    "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers, and where
+    there is no sandbox, or it holds the user's own files, all that is not known to read only. "always" asks about
+    everything but reading. No mode asks about what ``rules`` allow.
+    """
+    why = _why(action, mode, place)
+    return None if why is None or _allowed(action, rules) else why
+
+
+async def analyse(action: Action, mode: Confirmation, analyser: Analyser) -> str | None:
+    """Return why the user must be asked, as the analyser sees it; one that fails, or is late, means ask.
+
+    No rule overrides it. In mode "never", and for what only reads, thinks or speaks, it is not called.
+    """
+    if mode == "never" or not _acts(action):
+        return None
+    try:
+        async with asyncio.timeout(ANALYSIS_TIME):
+            return await analyser(action)
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, the action was not found harmless
+        return f"It could not be analysed ({type(error).__name__}: {error})."
+
+
+def rule_for(action: Action) -> str:
+    """Return the rule that "yes, and do not ask again" teaches: as wide as is safe, else this very action."""
+    exact = _exact(action)
+    match action:
+        case CmdRunAction(is_input=False):
+            commands = parse(action.command) or []
+            asked = [command for command in commands if not reads_only(command)] or commands
+            proposed = {_rule_for_command(command) for command in asked}
+            return proposed.pop() if len(proposed) == 1 else exact
+        case FileEditAction() | FileWriteAction():
+            folder = action.path.rpartition("/")[0]
+            return f"edit {folder}/**" if folder and _is_ordinary(action.path) else exact
+        case _:
+            return exact
+
+
+def matches(rule: str, action: Action) -> bool:
+    """Whether the rule alone allows the action; in a compound command, each part that does not read only."""
+    return _allowed(action, (rule,))
+
+
+def _why(action: Action, mode: Confirmation, place: Place) -> str | None:
+    if mode == "never" or not _acts(action):
+        return None
+    if mode == "always":
+        return "You are asked about every action."
+    if isinstance(action, MCPCallAction):
+        return f"It calls {action.tool} of the MCP server {action.server}, outside the sandbox."
+    if isinstance(action, CmdRunAction) and not action.is_input and _reads_only(action.command):
+        return None
+    if not place.isolated:
+        return "There is no sandbox: it runs on your machine, as you."
+    return "It can change your own files: the agent does not work on a copy." if place.in_place else None
+
+
+def _acts(action: Action) -> bool:
+    """Whether the action does more than to think, to say or to read."""
+    if isinstance(action, FileReadAction | CodeSearchAction):
+        return False
+    if isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip():
+        return False  # waits for more output
+    return action.runnable or isinstance(action, MCPCallAction)
+
+
+def _reads_only(command: str) -> bool:
+    commands = parse(command)
+    return commands is not None and all(map(reads_only, commands))
+
+
+def _allowed(action: Action, rules: Collection[str]) -> bool:
+    if _exact(action) in rules:
+        return True
+    match action:
+        case CmdRunAction(is_input=False):
+            commands = parse(action.command) or []
+            matched = {c for c in commands if any(_matches_command(rule, c) for rule in rules)}
+            return bool(matched) and all(c in matched or reads_only(c) for c in commands)
+        case FileEditAction() | FileWriteAction():
+            return _is_ordinary(action.path) and any(_holds(rule, action.path) for rule in rules)
+        case _:
+            return False
+
+
+def _exact(action: Action) -> str:
+    """Return the rule that allows this action and as little else as can be."""
+    match action:
+        case CmdRunAction():
+            return f"{'input' if action.is_input else 'exactly'} {action.command}"
+        case IPythonRunCellAction():
+            return f"python {action.code}"
+        case FileEditAction() | FileWriteAction():
+            return f"edit {action.path}"
+        case MCPCallAction():
+            return f"mcp {shlex.quote(action.server)} {shlex.quote(action.tool)}"
+        case _:
+            return f"{action.kind} {action.model_dump_json(exclude=set(Action.model_fields))}"
+
+
+def _rule_for_command(command: Command) -> str:
+    program, subcommand, *_ = *command.words, ""
+    if program in _ANY_ARGUMENTS or takes_any_arguments(program):
+        rule = f"command {program} *"
+    else:
+        rule = f"command {program} {subcommand} *" if subcommand in _SUBCOMMANDS.get(program, ()) else ""
+    return rule if _matches_command(rule, command) else f"exactly {command.text}"
+
+
+def _matches_command(rule: str, command: Command) -> bool:
+    kind, _, rest = rule.partition(" ")
+    if kind == "exactly":
+        return rest == command.text
+    *prefix, last = rest.split(" ")
+    if kind != "command" or not prefix or last != "*" or command.words[: len(prefix)] != tuple(prefix):
+        return False
+    free = command.words[len(prefix) :]
+    return reads_only(command) or not (command.loose or any(map(_is_dangerous, free)))
+
+
+def _is_dangerous(word: str) -> bool:
+    """Whether the word is an option that names a program, a file to run or one to overwrite."""
+    name = word.lstrip("-").partition("=")[0]
+    if not name or not word.startswith("-"):
+        return False
+    shortened = word.startswith("--") and any(option.startswith(name) for option in _DANGEROUS_OPTIONS)
+    return shortened or name.startswith(_DANGEROUS_OPTIONS)
+
+
+def _holds(rule: str, path: str) -> bool:
+    kind, _, pattern = rule.partition(" ")
+    folder = pattern.removesuffix("/**")
+    return kind == "edit" and folder not in ("", pattern) and path.startswith(f"{folder}/")
+
+
+def _is_ordinary(path: str) -> bool:
+    """Whether a path names nothing hidden (.git, .ssh, .env) and goes nowhere but down."""
+    return not any(part.startswith((".", "~")) for part in path.split("/"))

@@ -1,0 +1,113 @@
+"""Reads shell commands strictly: what is not certain to be understood as bash does is not understood at all."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+# bashlex is GPL and unmaintained, shlex forgets what was quoted, and a full parser mends what it cannot read. So
+# this knows the little that can be taken word for word; expansions, redirections, comments, escapes, assignments,
+# keywords, background jobs and whatever else bash has are not in it.
+_TOKEN = re.compile(
+    r"""(?P<blank> [ \t]+)
+      | (?P<operator> (?: && | \|\| | \|(?!&) | ; | \n ) [ \t\n]* )
+      | (?P<plain> [A-Za-z0-9_./:=,+@%^~\#-]+ )
+      | (?P<glob> [*?\[\]]+ )
+      | '(?P<single> [^'\0]* )'
+      | "(?P<double> [^"$`\\!\0]* )"
+    """,
+    re.VERBOSE,
+)
+_PROGRAM = re.compile(r"[A-Za-z0-9_./+-]+")
+_KEYWORDS = frozenset(
+    {"if", "then", "elif", "else", "fi", "for", "in", "do", "done", "while", "until", "case", "esac", "function"}
+    | {"select", "time", "coproc"}
+)
+
+_READERS = frozenset(
+    {"basename", "cat", "cmp", "cut", "diff", "dirname", "du", "echo", "false", "grep", "head", "id", "ls", "nl", "pwd"}
+    | {"readlink", "realpath", "stat", "tail", "tr", "true", "uname", "wc", "which", "whoami"}
+)
+_GIT_READERS = frozenset({"status", "diff", "log", "show"})
+_GIT_OPTIONS = re.compile(
+    r"""-- | -(?:[bpqsuvwz] | n?\d* | U\d+)
+      | --(?:all | branch | cached | decorate | follow | graph | name-only | name-status | no-color | no-merges
+            | numstat | oneline | patch | porcelain | reverse | short | shortstat | staged | stat | word-diff
+            | (?:author | date | format | grep | max-count | porcelain | pretty | since | unified | until)=.* )""",
+    re.VERBOSE | re.DOTALL,
+)
+_FIND_OPTIONS = re.compile(
+    r"""-(?:\d+ | a | o | not | name | iname | path | ipath | type | maxdepth | mindepth | size | mtime | mmin | newer
+           | empty | print | print0)""",
+    re.VERBOSE,
+)
+_SED_LINES = re.compile(r"\d+(?:,(?:\d+|\$))?p")
+_NO_OPTIONS = re.compile(r"(?!)")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A simple command: its ``text``, and the program and arguments that bash makes of it, with patterns as they are.
+
+    ``loose`` says that a pattern like ``*.py`` may become any words, also options: no plain text is in front of it.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    loose: bool
+
+
+def parse(text: str) -> list[Command] | None:
+    """Return the simple commands that ``;``, ``&&``, ``||``, ``|`` and newlines join; None if not understood."""
+    text = text.strip(" \t\n") + "\n"
+    if text.endswith(("&\n", "|\n")):
+        return None
+    commands: list[Command] = []
+    words: list[str] = []
+    word: str | None = None
+    loose, start, place = False, 0, 0
+    while place < len(text):
+        token = _TOKEN.match(text, place)
+        if token is None:
+            return None
+        kind = str(token.lastgroup)
+        piece = str(token[kind])
+        if kind in ("blank", "operator"):
+            words += [] if word is None else [word]
+            word = None
+        elif word is None and kind == "plain" and piece[0] in "~#":
+            return None
+        else:
+            word = (word or "") + piece
+            loose = loose or (kind == "glob" and word[0] in "-*?[]")
+        if kind == "operator":
+            commands.append(Command(text[start:place].rstrip(" \t"), tuple(words), loose))
+            words, loose, start = [], False, token.end()
+        place = token.end()
+    return commands if all(map(_names_a_program, commands)) else None
+
+
+def _names_a_program(command: Command) -> bool:
+    program = command.words[0] if command.words else ""
+    return _PROGRAM.fullmatch(program) is not None and program not in _KEYWORDS
+
+
+def reads_only(command: Command) -> bool:
+    """Whether the command is known to change nothing and to start no other program."""
+    match command.words:
+        case (program, *_) if takes_any_arguments(program):
+            return True
+        case ("git", subcommand, *rest) if subcommand in _GIT_READERS:
+            allowed = _GIT_OPTIONS
+        case ("find", *rest):
+            allowed = _FIND_OPTIONS
+        case ("sed", "-n", script, *rest) if _SED_LINES.fullmatch(script):
+            allowed = _NO_OPTIONS
+        case _:
+            return False
+    return not command.loose and all(allowed.fullmatch(word) for word in rest if word.startswith("-"))
+
+
+def takes_any_arguments(program: str) -> bool:
+    """Whether the program, named without a path, changes nothing and starts none, whatever its arguments are."""
+    return program in _READERS

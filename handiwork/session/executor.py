@@ -1,0 +1,73 @@
+"""Carries actions out in one sandbox: starts it, stops what the user interrupts, survives its loss."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import ErrorObservation
+from handiwork.sandbox.base import OnOutput, Sandbox, SandboxError
+from handiwork.session.interrupt import Interrupt
+from handiwork.session.pending import not_run
+
+INTERRUPTS, GRACE = 5, 2.0
+"""How often an action is interrupted before it is given up, and the seconds it has each time to end."""
+
+NOT_STOPPED = "It was interrupted but could not be stopped; its output is lost."
+LOST = "The sandbox was lost ({}) and has been started again; files are as they were, running programs are gone."
+
+
+class Executor:
+    """One sandbox at work, on the files of ``branch``. What an action does wrong is an observation."""
+
+    def __init__(self, sandbox: Sandbox, interrupt: Interrupt, branch: int = 0) -> None:
+        self.sandbox, self.branch = sandbox, branch
+        self._interrupt = interrupt
+        self._ready: asyncio.Task[None] | None = None
+
+    def prepare(self) -> None:
+        """Begin to start the sandbox, without waiting for it."""
+        if self._ready is None:
+            self._ready = asyncio.create_task(self.sandbox.start())
+
+    async def execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
+        """Return what came of the action, stopped after ``seconds``. Raises SandboxError where there is no sandbox."""
+        self.prepare()
+        assert self._ready is not None
+        if not await self._interrupt.race(self._ready, seconds) or self._interrupt.is_set():
+            return not_run()
+        try:
+            self._ready.result()
+        except SandboxError:
+            self._ready = None
+            raise
+        try:
+            return await self._execute(action, seconds, on_output)
+        except SandboxError as error:
+            await self.sandbox.close()
+            try:
+                await self.sandbox.start()
+            except SandboxError:
+                self._ready = None
+                raise
+            return ErrorObservation(content=LOST.format(error), error_id="sandbox_lost")
+
+    async def close(self) -> None:
+        """End the sandbox."""
+        if self._ready is not None:
+            self._ready.cancel()
+            with suppress(asyncio.CancelledError, SandboxError):
+                await self._ready
+        await self.sandbox.close()
+
+    async def _execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
+        run = asyncio.create_task(self.sandbox.execute(action, on_output))
+        if await self._interrupt.race(run, seconds):
+            return run.result()
+        for _ in range(INTERRUPTS):
+            await self.sandbox.interrupt()
+            if await asyncio.wait({run}, timeout=GRACE) != (set(), {run}):
+                return run.result()
+        run.cancel()
+        return ErrorObservation(content=NOT_STOPPED, error_id="interrupted")

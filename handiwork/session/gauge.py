@@ -1,0 +1,85 @@
+"""How long a history is for the model, in tokens: as the model counted where it did, else characters / 3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from handiwork.agents.history import History
+from handiwork.agents.rendering import observation_text
+from handiwork.agents.state import State
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Action, Event, Observation
+
+CHARACTERS = 3
+"""Characters of a token where nobody counted them: more in English, fewer in data."""
+
+IMAGE, OVERHEAD = 1_500, 1_500
+"""Tokens of an image, and of what is sent besides the history: the system prompt and the tools."""
+
+_SPEAKERS = {"user": "User", "agent": "Developer", "environment": "Note"}
+_NO_CONTENT = {*Event.model_fields, "completion", "tool_call_id", "thought", "images"}
+
+
+def text_of(history: Iterable[tuple[Action, Observation | None]]) -> str:
+    """Return the steps for a model to read, all of them."""
+    return "\n\n".join(part for entry in history for part in _texts(*entry) if part)
+
+
+def estimate(history: Iterable[tuple[Action, Observation | None]]) -> float:
+    """Return the tokens of the steps by their characters."""
+    return sum(sum(_tokens(*entry)) for entry in history)
+
+
+def _texts(action: Action, observation: Observation | None) -> tuple[str, str]:
+    """Return (what was asked, what came of it)."""
+    if isinstance(action, MessageAction):
+        asked = f"{_SPEAKERS[action.source]}: {action.content}"
+    else:
+        fields = action.model_dump_json(exclude=_NO_CONTENT, exclude_defaults=True)
+        asked = f"{action.thought}\n{action.kind} {fields}".strip()
+    return asked, "" if observation is None else observation_text(action, observation)
+
+
+def _tokens(action: Action, observation: Observation | None) -> tuple[float, float]:
+    asked, answer = _texts(action, observation)
+    images = len(action.images) * IMAGE if isinstance(action, MessageAction) else 0
+    return len(asked) / CHARACTERS + images, len(answer) / CHARACTERS
+
+
+class Gauge:
+    """The size of one task's prompts. Looks at every step once, and at all of them again once they were condensed."""
+
+    def __init__(self) -> None:
+        self._history: History | None = None
+        self._seen: int = 0
+        self._completion: int = 0
+        self._size = self._estimate = 0.0
+        self.scale = 1.0
+        """How many tokens the model counts for one that is estimated."""
+
+    def size(self, state: State) -> float:
+        """Return the tokens of the next prompt."""
+        anew = state.history is not self._history
+        if anew:
+            self._history, self._seen, self._completion = state.history, 0, 0
+            self._size = self._estimate = float(OVERHEAD)
+        for entry in state.history[self._seen :]:
+            self._add(state, *entry, anew)
+        self._seen = len(state.history)
+        if anew:
+            # What the model counted may be from before the history was condensed, and then it is too much.
+            self._size = min(self._size, self.scale * self._estimate)
+        return self._size
+
+    def _add(self, state: State, action: Action, observation: Observation | None, anew: bool) -> None:
+        asked, answer = _tokens(action, observation)
+        self._estimate += asked + answer
+        completion = state.completions.get(action.completion or 0)
+        if completion is None or completion.usage.total == completion.usage.output:
+            self._size += asked + answer
+            return
+        if completion.id != self._completion:
+            self._completion, self._size = completion.id, float(completion.usage.total)
+            if not anew:
+                self.scale = self._size / (self._estimate - answer)
+        self._size += answer

@@ -1,0 +1,198 @@
+"""The loop: an agent's step gives actions, the sandbox gives observations, the log keeps both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from handiwork.agents.base import Agent, MalformedReplyError
+from handiwork.agents.state import State
+from handiwork.events.action import (
+    AgentState,
+)
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import ErrorObservation, StateReason
+from handiwork.events.record import LoopEvent, StepStarted
+from handiwork.llm.errors import ContextWindowError, LLMError, RequestRejectedError
+from handiwork.log.errors import LogError
+from handiwork.sandbox.base import SandboxError
+from handiwork.session.budget import LimitReachedError, check_step_budget, time_left
+from handiwork.session.calls import RecordedLLM
+from handiwork.session.condense import CannotCondenseError, Condenser
+from handiwork.session.executor import Executor
+from handiwork.session.gate import Gate
+from handiwork.session.journal import Journal
+from handiwork.session.models import Models
+from handiwork.session.pending import abandoned, ends, not_run, waits_for_user
+from handiwork.session.stepper import Stepper
+from handiwork.session.stuck import find_loop
+from handiwork.session.watch import OutputDelta
+
+HEAT, PATIENCE = 0.8, 2
+"""The temperature that helps an agent out of a loop it was told of, and the actions it has to leave it."""
+
+STUCK = "{} Go on, rewind to before the loop, give it a hint, or stop."
+
+T = TypeVar("T")
+
+Answer = Callable[["Loop", Action], Awaitable[Observation | None]]
+"""Answers the actions that need no sandbox; None where the answer is still to come."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the loops of a task and its subtasks share."""
+
+    journal: Journal
+    models: Models
+    gate: Gate
+    answer: Answer
+
+
+class Loop:
+    """One task or subtask: its agent at work in one sandbox, until it ends or the session stands still."""
+
+    def __init__(self, parts: Parts, subtask: int, agent: type[Agent], executor: Executor) -> None:
+        self.parts, self.subtask, self.executor = parts, subtask, executor
+        self.journal = parts.journal
+        self._llm = RecordedLLM(parts.journal, parts.models, subtask)
+        self._stepper = Stepper(agent, self._llm)
+        self._condenser = Condenser(self._llm)
+
+    @property
+    def state(self) -> State:
+        """Where the task or subtask stands."""
+        return self.root.of(self.subtask)
+
+    @property
+    def root(self) -> State:
+        """Where the whole session stands."""
+        return self.journal.state
+
+    @property
+    def goes_on(self) -> bool:
+        """True while both the session and this part of it run."""
+        return self.root.agent_state == "running" and self.state.agent_state == "running"
+
+    @property
+    def may_act(self) -> bool:
+        """True while actions may be carried out: also those paid for before the session had to wait for the user."""
+        left, waits = time_left(self.root), waits_for_user(self.root)
+        return self.goes_on or (waits and self.state.agent_state == "running" and (left is None or left > 0))
+
+    async def run(self) -> None:
+        """Go on until the task ends or the session stands still; what goes wrong is said in the log."""
+        await self.journal.catch_up()
+        while self.goes_on:
+            try:
+                if not self.state.pending:
+                    await self._step()
+                await self._act()
+            except LimitReachedError as error:
+                await self.journal.change("paused", "limit", str(error))
+            except CannotCondenseError as error:
+                await self._fail("paused", "context", str(error))
+            except RequestRejectedError as error:
+                await self._fail("error", "model", str(error))
+            except LLMError as error:
+                # It is not the subtask's fault: the whole session stops, and every subtask goes on where it was.
+                await self.journal.change("error", "model", str(error))
+            except SandboxError as error:
+                await self.journal.change("error", "sandbox", str(error))
+            except LogError:
+                raise
+            except Exception as error:  # noqa: BLE001 - an agent may raise anything; its session must stay whole
+                await self._fail("error", "agent", f"{self._stepper.name} raised {type(error).__name__}: {error}")
+        for action in abandoned(self.root, self.state):
+            await self.journal.append(not_run().placed(cause=action.id, subtask=self.subtask))
+
+    async def _fail(self, agent_state: AgentState, reason: StateReason, why: str) -> None:
+        """Say that it cannot go on: a subtask ends in an error, which its parent is told."""
+        await self.journal.change(agent_state if self.subtask == 0 else "error", reason, why, self.subtask)
+
+    async def _step(self) -> None:
+        """Have the agent say what to do next."""
+        check_step_budget(self.root)
+        if await self._looping():
+            return
+        await self._condense()
+        if not self.goes_on:
+            return
+        await self.journal.append(StepStarted(subtask=self.subtask))
+        try:
+            actions = await self._unless_interrupted(self._stepper.step(self.state))
+        except MalformedReplyError as error:
+            malformed = ErrorObservation(content=str(error), error_id="malformed", cause=self._llm.last_event)
+            await self.journal.append(malformed.placed(subtask=self.subtask))
+        except ContextWindowError:
+            await self._condense(overflow=True)
+        else:
+            await self._take(actions or [])
+
+    async def _condense(self, *, overflow: bool = False) -> None:
+        """Make the history shorter where the model's window asks for it."""
+        if condensed := await self._unless_interrupted(self._condenser.condense(self.state, overflow=overflow)):
+            await self.journal.append(condensed.placed(subtask=self.subtask))
+
+    async def _take(self, actions: list[Action]) -> None:
+        """Append the actions and carry them out; what ends the task only after all others were."""
+        actions = [action.placed(subtask=self.subtask) for action in actions]
+        first_end = next((n for n, action in enumerate(actions) if ends(action)), len(actions))
+        if first_end:
+            await self.journal.append(*actions[:first_end])
+            await self._act()
+        if first_end < len(actions) and self.may_act and not self.state.pending:
+            await self.journal.append(actions[first_end])
+
+    async def _unless_interrupted(self, thinking: Coroutine[None, None, T]) -> T | None:
+        """Return what the thinking comes to, None where the user, or the time limit, ended it."""
+        task = asyncio.create_task(thinking)
+        if await self.journal.interrupt.race(task, time_left(self.root)):
+            return task.result()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return None
+
+    async def _act(self) -> None:
+        """Carry out the actions that wait, in their order, for as long as the session runs."""
+        while self.may_act and (pending := self.state.pending):
+            action = pending[0]
+            observation = await self._observation(action)
+            if observation is None:
+                return
+            await self.journal.append(observation.placed(cause=action.id, subtask=self.subtask))
+
+    async def _observation(self, action: Action) -> Observation | None:
+        """Return what came of the action; None where the user, or a subtask, is to be waited for."""
+        if not action.runnable:
+            return await self.parts.answer(self, action)
+        verdict = await self.parts.gate.verdict(self.journal, action)
+        if verdict != "allowed":
+            return None if verdict == "asked" else verdict
+
+        def show(text: str) -> None:
+            self.journal.watch(OutputDelta(action.id, text))
+
+        try:
+            return await self.executor.execute(action, time_left(self.root), show)
+        except SandboxError as error:
+            lost = ErrorObservation(content=str(error), error_id="sandbox_lost", cause=action.id)
+            await self.journal.append(lost.placed(subtask=self.subtask))
+            raise
+
+    async def _looping(self) -> bool:
+        """Tell the agent that it repeats itself; end it, or ask the user, where that did not help."""
+        state, loop = self.state, find_loop(self.state.history)
+        self._llm.heat = HEAT if loop else None
+        if loop is None:
+            return False
+        if state.loop is None or loop.first > state.loop.id:
+            told = LoopEvent(first=loop.first, rule=loop.rule, times=loop.times, content=loop.what)
+            await self.journal.append(told.placed(subtask=self.subtask))
+        elif sum(action.id > state.loop.id for action, _ in state.history[-PATIENCE - 1 :]) >= PATIENCE:
+            await self._fail("paused", "stuck", STUCK.format(loop.what))
+        return not self.goes_on

@@ -1,0 +1,38 @@
+"""The model in use, which the user may change while the session runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from handiwork.agents.totals import Totals
+from handiwork.llm.types import LLM
+
+MakeLLM = Callable[[str, str | None], LLM]
+"""Makes the model of a model string and a base URL. Raises LLMError."""
+
+
+class Models:
+    """The session's model; ``in_flight`` counts the calls that were begun and not yet paid.
+
+    ``first`` is for whoever must not begin a call before another one was paid.
+    """
+
+    def __init__(self, llm: LLM, make: MakeLLM | None = None) -> None:
+        self._llm, self._make = llm, make
+        self._used: list[LLM] = []
+        self.in_flight = 0
+        self.first = asyncio.Lock()
+
+    def current(self, totals: Totals) -> LLM:
+        """Return the model that the totals name. Raises LLMError where there is none of that name."""
+        if totals.model not in ("", self._llm.name) and self._make is not None:
+            made = self._make(totals.model, totals.base_url)
+            self._used.append(self._llm)
+            self._llm = made
+        return self._llm
+
+    async def close(self) -> None:
+        """Give back what the models hold."""
+        for llm in [*self._used, self._llm]:
+            await llm.close()

@@ -1,0 +1,158 @@
+"""Pages through outputs that were too large for their observations."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from handiwork.events.action import OutputReadAction
+from handiwork.events.base import Observation
+from handiwork.events.observation import ErrorObservation, OutputReadObservation
+from handiwork.log.blobs import Blobs
+from handiwork.log.errors import BlobMissing
+
+MOST = 16_000
+"""Characters of one page."""
+LINE = 2_000
+"""Characters of one line that are shown, and looked at for a pattern."""
+SHORTEST = 8
+"""Characters of a handle, at least."""
+SECONDS = 10.0
+"""After that a search ends where it is."""
+
+_LINE_BYTES = 4 * LINE
+_CHUNK = 1 << 20
+_NAMED = 20
+_PATTERN = 200
+_TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[*+?}]\??|\(", re.DOTALL)
+
+
+async def read_output(
+    blobs: Blobs, action: OutputReadAction, known: Collection[str], seconds: float = SECONDS
+) -> Observation:
+    """Return the page that the action asks for, or an ErrorObservation that says what there is.
+
+    ``known`` are the blobs of this session's observations, the newest last: no others are read. The page ends
+    before ``action.end`` where it is full, or after ``seconds`` of search; its own ``end`` says how far it came.
+    """
+    wanted = action.output.strip().lower()
+    found = [blob for blob in set(known) if blob.startswith(wanted)]
+    if len(wanted) < SHORTEST or len(found) != 1:
+        return ErrorObservation(content=_no_such(action.output, known), error_id="no_output")
+    try:
+        pattern = _compile(action.pattern)
+        path = await asyncio.to_thread(blobs.path, found[0])
+        return await asyncio.to_thread(_page, path, found[0], action, pattern, seconds)
+    except ValueError as error:
+        return ErrorObservation(content=str(error), error_id="bad_pattern")
+    except (BlobMissing, OSError) as error:
+        return ErrorObservation(content=f"The output cannot be read: {error}", error_id="no_output")
+
+
+@dataclass
+class _Page:
+    """What is gathered of an output; ``last`` is the line that was looked at last."""
+
+    last: int
+    parts: list[str] = field(default_factory=list[str])
+    size: int = 0
+
+    def add(self, part: str) -> bool:
+        """Take up a line, False if it does not fit any more."""
+        if self.size + len(part) > MOST:
+            return False
+        self.parts.append(part)
+        self.size += len(part)
+        return True
+
+
+def _page(
+    path: Path, blob: str, action: OutputReadAction, pattern: re.Pattern[str] | None, seconds: float
+) -> Observation:
+    page = _Page(last=action.start - 1)
+    deadline = time.monotonic() + seconds
+    with path.open("rb") as file:
+        lines = 0
+        for number, head, length in _lines(file):
+            lines = number
+            if number < action.start:
+                continue
+            if action.end is not None and number > action.end:
+                break
+            text = _text(head, length)
+            shown = text if pattern is None else f"{number}: {text}"
+            if (pattern is None or pattern.search(text[:LINE].rstrip("\r\n"))) and not page.add(shown):
+                break
+            page.last = number
+            if pattern is not None and time.monotonic() > deadline:
+                break
+        lines += _count_rest(file)
+    if action.start > max(1, lines) or (action.end is not None and action.end < action.start):
+        text = f"The output has lines 1 to {lines}: {action.start} to {action.end or 'the last'} are none of them."
+        return ErrorObservation(content=text, error_id="bad_range")
+    content = "".join(page.parts)
+    return OutputReadObservation(
+        output=blob, start=action.start, end=page.last, lines=lines, content=content, size=len(content.encode())
+    )
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes, int]]:
+    """Yield the number of each line, its first bytes, and how many it has."""
+    number = 0
+    while head := file.readline(_LINE_BYTES):
+        length, piece = len(head), head
+        while not piece.endswith(b"\n") and (piece := file.readline(_CHUNK)):
+            length += len(piece)
+        number += 1
+        yield number, head, length
+
+
+def _count_rest(file: BinaryIO) -> int:
+    """Return how many lines there are from here, the beginning of one, to the end."""
+    count, last = 0, b"\n"
+    while chunk := file.read(_CHUNK):
+        count += chunk.count(b"\n")
+        last = chunk[-1:]
+    return count + (last != b"\n")
+
+
+def _text(head: bytes, length: int) -> str:
+    """Return a line as text, a long one cut and said to be; what is no UTF-8 stands there as backslash escapes."""
+    text = head.decode("utf-8", "backslashreplace")
+    if length == len(head) and len(text) <= LINE:
+        return text
+    return f"{text[:LINE]} [... only the first {LINE} characters of {length} bytes in this line ...]\n"
+
+
+def _compile(pattern: str) -> re.Pattern[str] | None:
+    """Return the pattern, None for none; raises ValueError for one that is wrong or may take for ever.
+
+    Without groups and with one repetition the time of a search is bounded by the square of the line's length.
+    """
+    if not pattern:
+        return None
+    tokens: list[str] = _TOKEN.findall(pattern)
+    if len(pattern) > _PATTERN or "(" in tokens or sum(token[0] in "*+?}" for token in tokens) > 1:
+        raise ValueError(
+            f"The pattern may have no groups, one repetition (* + ? {{}}) at most, and {_PATTERN} characters; "
+            "alternatives are allowed. Write for example FAILED|ERROR, or test_.*failed."
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # Python reads [[:space:]] in another way than it is meant
+            return re.compile(pattern)
+    except (re.error, OverflowError, Warning) as error:
+        raise ValueError(f"The pattern is no regular expression of Python: {error}.") from None
+
+
+def _no_such(output: str, known: Collection[str]) -> str:
+    if not known:
+        return f"There is no output {output[:64]!r}: all outputs so far were shown whole."
+    newest = ", ".join(blob[:12] for blob in list(known)[-_NAMED:])
+    return f"There is no output {output[:64]!r}, or it is not given by {SHORTEST} characters. There are: {newest}."

@@ -1,0 +1,189 @@
+"""Finds an agent that does the same again and again, from the end of its history."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from handiwork.events.action import (
+    AgentThinkAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+    MessageAction,
+)
+from handiwork.events.base import Action, Event, Observation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation, IPythonRunCellObservation
+from handiwork.events.record import LoopRule
+
+WINDOW = 12
+"""Entries of the history that are looked at: a repetition is counted no further back."""
+LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "alternation": 3, "waiting": 10}
+"""How often is too often."""
+
+_SAID: dict[LoopRule, str] = {
+    "repeat": "The same was done {times} times with the same result: {what}.",
+    "error": "The same failed {times} times in a row: {what}.",
+    "monologue": "The same was said {times} times with nothing done in between: {what}.",
+    "alternation": "The same two things were done in turn {times} times with the same results: {what}.",
+    "waiting": "Waiting for more output of the running program gave nothing {times} times in a row.",
+}
+_SHOWN = 80
+_SYNTAX_ERRORS = {"SyntaxError", "IndentationError", "TabError"}
+
+# A time in whole seconds stays: it may be a counter that shows that something goes on.
+_NOISE = re.compile(
+    r"""(?P<time> \b (?:\d+h)? (?:\d+m)? \d+\.\d+ [ ]? (?:s|secs?|seconds)\b (?:[ ]\(\d+:\d\d:\d\d\))?
+                | \b \d+ (?:\.\d+)? [ ]? (?:ms|us|µs|ns)\b)
+      | (?P<address> \b 0x[0-9a-fA-F]{8,16}\b)
+      | (?P<folder> /tmp/tmp[\w.]{8,} | /pytest-of-[^/\s]+/pytest-\d+)
+      | (?P<cell> \b In[ ]?\[\d+\])""",
+    re.VERBOSE,
+)
+
+Pair = tuple[Action, Observation | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A repetition: ``first`` is the id of its first action, ``times`` how often it came.
+
+    For an alternation ``times`` counts both together once. ``what`` is a sentence for the model and the user.
+    """
+
+    first: int
+    rule: LoopRule
+    times: int
+    what: str
+
+
+def find_loop(history: Sequence[Pair]) -> Loop | None:
+    """Return the repetition at the end of the history, None if what came last is new or brought something new.
+
+    A user's message ends a repetition; a message of the environment is passed over. Two results are the same if
+    their outputs are, but for times with a fraction, addresses in memory and names of temporary folders.
+    """
+    newest = _window(history)
+    if not newest:
+        return None
+    rule = _rule(newest[0])
+    same = _same_failure if rule == "error" else _same
+    times = len(list(takewhile(lambda pair: same(newest[0], pair), newest)))
+    if times >= LEAST[rule]:
+        return _loop(rule, times, newest[times - 1], _named(newest[0]))
+    return _alternation(newest)
+
+
+def _alternation(newest: list[Pair]) -> Loop | None:
+    if len(newest) < 2 or _same(newest[0], newest[1]):
+        return None
+    length = len(list(takewhile(lambda n: _same(newest[n], newest[n % 2]), range(len(newest)))))
+    times = length // 2
+    if times < LEAST["alternation"]:
+        return None
+    return _loop("alternation", times, newest[2 * times - 1], f"{_named(newest[1])}, and {_named(newest[0])}")
+
+
+def _loop(rule: LoopRule, times: int, first: Pair, what: str) -> Loop:
+    return Loop(first[0].id, rule, times, _SAID[rule].format(times=times, what=what))
+
+
+def _window(history: Sequence[Pair]) -> list[Pair]:
+    """Return what the agent did last, the newest first."""
+    recent = islice(reversed(history), 2 * WINDOW)  # so that many warnings are not passed over without end
+    own = takewhile(lambda pair: pair[0].source != "user", recent)
+    return list(islice((pair for pair in own if not _is_warning(pair[0])), WINDOW))
+
+
+def _is_warning(action: Action) -> bool:
+    return isinstance(action, MessageAction) and action.source == "environment"
+
+
+def _rule(pair: Pair) -> LoopRule:
+    """Return the rule by which a repetition of this is judged."""
+    action, observation = pair
+    if isinstance(action, MessageAction):
+        return "monologue"
+    if isinstance(observation, ErrorObservation):
+        return "error"
+    if isinstance(observation, IPythonRunCellObservation) and observation.error in _SYNTAX_ERRORS:
+        return "error"
+    return "waiting" if _waits(pair) else "repeat"
+
+
+def _waits(pair: Pair) -> bool:
+    action, observation = pair
+    asks = isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip()
+    return asks and isinstance(observation, CmdOutputObservation) and observation.status == "running"
+
+
+def _same(one: Pair, other: Pair) -> bool:
+    (action, result), (other_action, other_result) = one, other
+    if _waits(one) and result is not None and result.text.strip():
+        return False  # new output, though it may look like the last
+    return _equal(action, other_action) and _same_result(result, other_result)
+
+
+def _same_failure(one: Pair, other: Pair) -> bool:
+    (action, result), (other_action, other_result) = one, other
+    if isinstance(result, ErrorObservation) and not isinstance(action, AgentThinkAction):
+        return isinstance(other_result, ErrorObservation) and _equal(action, other_action)
+    return _same(one, other)  # of a reply that was no action nothing is known but what was wrong with it
+
+
+def _same_result(one: Observation | None, other: Observation | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    texts = ((one.content, other.content), (one.tail, other.tail))
+    return (
+        _equal(one, other)
+        and one.blob == other.blob
+        and all(a == b or _without_noise(a) == _without_noise(b) for a, b in texts)
+    )
+
+
+def _equal(one: Event, other: Event) -> bool:
+    """Whether two events are of one type and say the same, apart from where they stand and from their texts."""
+    common = (Action if isinstance(one, Action) else Observation).model_fields
+    names = (name for name in type(one).model_fields if name not in common)
+    if type(one) is not type(other) or any(getattr(one, name) != getattr(other, name) for name in names):
+        return False
+    return not isinstance(one, AgentThinkAction) or one.thought == getattr(other, "thought", "")
+
+
+def _without_noise(text: str) -> str:
+    return _NOISE.sub(lambda match: f"<{match.lastgroup}>", text)
+
+
+def _named(pair: Pair) -> str:
+    """Return what was done, in a few words."""
+    action, observation = pair
+    match action:
+        case CmdRunAction(is_input=True):
+            return f"the input `{_short(action.command)}`"
+        case CmdRunAction():
+            return f"the command `{_short(action.command)}`" if action.command.strip() else "waiting for more output"
+        case IPythonRunCellAction():
+            return f"the cell `{_short(action.code)}`"
+        case FileEditAction():
+            return f"the edit of `{_short(action.path)}`"
+        case FileWriteAction():
+            return f"writing `{_short(action.path)}`"
+        case FileReadAction():
+            return f"reading `{_short(action.path)}`"
+        case MessageAction():
+            return f'"{_short(action.content)}"'
+        case AgentThinkAction():
+            return "a reply that is no action" if observation else f'"{_short(action.thought)}"'
+        case _:
+            fields = action.model_dump_json(exclude=set(Action.model_fields))
+            return f"{action.kind} `{_short(fields)}`"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."

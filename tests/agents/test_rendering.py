@@ -1,0 +1,82 @@
+"""What a model reads of an observation."""
+
+from __future__ import annotations
+
+import pytest
+
+from handiwork.agents.codeact import native
+from handiwork.agents.rendering import observation_text
+from handiwork.events.action import CmdRunAction, JobAction, OutputReadAction
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import CmdOutputObservation, JobObservation, OutputReadObservation
+from handiwork.llm.types import Completion, ToolCall
+
+RUN = CmdRunAction(command="make")
+JOB = JobAction(operation="read", job="job1")
+READ = OutputReadAction(output="1a2b3c4d")
+
+
+@pytest.mark.parametrize(
+    ("action", "observation", "text"),
+    [
+        (
+            RUN,
+            CmdOutputObservation(command="make", content="up\n", exit_code=None, status="background", job="job1"),
+            "up\n[job1 runs in the background]",
+        ),
+        (
+            JOB,
+            JobObservation(operation="read", job="job1", status="running"),
+            "(no output)\n[job1 is running]",
+        ),
+        (
+            JOB,
+            JobObservation(operation="read", job="job1", content="no\n", status="done", exit_code=2),
+            "no\n[job1 is done, exit code 2]",
+        ),
+        (JOB, JobObservation(operation="list", content="job1 running, 3 s: make\n"), "job1 running, 3 s: make\n"),
+        (
+            READ,
+            OutputReadObservation(output="1a2b3c4d", content="b\nc\n", start=2, end=3, lines=9),
+            "b\nc\n[lines 2 to 3 of 9]",
+        ),
+        (
+            READ,
+            OutputReadObservation(output="1a2b3c4d", start=1, end=9, lines=9),
+            "(no line matches)\n[lines 1 to 9 of 9]",
+        ),
+    ],
+)
+def test_jobs_and_pages_say_how_they_stand(action: Action, observation: Observation, text: str) -> None:
+    assert observation_text(action, observation) == text
+
+
+@pytest.mark.parametrize("limit", [16_000, 100])
+def test_a_large_output_says_how_the_rest_is_read_however_much_is_shown(limit: int) -> None:
+    sizes = {"content": "a" * 8192, "tail": "z" * 8192, "size": 20_000, "blob": "1a2b3c4d5e6f" + "0" * 52}
+    observation = CmdOutputObservation(command="make", exit_code=0, **sizes)
+    shown = min(limit // 2, 8192)
+    gap = (
+        f"[... {20_000 - 2 * shown} bytes left out; the whole is output 1a2b3c4d5e6f: read_output shows its lines ...]"
+    )
+    expected = f"{'a' * shown}\n{gap}\n{'z' * shown}\n[exit code 0]"
+    assert observation_text(RUN, observation, limit, pages=True) == expected
+    assert "read_output" not in observation_text(RUN, observation, limit), "it is no tool of this agent"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "action"),
+    [
+        ("bash", '{"command": "make", "background": true}', CmdRunAction(command="make", background=True)),
+        ("jobs", '{"operation": "list"}', JobAction(operation="list")),
+        ("jobs", '{"operation": "stop", "job": "job1"}', JobAction(operation="stop", job="job1")),
+        (
+            "read_output",
+            '{"output": "1a2b3c4d5e6f", "start": 5, "pattern": "FAILED"}',
+            OutputReadAction(output="1a2b3c4d5e6f", start=5, pattern="FAILED"),
+        ),
+    ],
+)
+def test_the_tools_ask_for_them(name: str, arguments: str, action: Action) -> None:
+    (made,) = native.actions(Completion("", (ToolCall("c1", name, arguments),)))
+    assert made == action.placed(tool_call_id="c1", timestamp=made.timestamp)

@@ -1,0 +1,76 @@
+"""A session of thousands of steps: what one step takes, in memory and in time, does not grow with those before it.
+
+`pytest tests/session/test_long_session.py -m slow -s` prints the memory and the time of a step as it goes.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from handiwork.events.record import CondensationEvent, StepStarted
+from handiwork.llm.script import Reply
+from handiwork.llm.types import Capabilities
+from tests.session.bench import Bench, bash, finish
+
+STEPS, PAGE = 5_000, 500
+SPARE = 2_000
+"""Replies that may be taken as notes."""
+
+
+def native(number: int) -> Reply:
+    return bash(f"seq {number} {number + 400}", content="I count, and go on counting.")
+
+
+def constrained(number: int) -> Reply:
+    command = f"seq {number} {number + 400}"
+    return Reply(content=json.dumps({"thought": "I count.", "action": "bash", "command": command}))
+
+
+def resident() -> int:
+    """Bytes of memory this process holds."""
+    gc.collect()
+    return int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0]) * 1024
+
+
+class Meter:
+    """Notes the memory at every PAGE steps, and prints the time of those since the last."""
+
+    def __init__(self) -> None:
+        self.steps = self.condensations = 0
+        self.memory: list[int] = []
+        self._since = time.perf_counter()
+
+    def __call__(self, event: object) -> None:
+        self.condensations += isinstance(event, CondensationEvent)
+        self.steps += isinstance(event, StepStarted)
+        if isinstance(event, StepStarted) and self.steps % PAGE == 0:
+            now = time.perf_counter()
+            self.memory.append(resident())
+            each = (now - self._since) / PAGE * 1_000
+            said = f"{self.steps} steps: {each:.1f} ms each, {self.memory[-1] / 1e6:.1f} MB"
+            sys.stdout.write(f"\n{said}, {self.condensations} condensed")
+            self._since = time.perf_counter()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("reply", "tools"), [(native, True), (constrained, False)], ids=["native", "constrained"])
+async def test_memory_stays_flat(bench: Bench, reply: Callable[[int], Reply], tools: bool) -> None:
+    meter = Meter()
+    session = await bench.session(
+        [*map(reply, range(STEPS + SPARE)), finish()],
+        watch=meter,
+        capabilities=Capabilities(tools=tools, window=16_000),
+        iterations=STEPS,
+    )
+    state = await session.run("count")
+    assert (state.iteration, state.change.reason) == (STEPS, "limit")
+    assert meter.condensations > STEPS / 100
+    assert meter.memory[-1] < 1.1 * meter.memory[len(meter.memory) // 2 - 1]

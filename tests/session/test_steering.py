@@ -1,0 +1,143 @@
+"""What the user decides while a session runs: approvals, another model, a way out of a loop, the plan in sight."""
+
+from __future__ import annotations
+
+from handiwork.events.action import ChangeAgentStateAction, CmdRunAction
+from handiwork.events.base import Event
+from handiwork.events.observation import CmdOutputObservation, UserRejectObservation
+from handiwork.events.record import ApprovalEvent, CondensationEvent, Limits, LoopEvent, SettingsChanged
+from handiwork.llm.scripted import ScriptedLLM
+from handiwork.session.approvals import rule_for
+from tests.session.bench import Bench, bash, call, calls, finish
+
+
+def approval(action: int, allowed: bool = True, comment: str = "", rule: str | None = None) -> Event:
+    return ApprovalEvent(action=action, allowed=allowed, comment=comment, rule=rule, source="user")
+
+
+async def test_nothing_runs_before_it_is_allowed(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([bash("echo hello > f"), finish()], log, confirmation="always")
+    state = await session.run("go")
+    assert state.agent_state == "awaiting_user_confirmation"
+    assert not (bench.workspace / "f").exists()
+    await log.append(approval(state.totals.asked[0]))
+    state = await session.run()
+    assert state.agent_state == "finished"
+    assert (bench.workspace / "f").read_text() == "hello\n"
+
+
+async def test_a_denied_action_is_told_with_the_reason_and_the_others_are_asked_about(bench: Bench) -> None:
+    log = await bench.log()
+    both = calls(("bash", {"command": "touch a"}), ("bash", {"command": "touch b"}))
+    session = await bench.session([both, finish()], log, confirmation="always")
+    state = await session.run("go")
+    await log.append(approval(state.totals.asked[0], allowed=False, comment="not that one"))
+    state = await session.run()
+    await log.append(approval(state.totals.asked[0]))
+    state = await session.run()
+    assert isinstance(denied := state.history[1][1], UserRejectObservation)
+    assert denied.content == "not that one"
+    assert sorted(path.name for path in bench.workspace.iterdir()) == ["b"]
+    answers = [m.content[0].text for m in bench.llm.requests[-1] if m.role == "tool"]
+    assert "not that one" in str(answers[0])
+
+
+async def test_a_message_instead_of_an_answer_denies(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([bash("touch a"), finish()], log, confirmation="always")
+    await session.run("go")
+    state = await session.run("do something else")
+    assert isinstance(state.history[1][1], UserRejectObservation)
+    assert state.agent_state == "finished"
+    assert list(bench.workspace.iterdir()) == []
+
+
+async def test_a_rule_learnt_from_an_answer_holds_for_the_session(bench: Bench) -> None:
+    log = await bench.log()
+    replies = [bash("git add a"), bash("git add b c"), finish()]
+    session = await bench.session(replies, log, confirmation="always")
+    state = await session.run("go")
+    rule = rule_for(state.pending[0])
+    await log.append(approval(state.totals.asked[0], rule=rule))
+    state = await session.run()
+    assert (state.agent_state, state.totals.rules) == ("finished", [rule])
+
+
+async def test_an_allowed_action_is_carried_out_in_another_process_but_never_twice(bench: Bench) -> None:
+    log = await bench.log()
+    replies = [bash("echo once >> f"), finish()]
+    state = await (await bench.session(replies, log, confirmation="always")).run("go")
+    await log.append(approval(state.totals.asked[0]))
+    state = await (await bench.session(replies, log, confirmation="always")).run()
+    assert state.agent_state == "finished"
+    assert (bench.workspace / "f").read_text() == "once\n"
+
+
+async def test_the_model_changes_in_the_middle_of_a_session(bench: Bench) -> None:
+    log = await bench.log()
+    bench.models["other"] = ScriptedLLM(["unused", finish("by the other")], name="other")
+    session = await bench.session([bash("true")], log, iterations=1)
+    await session.run("go")
+    await log.append(SettingsChanged(model="other", limits=Limits(), source="user"))
+    state = await session.run()
+    assert (state.agent_state, state.model, state.outputs) == ("finished", "other", {"message": "by the other"})
+
+
+async def test_an_agent_that_repeats_itself_is_told_then_the_user_is_asked(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([bash("cat nothing") for _ in range(20)], log)
+    state = await session.run("go")
+    assert state.change is not None
+    assert (state.agent_state, state.change.reason) == ("paused", "stuck")
+    assert state.iteration == 6, "four repetitions, and two more after it was told"
+    told = [event for event in bench.events if isinstance(event, LoopEvent)]
+    assert len(told) == 1
+    assert "cat nothing" in told[0].content
+    assert told[0].content in str(bench.llm.requests[-1])
+
+
+async def test_going_back_to_before_the_loop(bench: Bench) -> None:
+    log = await bench.log()
+    replies = [bash("echo first"), *[bash("cat nothing") for _ in range(6)], finish()]
+    session = await bench.session(replies, log)
+    state = await session.run("go")
+    assert state.loop is not None
+    rewind = CondensationEvent(
+        first=state.loop.first, last=state.last_id, how="rewind", summary="It was a loop.", source="user"
+    )
+    await log.append(rewind, ChangeAgentStateAction(agent_state="running", source="user"))
+    state = await session.run()
+    assert state.agent_state == "finished"
+    ran = [o.content for _, o in state.history if isinstance(o, CmdOutputObservation)]
+    assert ran == ["first\n"]
+    assert "It was a loop." in str(bench.llm.requests[-1])
+    assert sum(isinstance(event, CmdRunAction) for event in bench.events) == 7, "the log keeps them"
+
+
+async def test_a_command_that_shows_something_new_each_time_is_no_loop(bench: Bench) -> None:
+    """INVENTORY F7: a log that is polled changes."""
+    state = await (await bench.session([*[bash("echo x >> log; cat log")] * 8, finish()])).run("go")
+    assert state.agent_state == "finished"
+
+
+async def test_the_plan_is_kept_and_shown(bench: Bench) -> None:
+    replies = [
+        call("add_task", goal="mend it", subtasks=["reproduce", "repair"]),
+        call("modify_task", task_id="0.0", state="completed"),
+        call("modify_task", task_id="9", state="completed"),
+        finish(),
+    ]
+    state = await (await bench.session(replies)).run("go")
+    texts = [observation.content for _, observation in state.history if observation is not None]
+    assert texts[1] == state.plan.text()
+    assert "reproduce" in texts[1]
+    assert "9" in texts[2]
+
+
+async def test_a_limit_is_raised_while_the_session_is_open(bench: Bench) -> None:
+    log = await bench.log()
+    session = await bench.session([bash("true", cost=1.0), bash("ls", cost=1.0), finish()], log, cost=1.5)
+    assert (await session.run("go")).cost == 1.0
+    await log.append(SettingsChanged(limits=Limits(cost=3.0), source="user"))
+    assert (await session.run()).agent_state == "finished"
