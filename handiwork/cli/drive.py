@@ -6,16 +6,12 @@ import asyncio
 from typing import Protocol
 
 from handiwork.agents.state import State
-from handiwork.cli.plain import plain
-from handiwork.cli.prompt import Signals, ask
-from handiwork.cli.view import View
-from handiwork.events.action import ChangeAgentStateAction, MessageAction
+from handiwork.cli.prompt import Signals
+from handiwork.events.action import ChangeAgentStateAction
 from handiwork.session.assemble import Opened
 from handiwork.session.watch import Status, Watch
 
-QUESTION = "\nwhat next? (a message to the agent, empty to go on, q to stop) "
 STOPPING = "interrupting; Ctrl-C again stops at once"
-ANSWER = "\nyour answer: "
 
 
 class Talk(Protocol):
@@ -41,28 +37,9 @@ async def drive(opened: Opened, message: str | None, signals: Signals, watch: Wa
         message = answer or None
 
 
-def terminal_talk(view: View, signals: Signals) -> Talk:
-    """Return a Talk that asks on the terminal."""
-
-    async def talk(state: State) -> str | None:
-        asked = state.agent_state == "awaiting_user_input"
-        question = ANSWER if asked else QUESTION
-        if asked and not view.stepped:
-            question = f"\n{_last_message(state)}{ANSWER}"
-        with view.still():
-            while True:
-                answer = await ask(question, signals)
-                if answer is None or answer == "q":
-                    return None
-                if answer or not asked:
-                    return answer
-
-    return talk
-
-
 def _stands_still(state: State) -> bool:
-    """Tell whether it waits for the user: for an answer, or paused by one and not by a limit."""
-    return state.agent_state == "awaiting_user_input" or (state.agent_state == "paused" and state.change is None)
+    """Tell whether it waits for the user, or was paused: by one, by a limit, or because it got nowhere."""
+    return state.agent_state in ("awaiting_user_input", "awaiting_user_confirmation", "paused")
 
 
 async def _run(opened: Opened, message: str | None, signals: Signals, watch: Watch) -> State:
@@ -88,9 +65,3 @@ async def _run(opened: Opened, message: str | None, signals: Signals, watch: Wat
     if pause is not None:
         pause.result()
     return state
-
-
-def _last_message(state: State) -> str:
-    """Return what the agent said last, harmless to print."""
-    said = (action.content for action, _ in reversed(state.history) if isinstance(action, MessageAction))
-    return plain(next(said, ""))

@@ -46,6 +46,10 @@ MaxIterations = Annotated[int | None, typer.Option("--max-iterations", help="Pau
 MaxCost = Annotated[float | None, typer.Option("--max-cost", help="Pause after this many US dollars.")]
 MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Pause after this many tokens, in and out.")]
 MaxTime = Annotated[float | None, typer.Option("--max-time", help="Pause after this many seconds of running.")]
+Confirm = Annotated[
+    str | None,
+    typer.Option("--confirm", help="Ask before actions: never, risky (what leaves the sandbox), always."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout and nothing else; never ask.")]
 
 
@@ -73,8 +77,8 @@ def root(
     Settings come from ~/.config/handiwork/config.toml, then from variables like HANDIWORK_MODEL, then from flags.
 
     \b
-    Exit codes: 0 finished, 1 failed or rejected, 2 wrong use, 3 limit reached,
-    4 model, sandbox, disk or log failed, 130 interrupted.
+    Exit codes: 0 finished, 1 failed, rejected, stuck or waiting for your answer, 2 wrong use,
+    3 limit reached, 4 model, sandbox, disk or log failed, 130 interrupted.
     """
 
 
@@ -88,6 +92,7 @@ def run(
     base_url: BaseUrl = None,
     sandbox: SandboxKind = None,
     mount_ro: MountRo = None,
+    confirm: Confirm = None,
     max_iterations: MaxIterations = None,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
@@ -97,7 +102,8 @@ def run(
     """Have an agent carry out TASK and watch it.
 
     The agent works on a copy of the workspace: your files change only when you say `handiwork apply`.
-    Ctrl-C interrupts it and asks what next; a second Ctrl-C stops it.
+    Ctrl-C interrupts it and asks what next; a second Ctrl-C stops it. /help at a question says what else can be
+    answered.
 
     \b
     handiwork run "make the failing test pass"
@@ -111,6 +117,7 @@ def run(
         "base_url": base_url,
         "sandbox": sandbox,
         "mount_ro": mount_ro,
+        "confirmation": confirm,
         "max_iterations": max_iterations,
         "max_cost": max_cost,
         "max_tokens": max_tokens,
@@ -129,8 +136,12 @@ def run(
 def resume(
     session: Session = None,
     message: Annotated[str | None, typer.Option("--message", help="What to tell the agent first.")] = None,
+    rewind: Annotated[
+        bool, typer.Option("--rewind", help="Have an agent that is stuck forget its loop first; files stay.")
+    ] = False,
     model: ModelName = None,
     base_url: BaseUrl = None,
+    confirm: Confirm = None,
     max_iterations: MaxIterations = None,
     max_cost: MaxCost = None,
     max_tokens: MaxTokens = None,
@@ -149,6 +160,7 @@ def resume(
     flags: dict[str, Any] = {
         "model": model,
         "base_url": base_url,
+        "confirmation": confirm,
         "max_iterations": max_iterations,
         "max_cost": max_cost,
         "max_tokens": max_tokens,
@@ -158,7 +170,31 @@ def resume(
     def command() -> Any:
         from handiwork.cli.run import resume
 
-        return resume(session, message, as_json, flags)
+        return resume(session, message, rewind, as_json, flags)
+
+    guarded(command)
+
+
+@app.command()
+def approve(
+    session: Session = None,
+    reject: Annotated[bool, typer.Option("--reject", help="Say no instead.")] = False,
+    always: Annotated[
+        bool, typer.Option("--always", help="Allow it, and what is like it, from now on in this session.")
+    ] = False,
+    comment: Annotated[str | None, typer.Option("--comment", help="With --reject: why, for the agent.")] = None,
+) -> None:
+    """Answer what a session asks before it does it; `handiwork resume` then goes on.
+
+    \b
+    handiwork approve 3fa9
+    handiwork approve 3fa9 --reject --comment "not on the main branch"
+    """
+
+    def command() -> Any:
+        from handiwork.cli.approve import approve
+
+        return approve(session, reject, always, comment)
 
     guarded(command)
 

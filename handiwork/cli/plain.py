@@ -21,6 +21,11 @@ def plain(text: str) -> str:
     """
     text = _SEQUENCE.sub("", text).replace("\r\n", "\n")
     text = _OVERWRITTEN.sub("", text).replace("\r", "")
+    return exact(text)
+
+
+def exact(text: str) -> str:
+    """Return the text with nothing left out and every control character spelled out: what is judged by it is all."""
     return _UNSEEN.sub(lambda found: _spelled(found[0]), text)
 
 

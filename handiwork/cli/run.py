@@ -9,23 +9,25 @@ from pathlib import Path
 from typing import Any, cast
 
 from handiwork.agents.state import State
+from handiwork.cli.answers import is_stuck, rewound
 from handiwork.cli.changes import overview
-from handiwork.cli.drive import drive, terminal_talk
+from handiwork.cli.drive import drive
 from handiwork.cli.exits import Exit
 from handiwork.cli.guard import say
 from handiwork.cli.jsonlines import JsonLines
 from handiwork.cli.prompt import Signals
-from handiwork.cli.sessions import find
-from handiwork.cli.settings import SettingsError, check_environment, load
+from handiwork.cli.sessions import find, state_of
+from handiwork.cli.settings import SettingsError, check_environment, check_flags, load, model_name
 from handiwork.cli.summary import exit_code, summary
+from handiwork.cli.talk import terminal_talk
 from handiwork.cli.view import View, terminal_console
-from handiwork.events.record import Limits, SessionStarted
+from handiwork.events.record import Limits
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.sandbox.changes import Change
 from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.session.assemble import Opened, Setup, changes, create, reopen, session_dir
+from handiwork.session.assemble import Opened, Setup, changes, create, reopen, session_dir, setup_of
 from handiwork.session.commits import may_have_commits
 from handiwork.session.watch import Watch
 
@@ -43,13 +45,14 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
         raise SettingsError("the task is empty: say what the agent is to do")
     setup = Setup(
         agent=_agent(settings.agent),
-        model=_model(settings.model),
+        model=model_name(settings.model),
         base_url=settings.base_url,
         sandbox=settings.sandbox,
         workspace=str(workspace.resolve()),
         in_place=in_place,
         mount_ro=tuple(str(Path(path).expanduser().absolute()) for path in settings.mount_ro),
         limits=settings.limits,
+        confirmation=settings.confirmation,
     )
 
     async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
@@ -58,18 +61,28 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
     return asyncio.run(_session(begin, task, as_json))
 
 
-def resume(session: str | None, message: str | None, as_json: bool, flags: Mapping[str, Any]) -> Exit:
-    """Go on with a session, the newest if None is named, with what is other in ``flags``. Raises as ``run`` does."""
+def resume(session: str | None, message: str | None, rewind: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:
+    """Go on with a session, the newest if None is named, with what is other in ``flags``. Raises as ``run`` does.
+
+    With ``rewind`` one that is stuck goes on from before its loop; SettingsError for any other.
+    """
     check_environment()
+    check_flags(flags)
 
     async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
         log = await find(store, session)
         changed = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
         if "model" in changed:
-            changed = {"base_url": None, **changed, "model": _model(changed["model"])}
+            changed = {"base_url": None, **changed, "model": model_name(changed["model"])}
         changed["limits"] = await _limits(log, flags)
+        state = await state_of(log) if rewind else None
+        if state is not None and not is_stuck(state):
+            raise SettingsError(f"session {log.id} is not stuck in a loop: go on without --rewind")
         head = await log.head()
-        return await reopen(store, data_dir(), log.id, watch, **changed), head
+        opened = await reopen(store, data_dir(), log.id, watch, **changed)
+        if state is not None:
+            await opened.log.append(rewound(state))
+        return opened, head
 
     return asyncio.run(_session(begin, message, as_json))
 
@@ -89,7 +102,7 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
                     view.open(opened.id, head)
                     try:
                         asking = isinstance(view, View) and interactive and sys.stdin.isatty()
-                        talk = terminal_talk(view, signals) if asking and isinstance(view, View) else None
+                        talk = terminal_talk(opened, view, signals) if asking and isinstance(view, View) else None
                         state = await drive(opened, message, signals, view, talk)
                     finally:
                         await opened.close()
@@ -120,24 +133,10 @@ async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
     """Return the session's limits with those of the flags in their place."""
     given = {key.removeprefix("max_"): value for key, value in flags.items() if key.startswith("max_")}
     changed = {key: value for key, value in given.items() if value is not None}
-    before: int | None = None
-    while page := await log.read_back(before):
-        for event in page:
-            if isinstance(event, SessionStarted):
-                return event.limits.model_copy(update=changed)
-        before = page[-1].id
-    return Limits(**changed)
+    return (await setup_of(log)).limits.model_copy(update=changed)
 
 
 def _agent(name: str) -> str:
     """Return the agent's name so that it is found from any directory."""
     file, colon, attribute = name.rpartition(":")
     return f"{Path(file).expanduser().absolute()}{colon}{attribute}" if file.endswith(".py") else name
-
-
-def _model(name: str) -> str:
-    """Return the model's name so that a file in it is found from any directory."""
-    kind, _, file = name.partition(":")
-    if kind == "scripted" or (kind == "local" and ("/" in file or file.endswith(".gguf"))):
-        return f"{kind}:{Path(file).expanduser().absolute()}"
-    return name

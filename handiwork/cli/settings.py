@@ -17,11 +17,13 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from handiwork.events.record import Limits
+from handiwork.events.record import Confirmation, Limits
 
 PREFIX = "HANDIWORK_"
 OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DATA", "CACHE", "API_KEY", "BENCHDATA", "DEBUG"))
 """Variables that are read elsewhere and are no settings of a run."""
+FLAGS = {"confirmation": "--confirm"}
+"""The flags that are not called as their setting is."""
 
 
 class SettingsError(Exception):
@@ -34,7 +36,7 @@ def settings_file() -> Path:
 
 
 class Settings(BaseSettings):
-    """What a run uses unless its flags say otherwise; each key can be set in the file, as HANDIWORK_KEY or --key."""
+    """What a run uses unless its flags say otherwise; keys are for the file, for HANDIWORK_KEY and as flags."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
 
@@ -52,6 +54,9 @@ class Settings(BaseSettings):
 
     mount_ro: Annotated[tuple[str, ...], NoDecode] = ()
     """More paths the sandbox may read; in the variable they are separated by colons."""
+
+    confirmation: Confirmation = "never"
+    """What the user is asked before it is done."""
 
     max_iterations: int = Field(default=100, ge=1)
     """Steps of the agent after which it pauses."""
@@ -91,11 +96,11 @@ class Settings(BaseSettings):
 def load(flags: Mapping[str, Any]) -> Settings:
     """Return the settings; ``flags`` that are None or empty were not given. Raises SettingsError."""
     check_environment()
-    given = {key: value for key, value in flags.items() if value not in (None, (), [])}
+    given = _given(flags)
     try:
         settings = Settings(**given)
     except ValidationError as error:
-        raise SettingsError("\n".join(_explain(dict(problem), given) for problem in error.errors())) from None
+        raise SettingsError(_explain_all(error, given)) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{settings_file()} cannot be read: {error}") from None
     if settings.model.startswith(("local:", "scripted:")):
@@ -103,6 +108,23 @@ def load(flags: Mapping[str, Any]) -> Settings:
             raise SettingsError(f"--base-url is for a model on a server, not for {settings.model}: add --model")
         return settings.model_copy(update={"base_url": None})
     return settings
+
+
+def model_name(name: str) -> str:
+    """Return the model's name so that a file in it is found from any directory."""
+    kind, _, file = name.partition(":")
+    if kind == "scripted" or (kind == "local" and ("/" in file or file.endswith(".gguf"))):
+        return f"{kind}:{Path(file).expanduser().absolute()}"
+    return name
+
+
+def check_flags(flags: Mapping[str, Any]) -> None:
+    """Raise SettingsError if a flag that was given does not fit, whatever is set elsewhere."""
+    given = _given(flags)
+    try:
+        _Flags(**given)
+    except ValidationError as error:
+        raise SettingsError(_explain_all(error, given)) from None
 
 
 def check_environment() -> None:
@@ -115,12 +137,36 @@ def check_environment() -> None:
         )
 
 
+class _Flags(Settings):
+    """Settings that come from flags alone."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read flags only."""
+        return (init_settings,)
+
+
+def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in flags.items() if value not in (None, (), [])}
+
+
+def _explain_all(error: ValidationError, flags: Mapping[str, Any]) -> str:
+    return "\n".join(_explain(dict(problem), flags) for problem in error.errors())
+
+
 def _explain(problem: dict[str, Any], flags: Mapping[str, Any]) -> str:
     key = str(problem["loc"][0])
     if problem["type"] == "extra_forbidden":
         return f"{settings_file()}: unknown key {key!r}; known: {', '.join(Settings.model_fields)}"
     if key in flags:
-        place = f"--{key.replace('_', '-')}"
+        place = FLAGS.get(key, f"--{key.replace('_', '-')}")
     elif os.environ.get(variable := f"{PREFIX}{key.upper()}"):
         place = variable
     else:

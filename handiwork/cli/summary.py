@@ -24,6 +24,8 @@ def exit_code(state: State) -> Exit:
             return Exit.LIMIT
         case _, "model" | "sandbox":
             return Exit.INFRASTRUCTURE
+        case "paused", "stuck" | "context":
+            return Exit.FAILED
         case (("paused" | "stopped" | "running" | "loading"), _):
             return Exit.INTERRUPTED
         case _:
@@ -48,7 +50,7 @@ def summary(state: State, session: str, changed: bool) -> list[Text]:
 
 def cost(state: State) -> str:
     """Return what the session cost and who says so; an unknown cost is never called free."""
-    sources = {completion.cost_source for completion in state.completions.values()}
+    sources = state.totals.cost_sources
     if not sources:
         return "none, no model was called"
     if state.unpriced:
@@ -91,9 +93,18 @@ def _next(state: State, session: str, changed: bool) -> Iterator[str]:
     if changed:
         yield f"handiwork diff {session}"
         yield f"handiwork apply {session}"
+    reason = state.change.reason if state.change is not None else None
     if state.agent_state in ("finished", "rejected", "awaiting_user_input"):
         yield f'handiwork resume {session} --message "..."'
-    elif state.change is not None and state.change.reason == "limit":
+    elif state.agent_state == "awaiting_user_confirmation":
+        yield f"handiwork approve {session}"
+        yield f'handiwork approve {session} --reject --comment "..."'
+    elif reason == "limit":
         yield f"handiwork resume {session}, with a higher limit like --max-iterations {state.iteration + 50}"
+    elif reason == "stuck":
+        yield f"handiwork resume {session} --rewind"
+        yield f'handiwork resume {session} --message "a hint"'
+    elif reason == "context":
+        yield f"handiwork resume {session} --model NAME, one with a larger context window"
     else:
         yield f"handiwork resume {session}"

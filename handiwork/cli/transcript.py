@@ -9,8 +9,12 @@ from functools import singledispatchmethod
 
 from rich.text import Text
 
-from handiwork.cli.plain import plain
+from handiwork.agents.state import task_text
+from handiwork.cli.plain import exact, plain
+from handiwork.cli.subtasks import Subtasks, short_name
 from handiwork.events.action import (
+    AddTaskAction,
+    AgentDelegateAction,
     AgentFinishAction,
     AgentRejectAction,
     AgentThinkAction,
@@ -19,23 +23,33 @@ from handiwork.events.action import (
     FileEditAction,
     FileReadAction,
     FileWriteAction,
+    ForkAction,
     IPythonRunCellAction,
+    JobAction,
     MessageAction,
+    ModifyTaskAction,
+    OutputReadAction,
 )
 from handiwork.events.base import Action, Event, Observation, UnknownEvent
 from handiwork.events.observation import (
+    AgentDelegateObservation,
     AgentStateChangedObservation,
     CmdOutputObservation,
     ErrorObservation,
     FileEditObservation,
     FileReadObservation,
     FileWriteObservation,
+    ForkObservation,
     IPythonRunCellObservation,
+    JobObservation,
+    OutputReadObservation,
     UserRejectObservation,
 )
 from handiwork.events.record import (
+    ApprovalEvent,
     CompletionEvent,
     CondensationEvent,
+    LoopEvent,
     SessionStarted,
     SettingsChanged,
     StepStarted,
@@ -55,6 +69,7 @@ _STATUS = {
     "exited": "the shell ended and was started again",
     "interrupted": "interrupted",
     "timeout": "stopped after its time",
+    "background": "it goes on in the background",
 }
 
 
@@ -64,11 +79,12 @@ class Transcript:
     def __init__(self, session: str = "", full: bool = False) -> None:
         self.session, self.full = session, full
         self.steps = 0
+        self.subtasks = Subtasks()
         self._header = ""
 
     def lines(self, event: Event) -> list[Text]:
         """Return what a person sees of the event, nothing for most records; all of it is harmless to print."""
-        return list(self._of(event))
+        return self.subtasks.placed(event, list(self._of(event)))
 
     @singledispatchmethod
     def _of(self, event: Event) -> Iterator[Text]:
@@ -99,11 +115,27 @@ class Transcript:
 
     @_of.register
     def _(self, event: CondensationEvent) -> Iterator[Text]:
-        yield Text(f"  events {event.first} to {event.last} are summed up for the model", "dim")
+        what = {"collapse": "shortened", "summary": "summed up", "rewind": "taken back"}[event.how]
+        yield Text(f"  for the model, events {event.first} to {event.last} are {what}", "dim")
+
+    @_of.register
+    def _(self, event: LoopEvent) -> Iterator[Text]:
+        yield Text(f"  it repeats itself: {plain(event.content)}", "yellow")
+
+    @_of.register
+    def _(self, event: ApprovalEvent) -> Iterator[Text]:
+        if not event.allowed:
+            yield Text(f"  you: no{plain(f', {event.comment}' if event.comment else '')}", "bold green")
+        else:
+            always = f", and from now on: {exact(event.rule)}" if event.rule is not None else ""
+            yield Text(f"  you: yes{always}", "bold green")
 
     @_of.register
     def _(self, event: SettingsChanged) -> Iterator[Text]:
-        yield Text(f"  settings changed: {plain(json.dumps(event.model_dump(include={'model', 'limits'})))}", "dim")
+        limits = event.limits.model_dump(exclude_none=True) if event.limits else {}
+        changes = [f"{name} {value:g}" for name, value in limits.items()] or (["none"] if event.limits else [])
+        said = {"model": event.model, "limits": ", ".join(changes), "confirmation": event.confirmation}
+        yield Text(f"  changed: {plain('; '.join(f'{key}: {value}' for key, value in said.items() if value))}", "dim")
 
     @_of.register
     def _(self, event: UnknownEvent) -> Iterator[Text]:
@@ -118,20 +150,32 @@ class Transcript:
     @singledispatchmethod
     def _doing(self, event: Action) -> Iterator[Text]:
         fields = event.model_dump(mode="json", exclude=set(Action.model_fields))
-        yield Text(f"  {event.kind} {plain(json.dumps(fields, ensure_ascii=False))}", "bold")
+        yield Text(f"  {event.kind} {exact(json.dumps(fields, ensure_ascii=False))}", "bold")
 
     @_doing.register
     def _(self, event: CmdRunAction) -> Iterator[Text]:
         if event.is_input:
-            yield from _prefixed(plain(event.command), "  < ", "bold")
+            yield from _prefixed(exact(event.command), "  < ", "bold")
+        elif event.background:
+            yield from _prefixed(exact(event.command), "  & ", "bold", "  > ")
         elif event.command:
-            yield from _prefixed(plain(event.command), "  $ ", "bold", "  > ")
+            yield from _prefixed(exact(event.command), "  $ ", "bold", "  > ")
         else:
             yield Text("  (waits for more output)", "dim")
 
     @_doing.register
+    def _(self, event: JobAction) -> Iterator[Text]:
+        yield Text(f"  {event.operation} {plain(event.job) or 'background commands'}", "bold")
+
+    @_doing.register
+    def _(self, event: OutputReadAction) -> Iterator[Text]:
+        matching = f", matching {plain(event.pattern)}" if event.pattern else ""
+        span = f"from line {event.start} to {event.end or 'the last'}{matching}"
+        yield Text(f"  read output {plain(event.output)} {span}", "bold")
+
+    @_doing.register
     def _(self, event: IPythonRunCellAction) -> Iterator[Text]:
-        yield from _prefixed(plain(event.code), "  >>> ", "bold", "  ... ")
+        yield from _prefixed(exact(event.code), "  >>> ", "bold", "  ... ")
 
     @_doing.register
     def _(self, event: FileReadAction) -> Iterator[Text]:
@@ -139,12 +183,12 @@ class Transcript:
 
     @_doing.register
     def _(self, event: FileWriteAction) -> Iterator[Text]:
-        yield Text(f"  write {plain(event.path)}", "bold")
+        yield Text(f"  write {exact(event.path)}", "bold")
         yield from self._bounded(event.content, "green", "  +")
 
     @_doing.register
     def _(self, event: FileEditAction) -> Iterator[Text]:
-        yield Text(f"  edit {plain(event.path)}", "bold")
+        yield Text(f"  edit {exact(event.path)}", "bold")
 
     @_doing.register
     def _(self, event: MessageAction) -> Iterator[Text]:
@@ -156,6 +200,22 @@ class Transcript:
     @_doing.register
     def _(self, event: AgentThinkAction) -> Iterator[Text]:
         return iter(())
+
+    @_doing.register
+    def _(self, event: AddTaskAction) -> Iterator[Text]:
+        yield from _prefixed(plain(event.goal), "  plan: add ", "bold", "    ")
+
+    @_doing.register
+    def _(self, event: ModifyTaskAction) -> Iterator[Text]:
+        yield Text(f"  plan: {plain(event.task_id)} is {event.state.replace('_', ' ')}", "bold")
+
+    @_doing.register
+    def _(self, event: AgentDelegateAction) -> Iterator[Text]:
+        yield from self._told(f"  {self.subtasks.open(event)}: ", task_text(event.inputs), "bold cyan")
+
+    @_doing.register
+    def _(self, event: ForkAction) -> Iterator[Text]:
+        yield Text(f"  {len(event.children)} subtasks side by side", "bold cyan")
 
     @_doing.register
     def _(self, event: AgentFinishAction) -> Iterator[Text]:
@@ -178,9 +238,17 @@ class Transcript:
     def _(self, event: CmdOutputObservation) -> Iterator[Text]:
         yield from self._bounded(event.text)
         if event.status != "done":
-            yield Text(f"  {_STATUS[event.status]}", "yellow")
+            job = f" as {plain(event.job)}" if event.job else ""
+            yield Text(f"  {_STATUS[event.status]}{job}", "yellow")
         if event.error:
             yield Text(f"  exit {event.exit_code}", "bold red")
+
+    @_of.register
+    def _(self, event: JobObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text)
+        if event.status:
+            code = "" if event.exit_code is None else f", exit {event.exit_code}"
+            yield Text(f"  {plain(event.job)} is {event.status}{code}", "dim")
 
     @_of.register
     def _(self, event: IPythonRunCellObservation) -> Iterator[Text]:
@@ -189,7 +257,7 @@ class Transcript:
             yield Text(f"  {plain(event.error)}", "bold red")
 
     @_of.register
-    def _(self, event: FileReadObservation) -> Iterator[Text]:
+    def _(self, event: FileReadObservation | OutputReadObservation) -> Iterator[Text]:
         yield from self._bounded(event.text, most=READ_LINES)
         yield Text(f"  lines {event.start} to {event.end} of {event.lines}", "dim")
 
@@ -209,10 +277,27 @@ class Transcript:
 
     @_of.register
     def _(self, event: UserRejectObservation) -> Iterator[Text]:
-        yield Text(f"  not allowed by you: {plain(event.text)}", "yellow")
+        yield Text("  not done", "yellow")  # why, the answer says
+
+    @_of.register
+    def _(self, event: AgentDelegateObservation) -> Iterator[Text]:
+        yield from self._told("  <- ", event.text, "cyan")
+
+    @_of.register
+    def _(self, event: ForkObservation) -> Iterator[Text]:
+        for number, child in enumerate(event.outcomes, 1):
+            marks = [line[0] for line in child.diff.splitlines() if re.match(r"[+-](?!\+\+ |-- )", line)]
+            changed = f"+{marks.count('+')} -{marks.count('-')} lines"
+            outcome = child.outcome.replace("_", " ")
+            yield Text(f"  <- {number} {plain(short_name(child.agent))}: {outcome}, {changed}", "cyan")
 
     @_of.register
     def _(self, event: AgentStateChangedObservation) -> Iterator[Text]:
+        if event.agent_state == "running":
+            return
+        if event.agent_state == "awaiting_user_confirmation":
+            yield from _prefixed(plain(event.content), "  asks you first: ", "yellow")
+            return
         style = "bold red" if event.agent_state == "error" else "yellow"
         yield from _prefixed(plain(event.content), f"  {event.agent_state}: ", style, "  ")
 
@@ -227,6 +312,12 @@ class Transcript:
             yield Text(f"  ... {left_out} more lines (handiwork show {self.session} --full)", "dim italic")
             for line in lines[-(most // 2) :]:
                 yield Text(prefix + self._cut(line), style)
+
+    def _told(self, first: str, text: str, style: str) -> Iterator[Text]:
+        """Give what a subtask is told, or tells, with more than its first line bounded."""
+        line, _, rest = plain(text).partition("\n")
+        yield Text(first + self._cut(line), style)
+        yield from self._bounded(rest, "dim", "     ", READ_LINES)
 
     def _cut(self, line: str) -> str:
         if self.full or len(line) <= WIDTH:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import IO, Self
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.live import Live
-from rich.spinner import Spinner
 from rich.text import Text
 
+from handiwork.cli.activity import Activity
 from handiwork.cli.plain import plain
 from handiwork.cli.transcript import Transcript
-from handiwork.events.base import Action, Event
+from handiwork.events.base import Event
 from handiwork.events.record import StepStarted
 from handiwork.session.watch import OutputDelta, Status, TextDelta
-
-SHOWN = 10
-"""Lines of what is streaming that are on the screen."""
-KEPT = 8192
-"""Characters of what is streaming that are kept, enough for those lines."""
 
 
 def terminal_console(file: IO[str] | None = None) -> Console:
@@ -34,41 +28,6 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Let the error through: rich itself would exit with the code of a failed task."""
         raise BrokenPipeError
-
-
-class Activity:
-    """What goes on now: a spinner, what it is about, and the last lines of what streams."""
-
-    def __init__(self) -> None:
-        self._spinner = Spinner("dots", style="cyan")
-        self.begin("")
-
-    def begin(self, what: str) -> None:
-        """Something new begins."""
-        self._what, self._text, self._size, self._since = what, "", 0, time.monotonic()
-        self.status = ""
-
-    def add(self, text: str) -> None:
-        """More of it arrives."""
-        if not self._text:
-            self._json = text.lstrip().startswith("{")
-        self._size += len(text)
-        self._text = (self._text + text)[-KEPT:]
-
-    def __rich__(self) -> Group:
-        """Return what is on the screen at this moment."""
-        lines: list[str] = []
-        hidden = self._what == "thinking" and self._text and self._json
-        if self._text and not hidden:
-            lines = plain(self._text).rstrip("\n").split("\n")[-SHOWN:]
-        about = self.status or self._what
-        if self._what == "thinking" and self._size and not self.status:
-            about += f", about {max(1, self._size // 4)} tokens"
-        seconds = int(time.monotonic() - self._since)
-        self._spinner.update(text=Text(f"{about}{f', {seconds} s' if seconds else ''}", "dim"))
-        style = "dim" if self._what == "thinking" else ""
-        streamed = [Text(f"  {line}", style, no_wrap=True, overflow="ellipsis") for line in lines]
-        return Group(*streamed, self._spinner) if about else Group(*streamed)
 
 
 class View:
@@ -84,7 +43,7 @@ class View:
         self.transcript = Transcript()
         self.after = 0
         self.stepped = False
-        self.activity = Activity()
+        self.activity = Activity(self.transcript.subtasks.heading)
         self._live = (
             Live(
                 self.activity,
@@ -111,7 +70,7 @@ class View:
     @contextmanager
     def still(self) -> Generator[None]:
         """Leave the terminal alone, for a question to the user."""
-        self.activity.begin("")
+        self.activity.clear()
         self.__exit__()
         try:
             yield
@@ -126,7 +85,7 @@ class View:
         """Show an event, or what is transient; the session's Watch."""
         match item:
             case TextDelta() | OutputDelta():
-                self.activity.add(item.text)
+                self.activity.add(item)
             case Status():
                 self._show_status(item.text)
             case Event():
@@ -142,15 +101,9 @@ class View:
 
     def _show_event(self, event: Event) -> None:
         lines = self.transcript.lines(event)
+        self.activity.follow(event)
         if event.id <= self.after:
             return
         for line in lines:
             self.console.print(line, soft_wrap=True)
-        match event:
-            case StepStarted():
-                self.stepped = True
-                self.activity.begin("thinking")
-            case Action(runnable=True):
-                self.activity.begin("running")
-            case _:
-                self.activity.begin("")
+        self.stepped = self.stepped or isinstance(event, StepStarted)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.cli.approve import approve
+from handiwork.cli.settings import SettingsError
 from tests.cli.program import HANDIWORK, Program, bash, edit, finish
 
 AGENTS = """
@@ -68,6 +70,42 @@ def test_1_an_agent_that_asks_where_nobody_answers(program: Program) -> None:
     assert run.returncode == 1
     assert "agent: Which world?" in run.stdout
     assert "awaiting user input" in run.stdout
+
+
+def test_1_an_action_that_nobody_allows_until_it_is_approved(program: Program) -> None:
+    run = program.run(bash("echo day >> greeting.txt"), bash("touch no"), finish(), flags=("--confirm", "risky"))
+    assert run.returncode == 1
+    assert "asks you first: There is no sandbox" in run.stdout
+    session = run.stdout.split("handiwork approve ")[1].split()[0]
+    assert f'handiwork approve {session} --reject --comment "..."' in run.stdout
+    approved = program("approve", session)
+    assert (approved.returncode, approved.stdout) == (0, "  $ echo day >> greeting.txt\n  allowed\n")
+    assert program("resume").returncode == 1
+    assert "not allowed: not now" in program("approve", "--reject", "--comment", "not now").stdout
+    resumed = program("resume")
+    assert (resumed.returncode, "+day" in resumed.stdout) == (0, True)
+    again = program("approve")
+    assert (again.returncode, again.stderr) == (2, f"handiwork: session {session} does not ask about anything\n")
+
+
+def test_1_an_agent_that_is_stuck_until_it_is_rewound(program: Program) -> None:
+    run = program.run(*[bash("cat nothing") for _ in range(6)])
+    assert run.returncode == 1
+    assert f"handiwork resume {run.stdout.split('resume ')[1].split()[0]} --rewind" in run.stdout
+    program.script(finish())  # what it is to say of a conversation with nothing in it any more
+    resumed = program("resume", "--rewind")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "are taken back" in resumed.stdout
+    assert "is not stuck in a loop" in program("resume", "--rewind").stderr
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [((True, True, None), "give one of them"), ((False, False, "x"), "give it with --reject")],
+)
+def test_2_an_answer_that_makes_no_sense(answer: tuple[bool, bool, str | None], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        approve(None, *answer)
 
 
 @pytest.mark.parametrize(

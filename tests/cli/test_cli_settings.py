@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.cli.settings import OTHER_VARIABLES, Settings, SettingsError, load
+from handiwork.cli.settings import OTHER_VARIABLES, Settings, SettingsError, check_flags, load
 from tests.cli.program import Program
 
 VALUES = {
@@ -17,6 +17,7 @@ VALUES = {
     "agent": ("FileAgent", "VariableAgent", "FlagAgent"),
     "sandbox": ("none", "bubblewrap", "none"),
     "mount_ro": (("/file",), ("/variable", "/two"), ("/flag",)),
+    "confirmation": ("always", "never", "risky"),
     "max_iterations": (1, 2, 3),
     "max_cost": (0.1, 0.2, 0.3),
     "max_tokens": (10, 20, 30),
@@ -97,6 +98,13 @@ def test_a_value_that_does_not_fit_is_told_with_its_place(
     assert "HANDIWORK_MAX_COST: " in text
     assert "--max-time: " in text
     assert "not 'much'" in text
+
+
+def test_a_flag_that_does_not_fit_is_told_whatever_is_set_elsewhere(config: Callable[[str], None]) -> None:
+    config("max_tokens = 0\n")
+    check_flags({"confirmation": "risky", "max_cost": None})
+    with pytest.raises(SettingsError, match=r"^--confirm: input should be 'never', 'risky' or 'always', not 'x'$"):
+        check_flags({"confirmation": "x"})
 
 
 def test_a_file_that_is_not_toml_is_told(config: Callable[[str], None]) -> None:

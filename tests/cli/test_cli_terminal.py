@@ -143,6 +143,19 @@ def test_a_question_left_open_is_asked_again_on_resuming(program: Program) -> No
         assert terminal.exit_code() == 0
 
 
+def test_an_action_is_allowed_at_the_terminal_and_ctrl_c_leaves_the_next_open(program: Program) -> None:
+    replies = edit("greeting.txt", "hello", "good day"), bash("touch new"), finish()
+    with start(program, *replies, flags=("--confirm", "always")) as terminal:
+        question = terminal.until("allow?")
+        assert "wants to do this:" in question
+        assert "+good day" in question
+        terminal.write("y\n")
+        assert "touch new" in terminal.until("allow?")
+        terminal.press_ctrl_c()
+        assert terminal.exit_code() == 1
+    assert "handiwork approve" in terminal.seen
+
+
 def test_without_a_terminal_ctrl_c_pauses_and_ends(program: Program) -> None:
     process = without_terminal(program)
     process.send_signal(signal.SIGINT)

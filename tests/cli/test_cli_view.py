@@ -20,7 +20,9 @@ from handiwork.events.action import (
     FileReadAction,
     FileWriteAction,
     IPythonRunCellAction,
+    JobAction,
     MessageAction,
+    OutputReadAction,
 )
 from handiwork.events.base import Event, UnknownEvent
 from handiwork.events.observation import (
@@ -32,6 +34,8 @@ from handiwork.events.observation import (
     FileReadObservation,
     FileWriteObservation,
     IPythonRunCellObservation,
+    JobObservation,
+    OutputReadObservation,
 )
 from handiwork.events.record import CompletionEvent, CostSource, Limits, SessionStarted, StepStarted
 from handiwork.session.watch import OutputDelta, Status, TextDelta
@@ -59,6 +63,14 @@ EVENTS: list[Event] = [
     CmdOutputObservation(command="", content=">>> ", exit_code=None, status="input"),
     CmdRunAction(command="1+1", is_input=True),
     CmdRunAction(command=""),
+    CmdRunAction(command="make serve", background=True),
+    CmdOutputObservation(command="", content="up\n", exit_code=None, status="background", job="job1"),
+    JobAction(operation="stop", job="job1"),
+    JobObservation(operation="stop", job="job1", content="bye\n", status="stopped", exit_code=143),
+    JobAction(operation="list"),
+    JobObservation(operation="list", content="job1 stopped\n"),
+    OutputReadAction(output="1a2b3c4d5e6f", start=9, pattern="E .*"),
+    OutputReadObservation(output="1a2b3c4d5e6f", start=9, end=90, lines=90, content="10: E  no\n"),
     BrowseURLAction(url="http://localhost/"),
     BrowserOutputObservation(url="http://localhost/", content="[1] heading"),
     AgentThinkAction(thought="That will do."),
@@ -106,6 +118,17 @@ step 3
   it waits for input
   < 1+1
   (waits for more output)
+  & make serve
+  up
+  it goes on in the background as job1
+  stop job1
+  bye
+  job1 is stopped, exit 143
+  list background commands
+  job1 stopped
+  read output 1a2b3c4d5e6f from line 9 to the last, matching E .*
+  10: E  no
+  lines 9 to 90 of 90
   BrowseURLAction {"url": "http://localhost/"}
   [1] heading
   That will do.
