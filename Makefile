@@ -20,7 +20,7 @@ demo: setup
 	@$(PYTHON) examples/demo/run.py
 
 test: setup
-	@$(PYTHON) -m pytest -n 2
+	@$(PYTHON) -m pytest -n 3
 
 test-slow: setup
 	@$(PYTHON) -m pytest -m slow

@@ -91,8 +91,11 @@ class State:
 
     @property
     def active(self) -> int:
-        """The id of the subtask that works now: of the innermost delegate, or 0."""
-        return max((key for key, child in self.subtasks.items() if child.agent_state not in ENDED), default=0)
+        """The id of the subtask at work, the innermost delegate's, or 0. A forking one hears for its children."""
+        state = self
+        while state._open and (child := self.subtasks.get(state._open[0])) and child.agent_state not in ENDED:
+            state = child
+        return state.id
 
     @property
     def model(self) -> str:

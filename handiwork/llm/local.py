@@ -71,10 +71,15 @@ class LocalLLM:
         """What small models can do: no native tool calls, replies constrained by a schema.
 
         The window is that of the server, which has less of it where the model was made for less, and is known
-        once the first call was made.
+        once it was opened.
         """
         known = self._chat.capabilities
         return known if known.window is not None else replace(known, window=WINDOW)
+
+    async def open(self) -> None:
+        """Start the server where need be, and ask it for its window. Raises as ``complete`` does."""
+        await self.start()
+        await self._chat.open()
 
     async def complete(
         self,

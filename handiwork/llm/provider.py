@@ -114,8 +114,16 @@ class ProviderLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do; a window that no list has is known once the first call was made."""
+        """What it can do; a window that no list has is known once it was opened."""
         return self._capabilities
+
+    async def open(self) -> None:
+        """Ask the provider for the window where no list has it."""
+        if not self._entered:
+            self._entered = True
+            await self._model.__aenter__()
+            if self._capabilities.window is None:
+                self._capabilities = replace(self._capabilities, window=await window_of(self._model))
 
     async def complete(
         self,
@@ -128,11 +136,7 @@ class ProviderLLM:
         """Return the model's answer, trying again as Patience says; see LLM.complete."""
         if not self._capabilities.vision:
             require_vision(messages, self._name)
-        if not self._entered:
-            self._entered = True
-            await self._model.__aenter__()
-            if self._capabilities.window is None:
-                self._capabilities = replace(self._capabilities, window=await window_of(self._model))
+        await self.open()
         forms = self._parts.forms(self._normaliser.normalise(messages))
         parameters = _parameters(tools, schema)
 

@@ -85,8 +85,12 @@ class ChatLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do; the window is known once the first call was made."""
+        """What it can do; the window is known once it was opened."""
         return self._capabilities
+
+    async def open(self) -> None:
+        """Connect and ask the server for its window. Raises LLMError."""
+        await self._open()
 
     async def complete(
         self,

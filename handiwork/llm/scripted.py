@@ -45,6 +45,9 @@ class ScriptedLLM:
         """What it can do: as it was told."""
         return self._capabilities
 
+    async def open(self) -> None:
+        """Do nothing: what it can do it was told."""
+
     async def complete(
         self,
         messages: Sequence[Message],

@@ -100,7 +100,11 @@ class LLM(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """What it can do, as far as is known."""
+        ...
+
+    async def open(self) -> None:
+        """Find out what it can do, which the first call does else. Raises LLMError."""
         ...
 
     async def complete(

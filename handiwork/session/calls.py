@@ -6,12 +6,13 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
 from handiwork.agents.base import InterruptedCallError
 from handiwork.events.record import CompletionEvent
+from handiwork.llm.errors import LLMError
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
 from handiwork.session.budget import check_model_budget
 from handiwork.session.journal import Journal
@@ -34,6 +35,11 @@ class RecordedLLM:
     def capabilities(self) -> Capabilities:
         """What the model can do."""
         return self._models.current(self._journal.state.totals).capabilities
+
+    async def open(self) -> None:
+        """Find out what the model can do; what stands in the way, the call that follows meets again and tells."""
+        with suppress(LLMError):
+            await self._models.current(self._journal.state.totals).open()
 
     async def complete(
         self,

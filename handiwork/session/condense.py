@@ -64,6 +64,10 @@ class NotesLLM(Protocol):
         """What it can do; ``window`` is what the conversation has to fit in."""
         ...
 
+    async def open(self) -> None:
+        """Find out what it can do."""
+        ...
+
     async def complete(
         self,
         messages: Sequence[Message],
@@ -88,6 +92,7 @@ class Condenser:
         ``overflow`` says that the model has just refused it as too long. Raises CannotCondenseError, and what
         the model's ``complete`` raises.
         """
+        await self._llm.open()
         window = self._llm.capabilities.window
         if overflow:
             # Whatever was counted, it is more than the window.

@@ -118,10 +118,10 @@ class Loop:
         check_step_budget(self.root)
         if await self._looping():
             return
+        await self.journal.append(StepStarted(subtask=self.subtask))
         await self._condense()
         if not self.goes_on:
             return
-        await self.journal.append(StepStarted(subtask=self.subtask))
         try:
             actions = await self._unless_interrupted(self._stepper.step(self.state))
         except MalformedReplyError as error:

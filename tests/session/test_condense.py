@@ -264,6 +264,9 @@ class Narrow:
     capabilities: Capabilities = field(default=Capabilities(window=WINDOW))
     refused: list[int] = field(default_factory=list[int])
 
+    async def open(self) -> None:
+        pass
+
     async def complete(self, messages: list[Message], **_: Any) -> Completion:
         length = len(messages[0].content[0].text or "")
         if length > self.longest:

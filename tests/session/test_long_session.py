@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
+import random
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -17,9 +20,10 @@ import pytest
 from handiwork.events.record import CondensationEvent, StepStarted
 from handiwork.llm.script import Reply
 from handiwork.llm.types import Capabilities
+from handiwork.log.store import Store
 from tests.session.bench import Bench, bash, finish
 
-STEPS, PAGE = 5_000, 500
+STEPS, PAGE, KILLS = 5_000, 500, 50
 SPARE = 2_000
 """Replies that may be taken as notes."""
 
@@ -74,3 +78,29 @@ async def test_memory_stays_flat(bench: Bench, reply: Callable[[int], Reply], to
     assert (state.iteration, state.change.reason) == (STEPS, "limit")
     assert meter.condensations > STEPS / 100
     assert meter.memory[-1] < 1.1 * meter.memory[len(meter.memory) // 2 - 1]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+async def test_killed_at_fifty_points_it_goes_on(tmp_path: Path) -> None:
+    """The process itself checks in the end that the fold of the log is the State it worked with."""
+    (tmp_path / "workspace").mkdir()
+    chance = random.Random(seed := random.randrange(10**9))
+    events = head = 0
+    for kill in range(KILLS + 1):
+        async with Store.open(tmp_path / "data") as store:
+            if not kill:
+                log = await store.create(agent="CodeActAgent", model="scripted", title="a test")
+            log = await store.log(log.id)
+            assert await log.head() >= events, f"seed {seed}: acknowledged events were lost"
+            head = await log.head()
+        events = head + chance.randrange(10, 2 * STEPS * 4 // KILLS)
+        arguments = [str(tmp_path), str(STEPS), *([str(events)] if kill < KILLS else [])]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "tests.session.long", *arguments), stderr=asyncio.subprocess.PIPE
+        )
+        _, errors = await process.communicate()
+        if process.returncode == 0:
+            break  # it came to its end before
+        assert process.returncode == (-signal.SIGKILL if kill < KILLS else 0), f"seed {seed}: {errors.decode()}"
+    assert kill > KILLS // 2
