@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -64,18 +63,3 @@ def _behind(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Pat
 
     prefix = next((prefix for prefix in _CHAT_PREFIXES if model.startswith(prefix)), "")
     return ChatLLM(model, model.removeprefix(prefix), endpoint, blobs=blobs, patience=patience)
-
-
-def preload() -> threading.Thread:
-    """Begin to load the SDKs in a thread, so that the first completion need not wait for them; return it."""
-    thread = threading.Thread(target=_load, name="preload-llm", daemon=True)
-    thread.start()
-    return thread
-
-
-def _load() -> None:
-    import genai_prices
-    import openai
-    import pydantic_ai.models
-
-    _ = (genai_prices, openai, pydantic_ai.models)

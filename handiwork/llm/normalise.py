@@ -51,6 +51,7 @@ class Normaliser:
     def _answered(self, messages: Sequence[Message]) -> list[Message]:
         out: list[Message] = []
         waiting: dict[str, int] = {}
+        unanswered: dict[int, tuple[Message, str]] = {}
         images: dict[int, Message] = {}
         for message in messages:
             if message.role == "tool":
@@ -58,6 +59,7 @@ class Normaliser:
                 if place is None:
                     out.append(self._as_user(message, _LATE_ANSWER))
                     continue
+                del unanswered[place]
                 out[place], picture = self._without_images(message)
                 if picture is not None:
                     images[place] = picture
@@ -67,7 +69,10 @@ class Normaliser:
                 out.append(message)
                 for call in message.tool_calls:
                     waiting[call.id] = len(out)
-                    out.append(self._interrupted(message, call.id))
+                    unanswered[len(out)] = (message, call.id)
+                    out.append(message)  # the place of the answer
+        for place, (message, call_id) in unanswered.items():
+            out[place] = self._interrupted(message, call_id)
         return self._insert_images(out, images) if images else out
 
     def _insert_images(self, messages: list[Message], images: dict[int, Message]) -> list[Message]:

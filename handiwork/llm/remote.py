@@ -19,10 +19,10 @@ from handiwork.llm.retry import Patience, retry_after_seconds, with_retries
 from handiwork.llm.stream import Assembly, StreamError
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
 from handiwork.llm.window import probe
-from handiwork.llm.wire import Blobs, Wire, no_blobs, require_vision, schema_form, tool_form
+from handiwork.llm.wire import Blobs, Wire, dumps, no_blobs, require_vision, schema_form, tool_form
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from httpx2 import AsyncClient
 
 T = TypeVar("T")
 
@@ -73,7 +73,7 @@ class ChatLLM:
         self._key_name = key_name
         self._normaliser = Normaliser()
         self._wire = Wire(blobs, model)
-        self._client: AsyncOpenAI | None = None
+        self._client: AsyncClient | None = None
         self._endpoint: Endpoint = Endpoint("")
         self._lost = False
         self._opening = asyncio.Lock()
@@ -101,7 +101,12 @@ class ChatLLM:
         temperature: float | None = None,
     ) -> Completion:
         """Return the model's answer, trying again as Patience says; see LLM.complete."""
-        body: dict[str, Any] = dict(self._extra)
+        body: dict[str, Any] = {
+            "model": self._model,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **self._extra,
+        }
         if tools:
             body["tools"] = [tool_form(tool) for tool in tools]
         if schema is not None:
@@ -113,9 +118,11 @@ class ChatLLM:
             client = await self._open()
             if not self._capabilities.vision:
                 require_vision(messages, self._name)
-            body["messages"] = self._wire.forms(self._normaliser.normalise(messages))
+            texts = self._wire.texts(self._normaliser.normalise(messages))
+            # Every message is encoded once: to encode a long conversation anew for every call takes milliseconds.
+            content = f'{{"messages":[{",".join(texts)}],{dumps(body)[1:]}'
             try:
-                return await self._attempt(client, body, on_delta)
+                return await self._attempt(client, content, on_delta)
             except RoleOrderError as error:
                 if self._normaliser.alternating:
                     raise
@@ -124,33 +131,36 @@ class ChatLLM:
 
         return await with_retries(self._patience, attempt)
 
-    async def _open(self) -> AsyncOpenAI:
+    async def _open(self) -> AsyncClient:
         async with self._opening:
-            # Imported late: the SDK takes a second to load.
-            from openai import APIConnectionError, AsyncOpenAI
+            # Imported late: to name a model costs nothing.
+            import httpx2
 
             if self._client is None or self._lost:
                 found: Endpoint = await self._connect()
                 if self._client is None or found != self._endpoint:
                     await self.close()
                     self._endpoint = found
-                    self._client = AsyncOpenAI(
-                        base_url=found.base_url, api_key=found.api_key, max_retries=0, timeout=None
+                    self._client = httpx2.AsyncClient(
+                        base_url=found.base_url,
+                        headers={"Authorization": f"Bearer {found.api_key}", "User-Agent": "handiwork"},
+                        timeout=None,
+                        follow_redirects=True,
                     )
                 self._lost = False
             if not self._probed:
                 try:
                     self._capabilities = await probe(self._client, self._model, self._capabilities)
-                except APIConnectionError as error:
+                except httpx2.HTTPError as error:
                     raise self._unreachable(error) from error
                 self._probed = True
             return self._client
 
-    async def _attempt(self, client: AsyncOpenAI, body: dict[str, Any], on_delta: OnDelta | None) -> Completion:
+    async def _attempt(self, client: AsyncClient, content: str, on_delta: OnDelta | None) -> Completion:
         started = time.monotonic()
         answer = Assembly(on_delta)
         try:
-            async with self._request(client, body) as lines:
+            async with self._request(client, content) as lines:
                 while (line := await self._in_time(anext(lines, None))) is not None:
                     answer.feed(line)
                     if answer.done:
@@ -174,34 +184,23 @@ class ChatLLM:
         )
 
     @asynccontextmanager
-    async def _request(self, client: AsyncOpenAI, body: dict[str, Any]) -> AsyncGenerator[AsyncIterator[str]]:
-        """Send the request and give the lines of its answer; closes the answer, however this ends.
-
-        The messages travel in extra_body: the SDK would walk through the whole conversation in every call.
-        """
+    async def _request(self, client: AsyncClient, content: str) -> AsyncGenerator[AsyncIterator[str]]:
+        """Send the request and give the lines of its answer; closes the answer, however this ends."""
         import httpx2
-        import openai
 
-        create = client.chat.completions.with_streaming_response.create
-        request = create(
-            model=self._model,
-            messages=[],
-            stream=True,
-            stream_options={"include_usage": True},
-            extra_body=body,
-        )
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+        request = client.build_request("POST", "chat/completions", content=content.encode(), headers=headers)
         try:
-            response = await self._in_time(request.__aenter__())
+            response = await self._in_time(client.send(request, stream=True))
             try:
-                yield response.iter_lines()
+                if not response.is_success:
+                    body = (await self._in_time(response.aread())).decode(errors="replace")
+                    retry_after = retry_after_seconds(response.headers.get("retry-after"))
+                    raise refusal(response.status_code, body, self._model, self._where, self._key_name, retry_after)
+                yield response.aiter_lines()
             finally:
-                await response.close()
-        except openai.APIStatusError as error:
-            retry_after = retry_after_seconds(error.response.headers.get("retry-after"))
-            raise refusal(
-                error.status_code, error.response.text, self._model, self._where, self._key_name, retry_after
-            ) from error
-        except (openai.APIConnectionError, httpx2.HTTPError) as error:
+                await response.aclose()
+        except httpx2.HTTPError as error:
             raise self._unreachable(error) from error
 
     async def _in_time(self, step: Awaitable[T]) -> T:
@@ -216,8 +215,7 @@ class ChatLLM:
 
     def _unreachable(self, error: Exception) -> ProviderError:
         self._lost = True
-        cause = error.__cause__ or error
-        detail = f"{type(cause).__name__} {cause}".strip()
+        detail = f"{type(error).__name__} {error}".strip()
         return ProviderError(f"the connection to {self._where} failed: {detail}")
 
     def _in_stream(self, error: StreamError) -> LLMError:
@@ -250,7 +248,7 @@ class ChatLLM:
         """Close the connections; the next call opens new ones."""
         client, self._client = self._client, None
         if client is not None:
-            await client.close()
+            await client.aclose()
 
 
 async def _read_out(lines: AsyncIterator[str]) -> None:

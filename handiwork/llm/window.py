@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from handiwork.llm.types import Capabilities
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from httpx2 import AsyncClient
     from pydantic_ai.models import Model
 
 _PATIENCE = 5.0
@@ -23,11 +23,11 @@ _WINDOW_KEYS = (
 )
 
 
-async def probe(client: AsyncOpenAI, model: str, known: Capabilities) -> Capabilities:
+async def probe(client: AsyncClient, model: str, known: Capabilities) -> Capabilities:
     """Return ``known`` with what the server tells: llama.cpp, Ollama, vLLM, OpenRouter and the like.
 
-    What a server does not tell stays as it was. At most 5 s are spent. Raises openai.APIConnectionError where
-    nothing listens.
+    What a server does not tell stays as it was. At most 5 s are spent. Raises httpx2.HTTPError where nothing
+    listens.
     """
     root = str(client.base_url).rstrip("/").removesuffix("/v1")
     listed, props, loaded = await asyncio.gather(
@@ -51,14 +51,15 @@ async def window_of(model: Model) -> int | None:
     return window if isinstance(window, int) else None
 
 
-async def _get(client: AsyncOpenAI, path: str) -> dict[str, Any]:
-    import openai
+async def _get(client: AsyncClient, path: str) -> dict[str, Any]:
+    import httpx2
 
     try:
-        answer: object = await client.get(path, cast_to=object, options={"timeout": _PATIENCE})
-    except (openai.APIStatusError, openai.APITimeoutError, openai.APIResponseValidationError, ValueError):
+        async with asyncio.timeout(_PATIENCE):
+            answer: object = (await client.get(path)).raise_for_status().json()
+    except (httpx2.HTTPStatusError, TimeoutError, ValueError):
         return {}
-    return cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    return _object(answer)
 
 
 def _from_list(answer: Mapping[str, Any], model: str, known: Capabilities) -> Capabilities:

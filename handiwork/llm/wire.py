@@ -45,6 +45,11 @@ def text_of(parts: Sequence[Part]) -> str:
     return "\n\n".join(part.text for part in parts if part.text)
 
 
+def dumps(value: object) -> str:
+    """Return the value as JSON, as short as it gets."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def tool_form(tool: Tool) -> dict[str, Any]:
     """Return a tool as a function definition."""
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
@@ -62,18 +67,18 @@ class Wire:
     def __init__(self, blobs: Blobs, model: str) -> None:
         self._blobs = blobs
         self._model = model
-        self._made: WeakKeyDictionary[Message, WireMessage] = WeakKeyDictionary()
+        self._made: WeakKeyDictionary[Message, str] = WeakKeyDictionary()
 
-    def forms(self, messages: Sequence[Message]) -> list[WireMessage]:
-        """Return the wire form of every message; those seen before are the same objects again."""
+    def texts(self, messages: Sequence[Message]) -> list[str]:
+        """Return every message as JSON; those seen before as the same text again."""
         made = self._made
-        forms: list[WireMessage] = []
+        texts: list[str] = []
         for message in messages:
-            form = made.get(message)
-            if form is None:
-                form = made[message] = self._form(message)
-            forms.append(form)
-        return forms
+            text = made.get(message)
+            if text is None:
+                text = made[message] = dumps(self._form(message))
+            texts.append(text)
+        return texts
 
     def _form(self, message: Message) -> WireMessage:
         form: WireMessage = {"role": message.role, "content": self._content(message.content)}

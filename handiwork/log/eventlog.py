@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
@@ -18,7 +18,7 @@ from handiwork.log.errors import LeaseLost, LogError
 from handiwork.log.schema import events, sessions
 from handiwork.log.session import Segment, SessionInfo
 from handiwork.log.transaction import Transaction
-from handiwork.log.watch import Watch
+from handiwork.log.watch import GONE, Watch
 from handiwork.log.worker import Worker
 
 PAGE = 1000
@@ -161,16 +161,26 @@ class EventLog:
 
         What this process appends comes at once, what others append within 100 ms. Ends when the store closes.
         """
-        with self._shared.watch.follower(self.id) as woken:
-            while not self._shared.watch.closed:
+        async with aclosing(self.heads()) as heads:
+            async for head in heads:
+                while after < head and (page := await self._page(after, None, PAGE, newest=False)):
+                    for event in page:
+                        after = event.id
+                        yield event
+
+    async def heads(self) -> AsyncGenerator[int]:
+        """Give the id of the last event, now and whenever it is another one; as soon as ``follow`` does."""
+        watch = self._shared.watch
+        with watch.follower(self.id) as woken:
+            head = await self.head()
+            while head != GONE:
+                yield head
+                await woken.wait()
                 woken.clear()
-                page = await self._page(after, None, PAGE, newest=False)
-                for event in page:
-                    after = event.id
-                    yield event
-                if not page:
-                    await self.head()
-                    await woken.wait()
+                if watch.closed:
+                    return
+                head = watch.head(self.id)
+        raise session.deleted(self.id)
 
     @asynccontextmanager
     async def lease(self) -> AsyncGenerator[None]:

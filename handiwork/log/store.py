@@ -15,8 +15,8 @@ from handiwork.log.eventlog import EventLog, Redact, Shared
 from handiwork.log.schema import events, leases, sessions
 from handiwork.log.session import SessionInfo
 from handiwork.log.transaction import Transaction
-from handiwork.log.watch import Watch
-from handiwork.log.worker import GONE, Worker
+from handiwork.log.watch import GONE, Watch
+from handiwork.log.worker import Worker
 
 
 class Store:

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 
 from handiwork.log.errors import LogError
 
+GONE = -1
+"""The head of a session that was deleted."""
+
 
 class Watch:
     """The newest known event of every session that somebody follows. Used on the event loop alone."""
@@ -37,6 +40,10 @@ class Watch:
             if not waiting:
                 del self._waiting[session]
                 self._heads.pop(session, None)
+
+    def head(self, session: str) -> int:
+        """Return the newest known event of a session whose follower was woken, or GONE."""
+        return self._heads[session]
 
     @property
     def closed(self) -> bool:

@@ -19,12 +19,11 @@ from handiwork.log.database import Database
 from handiwork.log.errors import LogError
 from handiwork.log.schema import sessions
 from handiwork.log.transaction import Transaction
-from handiwork.log.watch import Watch
+from handiwork.log.watch import GONE, Watch
 
 T = TypeVar("T")
 POLL_SECONDS = 0.05
 MAX_BATCH = 1000
-GONE = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -181,7 +180,6 @@ class Worker:
                 self._loop.call_soon_threadsafe(self._settle, jobs, heads)
 
     def _settle(self, jobs: list[_Job], heads: dict[str, int]) -> None:
-        self._watch.publish(heads)
         for job in jobs:
             if job.future.done():
                 continue
@@ -189,3 +187,5 @@ class Worker:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
+        # Last, so that who has appended goes on before its own followers, which then need not read it back.
+        self._watch.publish(heads)

@@ -46,8 +46,9 @@ class Journal:
 
     async def listen(self) -> None:
         """Fold what others append, as it comes."""
-        async for event in self.log.follow(after=self.state.last_id):
-            await self.catch_up([event])
+        async for head in self.log.heads():
+            if head > self.state.last_id:
+                await self.catch_up()
 
     def _heed(self, event: Event) -> None:
         match event:

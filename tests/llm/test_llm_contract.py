@@ -1,4 +1,4 @@
-"""What we rely on in the SDK: messages handed over in extra_body, and each message's wire form made once."""
+"""A conversation arrives as it was handed over, and each message's wire form is made once."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ async def test_a_long_conversation_arrives_as_it_was_handed_over(server: StandIn
 def test_the_wire_form_of_a_message_is_made_once() -> None:
     wire = Wire(no_blobs, "m")
     message = Message.text("user", "u")
-    assert wire.forms([message])[0] is wire.forms([message])[0]
+    assert wire.texts([message])[0] is wire.texts([message])[0]
     twin = Message.text("user", "u")
-    assert wire.forms([twin])[0] is not wire.forms([message])[0]
+    assert wire.texts([twin])[0] is not wire.texts([message])[0]
 
 
-@pytest.mark.parametrize("form", [Wire(bytes.fromhex, "m").forms, Parts(bytes.fromhex, "anthropic").forms])
+@pytest.mark.parametrize("form", [Wire(bytes.fromhex, "m").texts, Parts(bytes.fromhex, "anthropic").forms])
 def test_what_left_the_conversation_is_forgotten(form: Callable[[list[Message]], object]) -> None:
     """Merged neighbours, images of answers, late answers and calls without one: all of them make new messages."""
     normaliser = Normaliser()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from handiwork.llm.create import create, preload
+from handiwork.llm.create import create
 from handiwork.llm.errors import AuthenticationError, LLMError
 from handiwork.llm.provider import ProviderLLM
 from handiwork.llm.remote import ChatLLM
@@ -94,19 +94,11 @@ async def test_only_our_own_key_goes_to_a_base_url(
     assert server.keys == ["Bearer none", "Bearer hw-key", "Bearer given"]
 
 
-def test_naming_a_model_loads_no_sdk_and_preload_does() -> None:
+def test_naming_a_model_loads_no_library() -> None:
     code = (
         "import sys, handiwork.llm.create as c\n"
         "llm = c.create('any', base_url='http://127.0.0.1:1/v1')\n"
         "heavy = {'openai', 'anthropic', 'pydantic_ai', 'genai_prices', 'httpx2'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
-        "c.preload().join()\n"
-        "assert {'openai', 'genai_prices'} <= set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_preload_does_not_wait() -> None:
-    thread = preload()
-    assert thread.daemon
-    thread.join()

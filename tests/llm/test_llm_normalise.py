@@ -15,7 +15,7 @@ from handiwork.llm.wire import Wire, no_blobs
 
 
 def sent(*messages: Message) -> list[dict[str, object]]:
-    return Wire(no_blobs, "m").forms(Normaliser().normalise(messages))
+    return [json.loads(text) for text in Wire(no_blobs, "m").texts(Normaliser().normalise(messages))]
 
 
 def brief(*messages: Message) -> list[str]:
@@ -126,10 +126,10 @@ def test_any_conversation_comes_out_in_order_and_its_prefix_stays_the_same(kinds
     made = {"calls": lambda: called("a", "b"), "tool": lambda: tool("a"), "empty": lambda: user("")}
     messages = [made[kind]() if kind in made else Message.text(kind, kind) for kind in kinds]  # type: ignore[arg-type]
     normaliser, wire = Normaliser(), Wire(no_blobs, "m")
-    forms = wire.forms(normaliser.normalise(messages))
-    check_order(forms)
-    longer = wire.forms(normaliser.normalise([*messages, assistant("more"), user("end")]))
-    check_order(longer)
+    forms = wire.texts(normaliser.normalise(messages))
+    check_order([json.loads(form) for form in forms])
+    longer = wire.texts(normaliser.normalise([*messages, assistant("more"), user("end")]))
+    check_order([json.loads(form) for form in longer])
     # The last message may grow; all before it are the very same objects.
     kept = max(len(forms) - 2, 0)
     assert all(a is b or a == b for a, b in zip(forms[:kept], longer[:kept], strict=True))

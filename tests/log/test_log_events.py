@@ -161,6 +161,14 @@ class TestFollow:
         event = await anext(followed)
         assert (event.id, contents([event])) == (2, ["of the fork"])
 
+    async def test_tells_how_far_the_log_goes_without_reading_it(self, log: EventLog):
+        await log.append(said("1"))
+        heads = log.heads()
+        assert await anext(heads) == 1
+        await log.append(said("2"), said("3"))
+        assert await anext(heads) == 3
+        await heads.aclose()
+
     async def test_ends_when_the_store_closes(self, data: Path):
         store = Store.open(data)
         log = await store.create(agent="a", model="m")
