@@ -10,7 +10,7 @@ help:
 	@echo "make test-slow  the tests with the model and long runs, under 35 minutes"
 	@echo "make lint       ruff, pyright, structure"
 	@echo "make bundle     build and install the sandbox bundle"
-	@echo "make perf       measure start-up and steps"
+	@echo "make perf       measure Handiwork beside two peers, 12 minutes; rewrites docs/performance.md"
 	@echo "make lock       resolve the dependencies anew"
 
 setup:
@@ -35,8 +35,8 @@ bundle:
 	@bash scripts/bundle.sh
 
 perf: setup
-	@$(PYTHON) perf/startup.py
+	@$(PYTHON) -m perf --write
 
 lock: setup
 	.venv/bin/uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --universal \
-	    --python-version 3.11 --all-extras --group dev pyproject.toml -o requirements.lock
+	    --python-version 3.11 --all-extras --group dev --group perf pyproject.toml -o requirements.lock
