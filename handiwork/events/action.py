@@ -36,9 +36,10 @@ class MessageAction(Action):
 class CmdRunAction(Action):
     """Run ``command`` in the sandbox's bash.
 
-    With ``is_input`` the text goes to the program that is running and waiting for input. An empty command
-    reads more output of a running one. With ``background`` the observation comes at once, with a handle for
-    JobAction. ``timeout`` is in seconds; None is the session's default, in the background none.
+    With ``is_input`` the text goes to the program that is running and waiting for input. An empty command reads
+    more output of a running one. With ``background`` the observation comes at once, with a handle for JobAction.
+    ``timeout`` is in seconds, after which what runs is stopped; None is the session's default, in the background
+    none.
     """
 
     runnable: ClassVar[bool] = True

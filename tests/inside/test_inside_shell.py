@@ -107,6 +107,12 @@ async def test_input_that_nobody_read_is_no_command(client: Client) -> None:
     assert (await client.run("echo ok"))["content"] == "ok\n"
 
 
+async def test_waiting_with_a_timeout_ends_what_waits_for_input_and_takes_no_key_to_end_it(client: Client) -> None:
+    assert (await client.run("trap '' INT; read X"))["status"] == "input"
+    assert (await client.wait(timeout=0.2))["status"] == "timeout"
+    assert (await client.run("echo ok"))["content"] == "ok\n"
+
+
 async def test_a_line_of_input_that_the_terminal_would_cut_is_refused(client: Client) -> None:
     await client.run("cat")
     assert (await client.type("x" * 5000))["error_id"] == "too_long"

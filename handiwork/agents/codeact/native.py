@@ -17,11 +17,7 @@ from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
 from handiwork.agents.tools import Function, tools_of
 from handiwork.agents.tools import call as call_function
-from handiwork.events.action import (
-    AgentFinishAction,
-    AgentThinkAction,
-    MessageAction,
-)
+from handiwork.events.action import AgentFinishAction, AgentThinkAction, MessageAction
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.observation import ErrorObservation, IPythonRunCellObservation
 from handiwork.events.record import CompletionEvent

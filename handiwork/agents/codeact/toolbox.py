@@ -37,7 +37,7 @@ TOOLS = (
     Tool(
         "bash",
         "Run a command in the sandbox's bash session and return its output. An empty command waits for more output "
-        "of a program that is still running.",
+        "of a program that is still running, and with a timeout stops it when that is over.",
         _schema(
             ["command"],
             command=("string", "The command, one line or several."),

@@ -132,8 +132,8 @@ class Shell:
         return await self._result(keep, timeout, on_output, stop=False)
 
     async def wait(self, keep: Keep, timeout: float | None, on_output: OnOutput) -> Result:
-        """Wait for the running command's end, for its need of input, or for ``timeout`` seconds."""
-        return await self._result(keep, timeout, on_output, stop=False)
+        """Wait for the running command's end or its need of input; after ``timeout`` seconds it is stopped."""
+        return await self._result(keep, timeout, on_output, stop=timeout is not None, for_input=timeout is None)
 
     @property
     def unreported(self) -> bool:
@@ -211,12 +211,14 @@ class Shell:
         self._token = None
         self._over.set()
 
-    async def _result(self, keep: Keep, timeout: float | None, on_output: OnOutput, *, stop: bool) -> Result:
+    async def _result(
+        self, keep: Keep, timeout: float | None, on_output: OnOutput, *, stop: bool, for_input: bool = True
+    ) -> Result:
         if earlier := self._output.start():
             on_output(earlier)
         self._on_output = on_output
         try:
-            status = await self._settle(self._soft_timeout if timeout is None else timeout)
+            status = await self._settle(self._soft_timeout if timeout is None else timeout, for_input=for_input)
             if status == "running" and stop:
                 await self._stop("timeout")
         finally:
@@ -233,7 +235,7 @@ class Shell:
         self._output.feed(rest)
         return Result(status, code, self.directory, text)
 
-    async def _settle(self, limit: float) -> Status:
+    async def _settle(self, limit: float, *, for_input: bool) -> Status:
         """Return "done" when the command ended or was stopped, or why there is no waiting on."""
         now = asyncio.get_running_loop().time
         start = now()
@@ -252,7 +254,7 @@ class Shell:
             if quiet < _FIRST_LOOK or not (self._began or quiet > _UNBEGUN) or self._over.is_set():
                 pause, reads = _FIRST_LOOK, False
                 continue
-            waiting = self._terminal.waiting()
+            waiting = self._terminal.waiting() if for_input else None
             if (waiting == "reads" and reads) or (waiting == "polls" and quiet > _POLL_QUIET):
                 return "input"
             reads = waiting == "reads"
