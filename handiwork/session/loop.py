@@ -10,9 +10,7 @@ from typing import TypeVar
 
 from handiwork.agents.base import Agent, MalformedReplyError
 from handiwork.agents.state import State
-from handiwork.events.action import (
-    AgentState,
-)
+from handiwork.events.action import AgentState
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import ErrorObservation, StateReason
 from handiwork.events.record import LoopEvent, StepStarted

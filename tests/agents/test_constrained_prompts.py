@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 import pytest
 
@@ -12,16 +13,18 @@ from handiwork.agents.codeact.made import Made
 from handiwork.agents.codeact.progress import OVERVIEW, attempts, failing, tried_already, useless_edit, visible
 from handiwork.agents.state import State
 from handiwork.events.action import AgentRejectAction, CmdRunAction, FileEditAction, FileReadAction
+from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.scripted import ScriptedLLM
 from handiwork.llm.types import Capabilities
 from tests.agents.states import check_golden, edited, listed, ran, read, reply, shown, state_of, task
 
 CODE = "def area(a, b):\n    return a + b\n"
-TRACE = "lib/area.py:2: AssertionError\n2 failed\n"
+TRACE = "/home/me/project/lib/area.py:2: AssertionError\n2 failed\n"
 START = (task(), *listed("lib/area.py", "tests/test_area.py"))
 RUN = (reply('{"thought": "I test.", "action": "bash", "command": "pytest"}'), *ran("pytest", TRACE, 1))
 READ = read("lib/area.py", CODE)
+UNDONE = edited("lib/area.py", "a - b", "a + b")
 WRONG = (reply('{"action": "edit"}'), *edited("lib/area.py", "a + b", "a - b"))
 
 
@@ -58,6 +61,56 @@ def test_files_whose_list_was_condensed_away_are_listed_again(how: CondensationK
     assert action.command == OVERVIEW
 
 
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("`python3 test_area.py` fails: repair it.", "python3 test_area.py"),
+        ("Make `make test` succeed, not `make all`.", "make test"),
+        ("Rename `area` to `size`.", None),
+    ],
+)
+def test_a_command_that_the_task_names_is_run_without_asking(text: str, command: str | None) -> None:
+    action = constrained.following(state_of(task(text), *listed("lib/area.py")))
+    assert (action.command if isinstance(action, CmdRunAction) else None) == command
+
+
+@pytest.mark.parametrize("status", ["input", "running"])
+def test_a_command_that_does_not_end_is_ended(status: Literal["input", "running"]) -> None:
+    waits = CmdOutputObservation(command="vim", content="~", exit_code=None, status=status)
+    action = constrained.following(state_of(*START, reply("{}"), CmdRunAction(command="vim"), waits))
+    assert isinstance(action, CmdRunAction)
+    assert action.command == ""
+    assert action.timeout is not None
+
+
+def test_a_check_that_had_to_be_stopped_fails_and_gets_less_time_again() -> None:
+    running = CmdOutputObservation(command="pytest", exit_code=None, status="running")
+    stopped = CmdOutputObservation(
+        command="", content="lib/area.py:2: KeyboardInterrupt", exit_code=130, status="timeout"
+    )
+    hangs = (reply("{}"), CmdRunAction(command="pytest"), running, CmdRunAction(command="", timeout=1), stopped)
+    state = state_of(*START, *hangs, *READ, *WRONG)
+    check = constrained.following(state)
+    assert isinstance(check, CmdRunAction)
+    assert (check.command, check.timeout) == ("pytest", 15)
+    again = state_of(*START, *hangs, *READ, *WRONG, check, stopped)
+    assert isinstance(constrained.following(again), FileEditAction)
+
+
+def test_what_had_to_be_stopped_because_it_waited_for_input_is_no_check() -> None:
+    waits = CmdOutputObservation(command="vim", exit_code=None, status="input")
+    stopped = CmdOutputObservation(command="", exit_code=130, status="timeout")
+    state = state_of(
+        *START, reply("{}"), CmdRunAction(command="vim"), waits, CmdRunAction(command="", timeout=1), stopped
+    )
+    assert failing(state) is None
+
+
+def test_functions_are_written_anew_first_and_then_in_turn_with_lines() -> None:
+    turns = [constrained.rewrites(tries) for tries in range(11)]
+    assert turns == [0, 1, None, None, None, 2, None, None, None, 3, None]
+
+
 def test_the_first_reply_runs_something() -> None:
     assert actions_offered(state_of(*START)) == {"bash"}
 
@@ -72,7 +125,16 @@ def test_while_a_check_fails_in_a_known_file_an_edit_of_its_lines_is_what_is_lef
     state = state_of(*START, *RUN, *READ)
     (variant,) = constrained.schema(state)["anyOf"]
     assert variant["properties"]["path"] == {"const": "lib/area.py"}
-    assert variant["properties"]["old"] == {"enum": ["def area(a, b):", "return a + b"]}
+    assert variant["properties"]["old"] == {"enum": ["return a + b"]}
+
+
+def test_a_line_that_was_tried_in_vain_is_offered_again_when_all_were() -> None:
+    code = "def area(a, b):\n    c = a\n    return c + b\n"
+    wrong = (reply("{}"), *edited("lib/area.py", "    c = a\n", "    c = b\n"))
+    undone = edited("lib/area.py", "    c = b\n", "    c = a\n")
+    state = state_of(*START, *RUN, *read("lib/area.py", code), *wrong, *ran("pytest", TRACE, 1), *undone)
+    (variant,) = constrained.schema(state)["anyOf"]
+    assert variant["properties"]["old"] == {"enum": ["return c + b"]}
 
 
 def test_after_an_edit_the_failing_check_runs_again() -> None:
@@ -87,7 +149,7 @@ def test_an_edit_after_which_as_much_fails_is_taken_back_and_forgotten() -> None
     undo = constrained.following(state)
     assert isinstance(undo, FileEditAction)
     assert (undo.old, undo.new) == ("a - b", "a + b")
-    undone = state_of(*before, *WRONG, *ran("pytest", TRACE, 1), *edited("lib/area.py", "a - b", "a + b"))
+    undone = state_of(*before, *WRONG, *ran("pytest", TRACE, 1), *UNDONE)
     assert constrained.following(undone) is None
     assert attempts(undone) == 1
     assert shown(constrained.messages(undone, Made())) == shown(constrained.messages(state_of(*before), Made()))
@@ -113,20 +175,27 @@ def test_a_task_is_not_finished_while_its_check_fails_and_may_be_when_it_passes(
 
 
 async def test_a_model_that_gives_up_while_a_check_fails_rejects_the_task() -> None:
-    state = state_of(*START, *RUN, *READ)
+    state = state_of(*START, *RUN, *READ, *2 * (*WRONG, *ran("pytest", TRACE, 1), *UNDONE))
     llm = model_with(state, '{"thought": "", "action": "finish", "message": "all done"}')
     action = await constrained.step(llm, state, Made())
     assert isinstance(action, AgentRejectAction)
     assert action.outputs["reason"] == "`pytest` still fails"
 
 
-async def test_a_reply_that_was_tried_already_is_asked_for_again_with_more_heat() -> None:
+async def test_a_reply_that_was_tried_already_is_asked_for_again() -> None:
     same = json.dumps({"thought": "", "action": "bash", "command": "pytest"})
-    other = json.dumps({"thought": "", "action": "bash", "command": "ls"})
-    state = state_of(*START, *RUN, *READ)
+    other = json.dumps({"thought": "", "action": "read", "path": "lib/area.py"})
+    state = state_of(*START, *RUN)
     action = await constrained.step(model_with(state, same, other), state, Made())
-    assert isinstance(action, CmdRunAction)
-    assert action.command == "ls"
+    assert isinstance(action, FileReadAction)
+
+
+async def test_after_many_repairs_it_is_said_that_the_check_still_fails() -> None:
+    one = (*WRONG, *ran("pytest", TRACE, 1), *UNDONE)
+    state = state_of(*START, *RUN, *READ, *one * constrained.ATTEMPTS)
+    action = await constrained.step(model_with(state), state, Made())
+    assert isinstance(action, AgentRejectAction)
+    assert action.outputs["reason"] == f"`pytest` still fails after {constrained.ATTEMPTS} repairs"
 
 
 @pytest.mark.parametrize("text", ["", "no", "[]", "{}", '{"action": "dance"}', '{"action": "edit", "path": "x"}'])

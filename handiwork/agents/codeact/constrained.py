@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from typing import Any, cast
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
-from handiwork.agents.codeact.lines import choices, replacement
+from handiwork.agents.codeact.lines import choices, functions, replacement
 from handiwork.agents.codeact.made import Made
 from handiwork.agents.codeact.progress import (
     OVERVIEW,
@@ -20,12 +22,14 @@ from handiwork.agents.codeact.progress import (
     listed_files,
     may_finish,
     next_to_read,
+    patience,
     shown_files,
     tried_already,
     undo,
     useless_edit,
     visible,
 )
+from handiwork.agents.codeact.rewrite import rewrite, suspects
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
@@ -38,18 +42,34 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Action, Part
+from handiwork.events.observation import CmdOutputObservation
 from handiwork.llm.types import JsonSchema, Message
 
 OBSERVATION_LIMIT = 4_000
 """Characters of an observation shown to a small model."""
 
+GRACE = 60.0
+"""Seconds that a command may take after the time that commands take."""
+
 RETRIES = 3
 """Calls made at the most for one reply that was not tried already."""
+
+ATTEMPTS = 28
+"""Repairs tried at the most before it is said that a check still fails."""
+
+NAMED = re.compile(
+    r"`((?:python3?|pytest|make|tox|nox|uv|npm|npx|pnpm|yarn|node|deno|bun|go|cargo|mvn|gradle|ctest|ruby|rake|bundle|php|dotnet"
+    r"|sh|bash|\./\S+)\b[^`\n]*)`"
+)
+"""A command that a task names."""
+
+FIRST_REWRITES, LINES_BETWEEN = 2, 3
+"""What is tried: a function is written anew twice, then edits of lines take turns with that."""
 
 EXAMPLE = (
     Message.text(
         "user",
-        f"area() is wrong: `make test` must succeed.\n\n$ {OVERVIEW}\nMakefile\ngeometry/area.py\ngeometry/check.py",
+        "area() is wrong: `make test` must succeed.\n\nFiles:\nMakefile\ngeometry/area.py\ngeometry/check.py",
     ),
     Message.text("assistant", '{"thought": "I run the tests.", "action": "bash", "command": "make test"}'),
     Message.text(
@@ -78,13 +98,19 @@ async def step(llm: AgentLLM, state: State, made: Made) -> Action:
     """Return the next action: one that follows from the history, else the model's."""
     if (follows := following(state)) is not None:
         return follows
-    tries = attempts(state)
-    action = await _reply_of(llm, state, made, temperature(tries))
+    found = failing(state)
+    if found is not None:
+        if attempts(state) >= ATTEMPTS:
+            return AgentRejectAction(outputs={"reason": f"`{found[0]}` still fails after {ATTEMPTS} repairs"})
+        if (written := await _rewritten(llm, state)) is not None:
+            return written
+    tries, allowed = attempts(state), schema(state)
+    action = await _reply_of(llm, state, made, allowed, temperature(tries))
     for retry in range(1, RETRIES):
         if not tried_already(state, action):
             break
-        action = await _reply_of(llm, state, made, temperature(tries + 2 * retry))
-    found = failing(state)
+        allowed = _without_commands(allowed)
+        action = await _reply_of(llm, state, made, allowed, temperature(tries + 2 * retry))
     if isinstance(action, AgentFinishAction) and found is not None:
         said = action.outputs["message"]
         return AgentRejectAction(
@@ -93,8 +119,32 @@ async def step(llm: AgentLLM, state: State, made: Made) -> Action:
     return action
 
 
-async def _reply_of(llm: AgentLLM, state: State, made: Made, heat: float) -> Action:
-    completion = await llm.complete(messages(state, made), schema=schema(state), temperature=heat)
+async def _rewritten(llm: AgentLLM, state: State) -> Action | None:
+    """Return the edit that writes a function anew, where it is the turn of that and it was not tried already.
+
+    A small model writes a function from how it is called and tested as well as it repairs one, but others.
+    """
+    turn, named = rewrites(attempts(state)), suspects(state)
+    if turn is None or not named:
+        return None
+    path, name = named[turn // 2 % len(named)]
+    for retry in range(RETRIES):
+        action = await rewrite(llm, state, path, name, temperature(turn // 2 + retry), anew=(turn + retry) % 2 == 1)
+        if action is not None and not tried_already(state, action):
+            return action
+    return None
+
+
+def rewrites(tries: int) -> int | None:
+    """Return how often a function was written anew before, None if it is another way's turn after so many tries."""
+    if tries < FIRST_REWRITES:
+        return tries
+    turn, way = divmod(tries - FIRST_REWRITES, LINES_BETWEEN + 1)
+    return FIRST_REWRITES + turn if way == LINES_BETWEEN else None
+
+
+async def _reply_of(llm: AgentLLM, state: State, made: Made, allowed: JsonSchema, heat: float) -> Action:
+    completion = await llm.complete(messages(state, made), schema=allowed, temperature=heat)
     return parse(completion.content, shown_files(state)).placed(completion=completion.event)
 
 
@@ -107,9 +157,18 @@ def following(state: State) -> Action | None:
     """Return what any developer would do next, without asking: list, check again, read what the check names."""
     if lacks_overview(state):
         return CmdRunAction(command=OVERVIEW, thought="What is here?")
+    match state.history[-1][1]:
+        case CmdOutputObservation(status="input"):
+            return CmdRunAction(command="", timeout=1, thought="It waits for input, which I cannot give.")
+        case CmdOutputObservation(status="running"):
+            return CmdRunAction(command="", timeout=GRACE, thought="Does it come to an end?")
+        case _:
+            pass
+    if not has_run_something(state) and (named := NAMED.search(state.task)):
+        return CmdRunAction(command=named[1], thought="What does it say now?")
     found = failing(state)
     if found is not None and just_edited(state):
-        return CmdRunAction(command=found[0], thought="Does it work now?")
+        return CmdRunAction(command=found[0], timeout=patience(state, found[0]), thought="Does it work now?")
     if (edit := useless_edit(state)) is not None:
         return undo(edit)
     path = next_to_read(state)
@@ -120,7 +179,7 @@ def schema(state: State) -> JsonSchema:
     """Return what the model may reply now: commands, files to read, lines to replace, and in the end to finish.
 
     A first reply runs something; what was read is not read again; where a check fails in files that were read,
-    an edit is what is left, and now and then a command.
+    an edit is what is left, and now and then another file. Who thought in vain is not asked to think the same again.
     """
     bash = _variant("bash", command=_text(1000))
     if not has_run_something(state):
@@ -128,12 +187,15 @@ def schema(state: State) -> JsonSchema:
     shown = shown_files(state)
     checking = failing(state) is not None
     edits: list[JsonSchema] = []
+    tries = attempts(state)
+    thought = tries <= FIRST_REWRITES
     for path, text in list(shown.items())[-READ_UNASKED:]:
-        if (lines := choices(text)) and not (checking and is_test(path)):
-            edits.append(_variant("edit", path={"const": path}, old={"enum": list(lines)}, new=_text(2000)))
-    if checking and edits and attempts(state) % 4 != 3:
+        if not (checking and is_test(path)) and (lines := _least_tried(state, path, text)):
+            edit: dict[str, JsonSchema] = {"path": {"const": path}, "old": {"enum": lines}, "new": _text(2000)}
+            edits.append(_variant("edit", thought=thought, **edit))
+    if checking and edits and tries % 8 != 7:
         return {"anyOf": edits}
-    variants = [bash, *edits]
+    variants = [*edits] if checking and edits else [bash, *edits]
     if paths := [path for path in listed_files(state) if path not in shown][:60]:
         variants.append(_variant("read", path={"enum": paths}))
     if may_finish(state):
@@ -141,12 +203,29 @@ def schema(state: State) -> JsonSchema:
     return {"anyOf": variants}
 
 
+def _least_tried(state: State, path: str, text: str) -> list[str]:
+    """Return the lines that may be edited: of those that the model edited in vain already only when all were.
+
+    Where functions of the file are what a check may fail for, it is their bodies that are edited.
+    """
+    tried = Counter((a.path, a.old) for a, _ in state.history if isinstance(a, FileEditAction) and a.completion)
+    known, lines = functions(text), choices(text)
+    bodies = [known[name] for suspect, name in suspects(state) if suspect == path]
+    inside = {shown: line for shown, line in lines.items() if any(b.first < line.first <= b.last for b in bodies)}
+    times = {shown: tried[path, replacement(text, line, "")[0]] for shown, line in (inside or lines).items()}
+    return [shown for shown, count in times.items() if count == min(times.values())]
+
+
+def _without_commands(allowed: JsonSchema) -> JsonSchema:
+    """Return what else may be replied, if there is anything: who runs the same again does not know what to run."""
+    variants = [one for one in allowed.get("anyOf", []) if one["properties"]["action"]["const"] != "bash"]
+    return {"anyOf": variants} if variants else allowed
+
+
 def messages(state: State, made: Made) -> list[Message]:
     """Return the conversation so far: the model's own replies, and between them all that was seen."""
     made.begin()
-    system = made.once(
-        0, None, lambda: Message.text("system", render("codeact/constrained", workspace=state.workspace))
-    )
+    system = made.once(0, None, lambda: Message.text("system", render("codeact/constrained")))
     found = [system, *EXAMPLE]
     seen: list[Part] = []
     for action, observation in visible(state):
@@ -167,7 +246,7 @@ def messages(state: State, made: Made) -> list[Message]:
 def _heading(action: Action) -> str:
     match action:
         case CmdRunAction(command=command):
-            return f"$ {command}\n"
+            return "Files:\n" if command == OVERVIEW else f"$ {command}\n"
         case FileReadAction(path=path):
             return f"{path}:\n"
         case _:
@@ -206,6 +285,7 @@ def _text(longest: int) -> JsonSchema:
     return {"type": "string", "maxLength": longest}
 
 
-def _variant(action: str, **fields: JsonSchema) -> JsonSchema:
-    properties: JsonSchema = {"thought": _text(300), "action": {"const": action}, **fields}
+def _variant(action: str, *, thought: bool = True, **fields: JsonSchema) -> JsonSchema:
+    properties: JsonSchema = {"thought": _text(300)} if thought else {}
+    properties |= {"action": {"const": action}, **fields}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

@@ -1,13 +1,16 @@
-"""Edits that name a line: a small model chooses it from those there are, so that it cannot miscopy it."""
+"""Edits that name a line or a function: a small model cannot miscopy what it does not have to repeat."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from dataclasses import dataclass
 
 LINES = 400
 """Lines offered at the most."""
+
+_HEADER = re.compile(r"^[ \t]*(?:[\w@]+[ \t]+)*?(?:def|func|fn|function)[ \t]+(?:\([^)]*\)[ \t]*)?(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,38 @@ def choices(text: str) -> dict[str, Choice]:
         if line and count[line] == 1:
             found[line] = Choice(line, number, last)
     return found
+
+
+def functions(text: str) -> dict[str, Choice]:
+    """Return the functions of a file by their names, the first of a name, with ``shown`` as they stand there.
+
+    A function goes from the line with its name, by the keyword that languages have for it, to the last line that
+    is indented deeper, and its closing bracket or word.
+    """
+    lines = text.splitlines()
+    found: dict[str, Choice] = {}
+    for number, line in enumerate(lines):
+        if (header := _HEADER.match(line)) and header[1] not in found:
+            last = _end(lines, number)
+            found[header[1]] = Choice("\n".join(lines[number : last + 1]), number, last)
+    return found
+
+
+def _end(lines: list[str], first: int) -> int:
+    depth, last = _indent(lines[first]), first
+    for number in range(first + 1, len(lines)):
+        line = lines[number].strip()
+        if line and _indent(lines[number]) <= depth:
+            if line.startswith(")"):
+                continue  # of a signature over several lines
+            return number if re.match(r"[}\]]|end\b", line) else last
+        if line:
+            last = number
+    return last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _at(shown: list[str], block: str, start: int) -> bool:

@@ -19,11 +19,11 @@ from handiwork.events.observation import (
 
 Pair = tuple[Action, Observation | None]
 
-OVERVIEW = "git ls-files 2>/dev/null | head -n 200 | grep . || ls"
+OVERVIEW = "git ls-files -co --exclude-standard 2>/dev/null | head -n 200 | grep . || find * -type f | head -n 200"
 """Lists the files of the workspace, one per line."""
 
 PATIENCE = 12
-"""Replies after which a model may end a task although a command still fails."""
+"""Replies without an edit after which a model may end a task although a command still fails."""
 
 _FAILED = re.compile(r"(\d+) (failed|failures?|errors?)\b")
 
@@ -114,15 +114,35 @@ def attempts(state: State) -> int:
 
 
 def failing(state: State) -> tuple[str, CmdOutputObservation] | None:
-    """Return the command that failed last and has not succeeded since, with its last output; None without one."""
+    """Return the command that failed last and has not succeeded since, with its last output; None without one.
+
+    One that had to be stopped failed too, but not one that waited for input.
+    """
     found: tuple[str, CmdOutputObservation] | None = None
+    command, asked = "", False
     for action, observation in visible(state):
         if isinstance(action, CmdRunAction) and isinstance(observation, CmdOutputObservation):
-            if observation.error:
-                found = (action.command, observation)
-            elif found is not None and action.command == found[0]:
+            command, asked = action.command or command, bool(asked and not action.command)
+            asked = asked or observation.status == "input"
+            if observation.error and not asked:
+                found = (command, observation)
+            elif found is not None and command == found[0] and observation.status == "done":
                 found = None
     return found
+
+
+def patience(state: State, command: str) -> float | None:
+    """Return the seconds that a check may take again; None where it did not run yet.
+
+    One that had to be stopped gets little time: who mends an endless loop sees it end soon.
+    """
+    ran = [(a, o) for a, o in state.history if isinstance(a, CmdRunAction) and a.command == command and o is not None]
+    if not ran:
+        return None
+    action, observation = ran[0]
+    if isinstance(observation, CmdOutputObservation) and observation.status == "done":
+        return 15 + 5 * (observation.timestamp - action.timestamp).total_seconds()
+    return 15.0
 
 
 def shown_files(state: State) -> dict[str, str]:
@@ -154,7 +174,7 @@ def next_to_read(state: State) -> str | None:
     if len(shown) >= READ_UNASKED:
         return None
     output = found[1].text
-    traced = _traced(listed_files(state), output)
+    traced = _traced(listed_files(state), output.replace(f"{state.workspace}/", ""))
     if not all(map(is_test, traced)):
         return next((path for path in traced if path not in shown), None)
     used = "\n".join(text for path, text in shown.items() if is_test(path))
@@ -189,23 +209,26 @@ def lacks_overview(state: State) -> bool:
 
 
 def has_run_something(state: State) -> bool:
-    """True once the model itself has run a command."""
-    return any(isinstance(action, CmdRunAction) and action.completion is not None for action, _ in state.history)
+    """True once there was a command beside the overview."""
+    return any(isinstance(action, CmdRunAction) and not _lists(action) for action, _ in state.history)
 
 
 def may_finish(state: State) -> bool:
-    """True once the model has looked at something and nothing fails, or it has failed for long."""
-    replies = sum(action.completion is not None for action, _ in state.history)
-    return replies >= (1 if failing(state) is None else PATIENCE)
+    """True once the model has done something and nothing fails, or it has looked around for long."""
+    replies = [action for action, _ in state.history if action.completion is not None]
+    if failing(state) is None:
+        return bool(replies)
+    return sum(not isinstance(action, FileEditAction) for action in replies) >= PATIENCE
 
 
 def tried_already(state: State, action: Action) -> bool:
     """True if the same edit was made before, or it changes nothing, or the command was run and no file edited since."""
     if isinstance(action, FileEditAction):
-        if action.old == action.new:
+        if _essence(action.old) == _essence(action.new):
             return True
         earlier = (a for a, _ in state.history if isinstance(a, FileEditAction))
-        return any((a.path, a.old, a.new) == (action.path, action.old, action.new) for a in earlier)
+        same = (action.path, action.old, _essence(action.new))
+        return any((a.path, a.old, _essence(a.new)) == same for a in earlier)
     since_edit = takewhile(lambda pair: not isinstance(pair[1], FileEditObservation), reversed(state.history))
     match action:
         case CmdRunAction(command=command):
@@ -214,3 +237,9 @@ def tried_already(state: State, action: Action) -> bool:
             return any(isinstance(a, FileReadAction) and a.path == path for a, _ in since_edit)
         case _:
             return False
+
+
+def _essence(code: str) -> list[str]:
+    """Return the lines without those that do nothing, which a model adds to what it copies."""
+    lines = (line.rstrip() for line in code.splitlines())
+    return [line for line in lines if line and not line.lstrip().startswith(("#", "//"))]

@@ -1,0 +1,101 @@
+"""A function written anew: what small models do best, asked in a conversation of its own that is short and plain."""
+
+from __future__ import annotations
+
+import re
+
+from handiwork.agents.base import AgentLLM
+from handiwork.agents.codeact.lines import Choice, functions, replacement
+from handiwork.agents.codeact.progress import failing, is_test, shown_files
+from handiwork.agents.prompts import render
+from handiwork.agents.rendering import shorten
+from handiwork.agents.state import State
+from handiwork.events.action import FileEditAction
+from handiwork.llm.types import Message
+
+SUSPECTS = 3
+"""Functions that are written anew in turn."""
+
+LONGEST = 60
+"""Lines of a function that a small model can write without losing something."""
+
+_WHOLE_FILE = 120
+_TESTS, _OUTPUT = 3_000, 1_500
+_OUTLINE = re.compile(r"""(?:.*\n)*?.*[:{]\s*(?:\n|\Z)(?:\s*(\"{3}|'{3})(?:.|\n)*?\1\s*\n)?""")
+_BLOCK = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
+
+
+def suspects(state: State) -> list[tuple[str, str]]:
+    """Return the functions that may be what a check fails for, as (path, name), the likeliest first.
+
+    First come those that its output names, what was named last first, then those that the tests name, then others
+    of the same files.
+    """
+    found = failing(state)
+    shown = shown_files(state)
+    if found is None:
+        return []
+    output = found[1].text
+    tests = "\n".join(text for path, text in shown.items() if is_test(path))
+    ranked: list[tuple[tuple[int, int], str, str]] = []
+    for path, text in shown.items():
+        if not is_test(path):
+            for name, choice in functions(text).items():
+                if choice.last - choice.first < LONGEST:
+                    ranked.append((_rank(name, output, tests), path, name))
+    return [(path, name) for _, path, name in sorted(ranked, key=lambda one: one[0])][:SUSPECTS]
+
+
+def _rank(name: str, output: str, tests: str) -> tuple[int, int]:
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    if mentions := list(word.finditer(output)):
+        return (0, -mentions[-1].start())
+    return (1, 0) if word.search(tests) else (2, 0)
+
+
+async def rewrite(
+    llm: AgentLLM, state: State, path: str, name: str, heat: float, *, anew: bool = False
+) -> FileEditAction | None:
+    """Return the edit that puts a new function in the place of the old; None where the answer has none.
+
+    ``anew`` does not show what the function does now: a model that sees it tends to write the same again.
+    """
+    text = shown_files(state)[path]
+    choice = functions(text)[name]
+    completion = await llm.complete([_question(state, path, choice, name, anew)], temperature=heat)
+    block = _BLOCK.search(completion.content)
+    written = functions(block[1] if block else completion.content).get(name)
+    if written is None:
+        return None
+    old, new = replacement(text, choice, written.shown)
+    return FileEditAction(path=path, old=old, new=new).placed(completion=completion.event)
+
+
+def _question(state: State, path: str, choice: Choice, name: str, anew: bool) -> Message:
+    found, shown = failing(state), shown_files(state)
+    assert found is not None
+    lines = shown[path].splitlines()
+    code = outline(choice.shown) if anew else choice.shown
+    if len(lines) <= _WHOLE_FILE:
+        code = "\n".join([*lines[: choice.first], code, *lines[choice.last + 1 :]])
+    return Message.text(
+        "user",
+        render(
+            "codeact/rewrite",
+            path=path,
+            code=code,
+            tests={other: shorten(content, _TESTS) for other, content in shown.items() if is_test(other)},
+            command=found[0],
+            output=shorten(found[1].text, _OUTPUT),
+            function=name,
+            anew=anew,
+        ),
+    )
+
+
+def outline(function: str) -> str:
+    """Return a function without its body: how it is called, and what its docstring says."""
+    found = _OUTLINE.match(function)
+    head = found[0] if found else function.splitlines()[0]
+    indent = len(head) - len(head.lstrip()) + 4
+    return f"{head.rstrip()}\n{' ' * indent}..."
