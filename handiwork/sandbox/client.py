@@ -23,6 +23,9 @@ SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
 KEEP = {"head": 8192, "tail": 8192}
 """Bytes of a large output that the observation itself holds."""
 
+KEEP_ALIVE = 600.0
+"""Seconds that an idle connection is kept; the server keeps it for an hour."""
+
 SPOOL_LIMIT = 1 << 30
 """Bytes of one observation's whole text that are fetched from a sandbox."""
 
@@ -52,10 +55,10 @@ class Client:
     def __init__(self, socket: Path, save_blob: SaveBlob, spool_limit: int = SPOOL_LIMIT) -> None:
         self._save_blob = save_blob
         self._spool_limit = spool_limit
-        # Connections are not kept: a server that closes an idle one would fail the request that follows.
+        # Given up long before the server closes an idle one, which would fail the request that follows.
         transport = httpx2.AsyncHTTPTransport(
             uds=str(socket),
-            limits=httpx2.Limits(max_keepalive_connections=0),
+            limits=httpx2.Limits(keepalive_expiry=KEEP_ALIVE),
             retries=0,
             # Nothing is encrypted: an empty context spares reading all the certificates there are.
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),

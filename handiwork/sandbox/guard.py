@@ -20,6 +20,7 @@ _PAUSE, _SHORTEST = 0.2, 0.02  # seconds between looks
 _FASTEST = 4 << 30  # bytes of memory that a machine can fill in a second, about
 _NEARLY = 15 / 16  # the share of all allowed processes at which something is wrong: the last ones come and go
 _STILL_MANY = 1 / 4  # the share of them that, left over, shows that an earlier command started them
+_DYING = 1.0  # seconds that the killed may take to be gone
 _FILE_SIZE_EXIT = 128 + signal.SIGXFSZ
 
 
@@ -137,6 +138,14 @@ class Guard:
         # The kernel counts them too, but tells nobody when it refuses one more.
         return self._number() > self._limits.processes * _NEARLY
 
+    async def _are_fewer(self) -> bool:
+        """Tell whether few are left, which those that were killed take a moment to be."""
+        for _ in range(int(_DYING / _SHORTEST)):
+            if self._number() <= self._limits.processes * _STILL_MANY:
+                return True
+            await asyncio.sleep(_SHORTEST)
+        return False
+
     def _number(self) -> int:
         return sum(member.threads for member in processes.family(self._first))
 
@@ -145,7 +154,7 @@ class Guard:
         self._reached.append(limit)
         if not self._ended_once:
             await asyncio.to_thread(processes.end, self._first, self._since)
-        if self._ended_once or self._number() > self._limits.processes * _STILL_MANY:
+        if self._ended_once or not await self._are_fewer():
             await asyncio.to_thread(processes.end, self._first, 0)
         self._ended_once = True
         if self._running:

@@ -62,14 +62,18 @@ class RecordedLLM:
         schema: JsonSchema | None,
         temperature: float | None,
     ) -> Completion:
-        check_model_budget(self._journal.state, self._models.in_flight)
-        llm = self._models.current(self._journal.state.totals)
-        self._models.in_flight += 1
+        models, call = self._models, object()
+        async with models.counting:
+            check_model_budget(self._journal.state, len(models.in_flight))
+            models.in_flight.add(call)
         try:
+            llm = models.current(self._journal.state.totals)
             completion = await llm.complete(messages, tools, schema, self._on_delta, temperature)
-            (stored,) = await self._journal.append(_record(completion).placed(subtask=self._subtask))
+            async with models.counting:
+                (stored,) = await self._journal.append(_record(completion).placed(subtask=self._subtask))
+                models.in_flight.discard(call)
         finally:
-            self._models.in_flight -= 1
+            models.in_flight.discard(call)
         self.last_event = stored.id
         return replace(completion, event=stored.id)
 

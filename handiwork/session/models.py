@@ -13,16 +13,17 @@ MakeLLM = Callable[[str, str | None], LLM]
 
 
 class Models:
-    """The session's model; ``in_flight`` counts the calls that were begun and not yet paid.
+    """The session's model; ``in_flight`` holds the calls that were begun and not yet paid.
 
-    ``first`` is for whoever must not begin a call before another one was paid.
+    ``first`` is for whoever must not begin a call before another one was paid; ``counting`` for whoever counts what
+    was spent, or moves a call from those in flight to those paid.
     """
 
     def __init__(self, llm: LLM, make: MakeLLM | None = None) -> None:
         self._llm, self._make = llm, make
         self._used: list[LLM] = []
-        self.in_flight = 0
-        self.first = asyncio.Lock()
+        self.in_flight: set[object] = set()
+        self.first, self.counting = asyncio.Lock(), asyncio.Lock()
 
     def current(self, totals: Totals) -> LLM:
         """Return the model that the totals name. Raises LLMError where there is none of that name."""

@@ -225,15 +225,16 @@ def _without_commands(allowed: JsonSchema) -> JsonSchema:
 def messages(state: State, made: Made) -> list[Message]:
     """Return the conversation so far: the model's own replies, and between them all that was seen."""
     made.begin()
-    system = made.once(0, None, lambda: Message.text("system", render("codeact/constrained")))
-    found = [system, *EXAMPLE]
+    system = made.once(0, None, lambda: [Message.text("system", render("codeact/constrained"))])
+    found = [*system, *EXAMPLE]
     seen: list[Part] = []
     for action, observation in visible(state):
         completion = state.completions.get(action.completion or 0)
         if completion is not None:
-            found.append(made.once(-completion.id, tuple(seen), lambda s=tuple(seen): Message("user", s)))
-            reply = cast("str", completion.response.get("content") or "")
-            found.append(made.once(completion.id, completion, lambda r=reply: Message.text("assistant", r)))
+            said, reply = tuple(seen), cast("str", completion.response.get("content") or "")
+            found += made.once(
+                completion.id, said, lambda s=said, r=reply: (Message("user", s), Message.text("assistant", r))
+            )
             seen = []
         if isinstance(action, MessageAction) and action.source != "agent":
             seen += [Part(text=action.content), *action.images]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from handiwork.llm.types import Message
 
@@ -11,15 +11,15 @@ class Made:
     """The messages of the last conversation, each with what it was made from."""
 
     def __init__(self) -> None:
-        self._last: dict[Hashable, tuple[object, Message]] = {}
-        self._now: dict[Hashable, tuple[object, Message]] = {}
+        self._last: dict[Hashable, tuple[object, Sequence[Message]]] = {}
+        self._now: dict[Hashable, tuple[object, Sequence[Message]]] = {}
 
     def begin(self) -> None:
         """Begin the next conversation; what the last one did not have any more is forgotten."""
         self._last, self._now = self._now, {}
 
-    def once(self, key: Hashable, source: object, make: Callable[[], Message]) -> Message:
-        """Return the message known by ``key``, made anew if ``source`` is not what it was made from."""
+    def once(self, key: Hashable, source: object, make: Callable[[], Sequence[Message]]) -> Sequence[Message]:
+        """Return the messages known by ``key``, made anew if ``source`` is not what they were made from."""
         known = self._last.get(key)
         if known is None or (known[0] is not source and known[0] != source):
             known = (source, make())

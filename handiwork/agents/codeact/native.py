@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import cast
 
@@ -34,17 +34,16 @@ def tools(functions: Sequence[Function]) -> tuple[Tool, ...]:
 def messages(state: State, made: Made, *, vision: bool = False) -> list[Message]:
     """Return the conversation so far; with ``vision`` the model sees the pictures that cells showed."""
     made.begin()
-    found = [made.once(0, None, lambda: Message.text("system", render("codeact/native", workspace=state.workspace)))]
+    system = made.once(0, None, lambda: [Message.text("system", render("codeact/native", workspace=state.workspace))])
+    found = [*system]
     replied: int | None = None
     for action, observation in state.history:
-        if isinstance(action, MessageAction) and action.source != "agent":
-            found.append(made.once(action.id, action, lambda a=action: user_message(a)))
-            continue
         completion = state.completions.get(action.completion or 0)
-        if completion is not None and completion.id != replied:
+        first = completion is not None and completion.id != replied
+        if completion is not None:
             replied = completion.id
-            found.append(made.once(completion.id, completion, lambda c=completion: _assistant(c)))
-        found += _answers(action, observation, completion, made, vision)
+        source = (action, observation, completion, first)
+        found += made.once(action.id, source, lambda s=source: list(_messages(*s, vision)))
     return found
 
 
@@ -67,21 +66,24 @@ def user_message(action: MessageAction) -> Message:
     return Message("user", (Part(text=action.content), *action.images))
 
 
-def _answers(
-    action: Action, observation: Observation | None, completion: CompletionEvent | None, made: Made, vision: bool
-) -> list[Message]:
+def _messages(
+    action: Action, observation: Observation | None, completion: CompletionEvent | None, first: bool, vision: bool
+) -> Iterator[Message]:
+    """Give what the model is shown of an action: its own reply, if the action is the ``first`` of it, and what came."""
+    if isinstance(action, MessageAction) and action.source != "agent":
+        yield user_message(action)
+        return
+    if completion is not None and first:
+        yield _assistant(completion)
     if isinstance(action, AgentThinkAction) and isinstance(observation, ErrorObservation) and completion:
-        text, calls = observation.content, [call.id for call in _calls(completion)]
+        calls = [call.id for call in _calls(completion)]
         if not calls:
-            return [made.once(observation.id, observation, lambda: Message.text("user", text))]
-        return [made.once((observation.id, call), observation, lambda c=call: _tool(text, c)) for call in calls]
-    if action.tool_call_id is None or (action.runnable and observation is None):
-        return []
-    key, call_id = observation.id if observation else -action.id, action.tool_call_id
-    images = observation.images if isinstance(observation, IPythonRunCellObservation) and vision else ()
-    return [
-        made.once(key, observation, lambda: _tool(observation_text(action, observation, pages=True), call_id, images))
-    ]
+            yield Message.text("user", observation.content)
+        for call in calls:
+            yield _tool(observation.content, call)
+    elif action.tool_call_id is not None and (observation is not None or not action.runnable):
+        images = observation.images if isinstance(observation, IPythonRunCellObservation) and vision else ()
+        yield _tool(observation_text(action, observation, pages=True), action.tool_call_id, images)
 
 
 def _tool(text: str, call_id: str, images: tuple[Part, ...] = ()) -> Message:
