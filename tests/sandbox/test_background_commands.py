@@ -20,9 +20,10 @@ async def started(sandbox: Sandbox, command: str) -> CmdOutputObservation:
 async def test_a_server_in_the_background_is_used_and_stopped(box: Box) -> None:
     sandbox = box.make()
     await sandbox.start()
-    job = await started(sandbox, "cd src; echo serving; mkfifo ask; while read -r line < ask; do echo got $line; done")
+    serve = "while read -r line < ask; do echo got $line; echo ok > answer; done"
+    job = await started(sandbox, f"cd src; mkfifo ask answer; echo serving; {serve}")
     assert (job.job, job.content) == ("job1", "serving\n")
-    await output(sandbox, "echo hello > src/ask")
+    assert await output(sandbox, "echo hello > src/ask; cat src/answer") == "ok"
     stopped = await sandbox.execute(JobAction(operation="stop", job="job1"))
     assert isinstance(stopped, JobObservation)
     assert (stopped.status, stopped.exit_code) == ("stopped", 143)
