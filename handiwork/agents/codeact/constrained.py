@@ -213,7 +213,8 @@ def _least_tried(state: State, path: str, text: str) -> list[str]:
     bodies = [known[name] for suspect, name in suspects(state) if suspect == path]
     inside = {shown: line for shown, line in lines.items() if any(b.first < line.first <= b.last for b in bodies)}
     times = {shown: tried[path, replacement(text, line, "")[0]] for shown, line in (inside or lines).items()}
-    return [shown for shown, count in times.items() if count == min(times.values())]
+    least = min(times.values(), default=0)
+    return [shown for shown, count in times.items() if count == least]
 
 
 def _without_commands(allowed: JsonSchema) -> JsonSchema:
