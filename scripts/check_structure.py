@@ -18,7 +18,8 @@ LAYERS: dict[str, set[str]] = {
     "sandbox": {"events", "paths"},
     "agents": {"events", "llm"},
     "session": {"agents", "events", "llm", "log", "paths", "sandbox"},
-    "cli": {"agents", "events", "llm", "log", "paths", "sandbox", "session"},
+    "evals": {"agents", "events", "llm", "log", "paths", "sandbox", "session"},
+    "cli": {"agents", "evals", "events", "llm", "log", "paths", "sandbox", "session"},
 }
 """What each part of the package may import besides itself."""
 

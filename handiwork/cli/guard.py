@@ -48,6 +48,10 @@ def explain(error: Exception) -> tuple[Exit, str]:
     # Imported late: most commands end well and start faster without.
     from handiwork.agents.registry import AgentNotFoundError
     from handiwork.cli.settings import SettingsError
+    from handiwork.evals.benchmark import DataError
+    from handiwork.evals.compare import CompareError
+    from handiwork.evals.registry import BenchmarkNotFoundError
+    from handiwork.evals.results import ResultsError
     from handiwork.llm.errors import LLMError
     from handiwork.log.errors import LeaseHeld, LogError, SessionMissing
     from handiwork.paths import data_dir
@@ -57,7 +61,7 @@ def explain(error: Exception) -> tuple[Exit, str]:
 
     # A model's error comes here only before its first call: its name or key is wrong. Later ones end the run.
     wrong_use = (SettingsError, SetupError, AgentNotFoundError, SessionMissing, LeaseHeld, LLMError, WorkspaceError)
-    if isinstance(error, wrong_use):
+    if isinstance(error, (*wrong_use, BenchmarkNotFoundError, CompareError, DataError, ResultsError)):
         return Exit.USAGE, str(error)
     if isinstance(error, LogError | SandboxError):
         return Exit.INFRASTRUCTURE, str(error)

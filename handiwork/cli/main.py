@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from handiwork.cli import evals
 from handiwork.cli.guard import guarded
 
 app = typer.Typer(
@@ -16,6 +17,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+app.add_typer(evals.app, name="eval")
 
 Session = Annotated[
     str | None,

@@ -44,7 +44,7 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
     if not task.strip():
         raise SettingsError("the task is empty: say what the agent is to do")
     setup = Setup(
-        agent=_agent(settings.agent),
+        agent=agent_name(settings.agent),
         model=model_name(settings.model),
         base_url=settings.base_url,
         sandbox=settings.sandbox,
@@ -136,7 +136,7 @@ async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
     return (await setup_of(log)).limits.model_copy(update=changed)
 
 
-def _agent(name: str) -> str:
+def agent_name(name: str) -> str:
     """Return the agent's name so that it is found from any directory."""
     file, colon, attribute = name.rpartition(":")
     return f"{Path(file).expanduser().absolute()}{colon}{attribute}" if file.endswith(".py") else name

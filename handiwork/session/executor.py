@@ -31,6 +31,17 @@ class Executor:
         if self._ready is None:
             self._ready = asyncio.create_task(self.sandbox.start())
 
+    async def ready(self) -> Sandbox:
+        """Return the sandbox once it runs. Raises SandboxError."""
+        self.prepare()
+        assert self._ready is not None
+        try:
+            await asyncio.shield(self._ready)
+        except SandboxError:
+            self._ready = None
+            raise
+        return self.sandbox
+
     async def execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
         """Return what came of the action, stopped after ``seconds``. Raises SandboxError where there is no sandbox."""
         self.prepare()

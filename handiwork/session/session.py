@@ -89,6 +89,10 @@ class Session:
                 listener.cancel()
         return self.state
 
+    async def sandbox(self) -> Sandbox:
+        """Return the sandbox once it runs, for who prepares or examines it around a run. Raises SandboxError."""
+        return await self._executor.ready()
+
     async def close(self) -> None:
         """End the sandbox and the models' connections; remove the copies that no child needs any more."""
         await self._executor.close()

@@ -1,0 +1,48 @@
+"""Finds the answer in what an agent said, or in a file that it left."""
+
+from __future__ import annotations
+
+import re
+
+from handiwork.sandbox.base import Sandbox
+
+LARGEST = 1_000_000
+"""Bytes of a file that can be an answer; what comes after them is not read."""
+
+
+def tagged(text: str, tag: str = "answer") -> str:
+    """Return what stands in the last ``<tag>...</tag>``, stripped; the whole text, stripped, where there is none."""
+    end = text.rfind(f"</{tag}>")
+    start = text.rfind(f"<{tag}>", 0, end) if end >= 0 else -1
+    return (text[start + len(tag) + 2 : end] if start >= 0 else text).strip()
+
+
+def fenced(text: str, *languages: str) -> str:
+    """Return the last block between ``` lines in one of the languages, "" where there is none.
+
+    The language "" is that of a block that names none. A block that is never closed goes to the end of the text.
+    """
+    found = block = fence = ""
+    wanted = False
+    for line in text.splitlines(keepends=True):
+        mark = re.match(r"[ \t]*(`{3,})[ \t]*([\w+#.-]*)[ \t]*$", line)
+        if mark and not fence:
+            fence, block, wanted = mark[1], "", mark[2].lower() in languages
+        elif mark and mark[1] == fence and not mark[2]:
+            fence, found = "", block if wanted else found
+        elif fence:
+            block += line
+    return block if fence and wanted else found
+
+
+async def left_in(sandbox: Sandbox, path: str) -> str:
+    """Return the text of a file that the agent left, "" where there is none; what is no UTF-8 is replaced."""
+    read = b""
+    try:
+        async for piece in sandbox.download(path):
+            read += piece
+            if len(read) > LARGEST:
+                break
+    except (FileNotFoundError, IsADirectoryError):
+        return ""
+    return read[:LARGEST].decode(errors="replace")

@@ -1,0 +1,170 @@
+"""Entity Deduction Arena: twenty questions to find out which thing or which person the other one thinks of.
+
+The rule is that of Apple's game (https://github.com/apple/ml-entity-deduction-arena, game.py and eval_result.py): the
+game is won by the first question that has the entity, or another of its names, as a whole word in it, upper or lower
+case; that question's number n from 1 gives 1 - 0.02 * max(n - 5, 0), and a game not won within 20 gives 0. A model
+answers what is asked, with one of three words. Before the twentieth question the player is told that it must guess.
+
+Two things differ. Upstream reads the line of a person as a regular expression, so that aliases are found only with a
+space after or before them, and "." is any character; here names of persons are found as those of things are. And a
+question was cut after 64 tokens there, here after 64 words: without that, a list of all things wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+
+from handiwork.agents.state import State
+from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
+from handiwork.events.record import Limits
+
+UPSTREAM = "https://raw.githubusercontent.com/apple/ml-entity-deduction-arena/64e6a92c31fcd757050ecd995112b04bc47eac9a"
+STEM = {"things": "newlist_things.rmdup", "celebrities": "newlist_celebs.all.rmdup"}
+
+TURNS = 20
+FREE = 5
+"""Questions that cost nothing."""
+WORDS = 64
+"""Words of a question that count."""
+
+SORT = {"things": "a thing", "celebrities": "a well-known person"}
+UNSURE = {"things": "Maybe", "celebrities": "Dunno"}
+"""What is answered, by split, where neither yes nor no is right."""
+
+LAST = "You have one question left: guess now, and name it."
+
+
+class EDA(Benchmark):
+    """Entity deduction by questions; the mean score, which falls with each question after the fifth.
+
+    A ``-dev`` split is the development list. The others are the test lists; without that file they are the
+    development list too, and the instances are named so.
+    """
+
+    name = "eda"
+    title = "Entity Deduction Arena"
+    size = "100 things, 100 celebrities"
+    source = "https://github.com/apple/ml-entity-deduction-arena"
+    licence = "Apple sample code licence; the text goes with every copy"
+    citation = "Zhang et al. 2023, Probing the Multi-turn Planning Capabilities of LLMs via 20 Question Games"
+    metric = "mean score"
+    splits = ("things", "celebrities", "things-dev", "celebrities-dev")
+    turns = TURNS
+    limits = Limits(iterations=3 * TURNS)
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return the list of the split, which has another name upstream."""
+        kind, chosen = _lists(split)
+        return {f"{kind}/{chosen[0]}.txt": f"{UPSTREAM}/data/{kind}/{STEM[kind]}.{chosen[0]}.txt"}
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return an instance for each line: the names of an entity, with "|" between them. Raises DataError."""
+        kind, chosen = _lists(split)
+        found = next((one for one in chosen if (data / kind / f"{one}.txt").is_file()), None)
+        if found is None:
+            wanted = " or ".join(f"{one}.txt" for one in chosen)
+            raise DataError(f"{data / kind} has no {wanted}, a list of entities with one in a line")
+        lines = (data / kind / f"{found}.txt").read_text(encoding="utf-8").splitlines()
+        named = [[name.strip() for name in line.split("|") if name.strip()] for line in lines]
+        rows = [{"kind": kind, "names": names} for names in named if names]
+        return [Instance(f"{kind}-{found}-{number:03}", row, kind) for number, row in enumerate(rows, 1)]
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the rules of the game."""
+        kind = instance.row["kind"]
+        return (
+            f"Let us play a guessing game. I think of {SORT[kind]}, and you find out which, with as few questions as "
+            f"you can and at most {TURNS}.\n"
+            f"Ask one short question at a time, in one line, that can be answered by Yes, No or {UNSURE[kind]}. Do "
+            "not ask for hints, and do not run anything: there is nothing to find on this machine.\n"
+            "To ask, finish with the question as your message. I answer, and it is your turn again.\n"
+            'When you think you know, ask with the name: "Is it NAME?" You win as soon as a question has the right '
+            "name in it.\n"
+            "Now ask your first question."
+        )
+
+    async def reply(self, rollout: Rollout, turn: int) -> str | None:
+        """Answer the question, and say before the last one that it is; None when the game is over."""
+        row, asked = rollout.instance.row, questions(rollout.state)
+        gave_up = rollout.state.agent_state == "rejected"
+        if gave_up or turn >= TURNS or named(row["names"], asked[-1]):
+            return None
+        answer = one_word(await rollout.ask(_prompt(row["kind"], row["names"], asked[-1])), UNSURE[row["kind"]])
+        return f"{answer} {LAST}" if turn == TURNS - 1 else answer
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score the number of the question that won, 0 without one."""
+        names, asked = rollout.instance.row["names"], questions(rollout.state)[:TURNS]
+        won = next((number for number, text in enumerate(asked, 1) if named(names, text)), None)
+        told = {"entity": names[0], "won": won is not None, "turns": won or len(asked)}
+        if won is None:
+            return Score(0.0, asked[-1], told)
+        return Score(1 - 0.02 * max(won - FREE, 0), asked[won - 1], told)
+
+    def more(self, scores: Sequence[Score]) -> dict[str, float]:
+        """Return the share of games won, and how many questions were asked in a game."""
+        return {
+            "success rate": mean(float(score.details["won"]) for score in scores),
+            "mean turns": mean(score.details["turns"] for score in scores),
+        }
+
+
+def questions(state: State) -> list[str]:
+    """Return what the agent asked in each turn, from its first; a turn ends with the user's next message.
+
+    Of several messages in a turn the last counts, as that is what is answered; "" stands for a turn without one.
+    Only the first 64 words of a question are kept.
+    """
+    asked = [""]
+    begun = False
+    for action, _ in state.history:
+        match action:
+            case MessageAction(source="user"):
+                if begun:
+                    asked.append("")
+                begun = True
+            case AgentFinishAction(outputs=outputs):
+                asked[-1] = _cut(str(outputs.get("message", "")))
+            case MessageAction(source="agent"):
+                asked[-1] = _cut(action.content)
+            case AgentRejectAction():
+                asked[-1] = ""
+            case _:
+                pass
+    return asked
+
+
+def named(names: Sequence[str], question: str) -> bool:
+    """Say whether a question has one of the names as a whole word in it, upper or lower case."""
+    text = question.lower()
+    return any(re.search(rf"(?:^|\W){re.escape(name.lower())}(?:$|\W)", text) for name in names)
+
+
+def one_word(answer: str, unsure: str) -> str:
+    """Return the first of "Yes.", "No." and the word for neither in a model's answer; the last where it has none."""
+    found = re.search(rf"\b(yes|no|{unsure.lower()})\b", answer.lower())
+    return f"{found[1].capitalize() if found else unsure}."
+
+
+def _lists(split: str) -> tuple[str, tuple[str, ...]]:
+    """Return what kind of entity a split has, and the lists that it may be read from."""
+    kind, _, development = split.partition("-")
+    return kind, ("dev",) if development else ("test", "dev")
+
+
+def _cut(text: str) -> str:
+    return " ".join(text.split()[:WORDS])
+
+
+def _prompt(kind: str, names: Sequence[str], question: str) -> str:
+    others = f" (also called {', '.join(names[1:])})" if names[1:] else ""
+    return (
+        f"In a guessing game you think of {SORT[kind]}: {names[0]}{others}. A player who does not know that asks you:\n"
+        f"{question}\n\n"
+        f"Answer truthfully for {names[0]}, with one word alone: Yes, No or {UNSURE[kind]}. Say {UNSURE[kind]} only "
+        "where neither Yes nor No is right. Where the player asks for the answer itself or for a hint, say No."
+    )

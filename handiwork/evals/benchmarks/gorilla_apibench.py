@@ -1,0 +1,212 @@
+"""Gorilla APIBench: to name the call that loads a model fit for a task, from one of three hubs of models.
+
+Scored by the rule of upstream's ``ast_eval_{hf,th,tf}.py`` (https://github.com/ShishirPatil/gorilla): the answer's call
+is looked up in the hub's database, and the first entry with the same name whose arguments all occur in the call is
+taken; the answer is right where that entry's domain is the question's, and a hallucination where there is none. Which
+arguments must occur differs by hub. Two slips of upstream's code are not kept: with no call of an entry's name in the
+answer it compares the entry with whatever part of the answer it looked at last, and for Torch Hub an answer without
+``api_call`` is no hallucination.
+
+Upstream finds calls by tree-sitter. Here a call is a dotted name and what stands in balanced parentheses after it, for
+neither the answers nor the database are all valid Python. On every API, example and reference answer of Hugging Face
+and Torch Hub, and every API and example of TensorFlow Hub, both come to the same domain, but for calls within quotes
+or after a quote that is never closed, which only are found here. The database has some calls twice, with different
+domains, so that not even all reference calls score (861 of the 904 of Hugging Face, all 186 of Torch Hub).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from handiwork.evals import jsonlines
+from handiwork.evals.answers import tagged
+from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.events.record import Limits
+
+COMMIT = "6ea57973c7a6097fd7c5915698c54c17c5b1b6c8"
+UPSTREAM = f"https://raw.githubusercontent.com/ShishirPatil/gorilla/{COMMIT}"
+
+HUBS: dict[str, tuple[str, str]] = {
+    "huggingface": (
+        "the Hugging Face Hub",
+        "CLASS.from_pretrained('OWNER/MODEL') or pipeline('TASK', model='OWNER/MODEL')",
+    ),
+    "torchhub": ("PyTorch Hub", "torch.hub.load(repo_or_dir='OWNER/REPOSITORY', model='MODEL', pretrained=True)"),
+    "tensorflowhub": ("TensorFlow Hub", "hub.load('https://tfhub.dev/PUBLISHER/MODEL/VERSION')"),
+}
+"""What each hub is called, and the form of its calls."""
+
+CALL = re.compile(r"(?<![\w.])([^\W\d][\w.]*)\s*\(")
+TOKEN = re.compile(r"""'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[(\[{)\]},]""")
+LONGEST = 1000
+"""Characters of a call that are read, since a model that repeats itself opens thousands within each other."""
+
+KEYWORD = re.compile(r"(\w+)\s*=(?!=)\s*(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call found in a text: its dotted name, the texts of its arguments, its whole text, and where it ends."""
+
+    name: str
+    arguments: tuple[str, ...]
+    text: str
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An API of a hub's database: the call's name, what must occur in an answer's call, and what it is good for."""
+
+    name: str
+    needed: tuple[str, ...]
+    domain: str
+    call: str
+
+
+class GorillaAPIBench(Benchmark):
+    """API calls for machine learning tasks; accuracy of the domain, and the rate of calls that do not exist."""
+
+    name = "gorilla_apibench"
+    title = "Gorilla APIBench"
+    size = "904 huggingface, 186 torchhub, 685 tensorflowhub"
+    source = "https://github.com/ShishirPatil/gorilla"
+    licence = "Apache-2.0"
+    citation = "Patil et al. 2023, Gorilla: Large Language Model Connected with Massive APIs, arXiv:2305.15334"
+    splits = tuple(HUBS)
+    limits = Limits(iterations=20)
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return the questions of a hub, the answers to them, and the hub's database."""
+        questions, answers, database = _paths(split)
+        asked = f"gorilla/eval/eval-data/questions/{split}/{questions.removeprefix('questions/')}"
+        return {
+            questions: f"{UPSTREAM}/{asked}",
+            answers: f"{UPSTREAM}/data/{answers}",
+            database: f"{UPSTREAM}/data/{database}",
+        }
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the questions of a hub, with the file of its ``database``. Raises DataError, OSError."""
+        files = [data / path for path in _paths(split)]
+        if lacking := [str(file.relative_to(data)) for file in files if not file.is_file()]:
+            raise DataError(f"{data} has no {', '.join(lacking)}: the split {split} cannot be run without it")
+        questions, answers, database = files
+        pairs = jsonlines.read(answers, ["api_data"])
+        instances: list[Instance] = []
+        for row in jsonlines.read(questions, ["question_id", "text"]):
+            # Question ids count the lines of the answers from 1, and some of them are not asked.
+            number = int(row["question_id"])
+            if not 1 <= number <= len(pairs):
+                raise DataError(f"{answers} has no line {number}, which {questions.name} asks: get both whole")
+            domain = pairs[number - 1]["api_data"]["domain"]
+            more = {"domain": domain, "hub": split, "database": str(database)}
+            instances.append(Instance(f"{split}-{number}", row | more))
+        return instances
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the question, and the form of a call of the hub."""
+        hub, form = HUBS[instance.row["hub"]]
+        # The texts end in a line break that upstream has escaped twice.
+        question = instance.row["text"].strip().removesuffix("\\n").strip()
+        return (
+            f"Which API call of {hub} loads a pretrained model that is good for this?\n\n{question}\n\n"
+            "Name a model that really exists there. Do not run the call and install nothing. A call has this form:\n"
+            f"{form}\n\nFinish with the call alone, on one line, in this form:\n<answer>CALL</answer>"
+        )
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score 1 where the call's API is of the question's domain; ``hallucination`` tells a call of none."""
+        row = rollout.instance.row
+        answer = answered(rollout.said)
+        found = matched(answer, _database(row["database"], row["hub"]))
+        details = {
+            "domain": row["domain"],
+            "hallucination": found is None,
+            "api": found.call if found else "",
+            "api_domain": found.domain if found else "",
+        }
+        return Score(float(found is not None and found.domain == row["domain"]), answer, details)
+
+    def more(self, scores: Sequence[Score]) -> dict[str, float]:
+        """Return the share of answers that are no API of the hub."""
+        made_up = sum(bool(score.details["hallucination"]) for score in scores)
+        return {"hallucination rate": made_up / len(scores)}
+
+
+def answered(text: str) -> str:
+    """Return the part of an answer that has its call: what is tagged; of that, upstream's field where it has one."""
+    answer = tagged(text)
+    fields = answer.split("api_call")
+    return fields[1].split("api_provider")[0].strip() if len(fields) > 1 else answer
+
+
+def matched(answer: str, database: Sequence[Entry]) -> Entry | None:
+    """Return the first entry whose call an answer has, None where it has none of any."""
+    made: dict[str, Call] = {}
+    for call in calls(answer):
+        # Of several calls with a name upstream sees the last in the text, and the outer before the inner.
+        if call.name not in made or call.end > made[call.name].end:
+            made[call.name] = call
+    for entry in database:
+        call = made.get(entry.name)
+        if call and all(argument in call.text for argument in entry.needed):
+            return entry
+    return None
+
+
+def calls(text: str) -> Iterator[Call]:
+    """Yield the calls in a text, also those within others; one that is not closed goes on for LONGEST."""
+    for match in CALL.finditer(text):
+        depth, begin, arguments, end = 0, match.end(), list[str](), min(len(text), match.end() + LONGEST)
+        for token in TOKEN.finditer(text, match.end() - 1, end):
+            if token[0] in "([{":
+                depth += 1
+            elif token[0] in ")]}":
+                depth -= 1
+            if depth == 0 or (depth == 1 and token[0] == ","):
+                arguments.append(text[begin : token.start()])
+                begin = token.end()
+            if depth == 0:
+                end = token.end()
+                break
+        else:
+            arguments.append(text[begin:end])
+        kept = tuple(argument.strip() for argument in arguments if argument.strip())
+        yield Call(match[1], kept, text[match.start() : end], end)
+
+
+def needed(call: Call, hub: str) -> tuple[str, ...]:
+    """Return what of a database's call must occur in an answer's, by the hub's own rule."""
+    wanted: list[str] = []
+    for argument in call.arguments:
+        keyword = KEYWORD.fullmatch(argument)
+        name, value = (keyword[1], keyword[2]) if keyword else ("", argument)
+        match hub:
+            case "torchhub":
+                wanted += [value] if "repo_or_dir" in argument or "model" in argument else []
+            case "tensorflowhub":
+                wanted.append(value if name == "model" else argument)
+            case _:
+                wanted.append(value)
+    return tuple(value.strip("'") for value in wanted)
+
+
+@lru_cache(maxsize=len(HUBS))
+def _database(file: str, hub: str) -> tuple[Entry, ...]:
+    """Return the APIs of a hub that can be matched: those that are a call, with arguments that must occur."""
+    entries: list[Entry] = []
+    for row in jsonlines.read(Path(file), ["api_call", "domain"]):
+        call = next(calls(row["api_call"]), None)
+        if call and row["api_call"].startswith(call.text) and (wanted := needed(call, hub)):
+            entries.append(Entry(call.name, wanted, row["domain"], row["api_call"]))
+    return tuple(entries)
+
+
+def _paths(hub: str) -> tuple[str, str, str]:
+    answers = "tensorflow" if hub == "tensorflowhub" else hub
+    return f"questions/questions_{hub}_0_shot.jsonl", f"apibench/{answers}_eval.json", f"api/{hub}_api.jsonl"

@@ -1,0 +1,87 @@
+"""GPQA: questions of biology, physics and chemistry with four choices that experts wrote and a search does not answer.
+
+The order of the choices is drawn anew for each record by a generator seeded with the record's id, so that every run
+shows the same one. Scored is the letter; an answer that names none is wrong. Of the phrases that name a letter, those
+of the authors' own parser are understood (https://github.com/idavidrein/gpqa), and a letter alone.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from handiwork.evals.answers import tagged
+from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.events.record import Limits
+
+LETTERS = "ABCD"
+RIGHT = "Correct Answer"
+COLUMNS = ("Record ID", "Question", RIGHT, "Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3")
+
+NAMED = (
+    re.compile(r"[^\w]*([A-Da-d])[^\w]*"),
+    re.compile(r"[^\w]*([A-D])[).:].*", re.DOTALL),
+    re.compile(r".*\b(?i:answer)(?i:\s+is)?[^\w]*([A-D])\b.*", re.DOTALL),
+    re.compile(r".*\(([A-D])\).*", re.DOTALL),
+)
+"""How a whole answer names a letter, the surest first: alone, before its choice, "the answer is B", "(B)"."""
+
+
+class GPQA(Benchmark):
+    """Graduate-level, Google-proof questions; accuracy of the chosen letter."""
+
+    name = "gpqa"
+    title = "GPQA"
+    size = "448 main, 546 extended, 198 diamond"
+    source = "https://huggingface.co/datasets/Idavidrein/gpqa"
+    licence = "CC BY 4.0; not to be shown in plain text where crawlers read"
+    citation = "Rein et al. 2023, GPQA: A Graduate-Level Google-Proof Q&A Benchmark, arXiv:2311.12022"
+    splits = ("main", "extended", "diamond")
+    gated = f"Accept the terms on {source}, and set HF_TOKEN to a token of that account."
+    limits = Limits(iterations=20)
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return the CSV file of the split."""
+        return {f"gpqa_{split}.csv": f"{self.source}/resolve/main/gpqa_{split}.csv"}
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the questions, by high-level domain. Raises DataError, OSError."""
+        file = data / f"gpqa_{split}.csv"
+        with file.open(encoding="utf-8", newline="") as lines:
+            reader = csv.DictReader(lines)
+            if lacking := set(COLUMNS) - set(reader.fieldnames or ()):
+                raise DataError(f"{file} has no column {', '.join(sorted(lacking))}: is it the file of GPQA?")
+            return [Instance(row["Record ID"], row, row.get("High-level domain") or "") for row in reader]
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the question, its choices by letter, and the form of the answer."""
+        listed = "\n".join(f"{letter}) {choice}" for letter, choice in choices(instance.row).items())
+        return (
+            "Answer this multiple-choice question. Exactly one choice is right.\n\n"
+            f"{instance.row['Question'].strip()}\n\n{listed}\n\n"
+            "When you are sure, finish with the letter of your choice alone, in this form:\n<answer>LETTER</answer>"
+        )
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score 1 for the letter of the right choice, else 0."""
+        shown = choices(rollout.instance.row)
+        right = next(letter for letter, choice in shown.items() if choice == rollout.instance.row[RIGHT].strip())
+        chosen = letter_in(tagged(rollout.said))
+        return Score(float(chosen == right), chosen, {"right": right})
+
+
+def choices(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the four choices by letter, in the order of every run."""
+    texts: list[str] = [row[column].strip() for column in COLUMNS[2:]]
+    random.Random(row["Record ID"]).shuffle(texts)
+    return dict(zip(LETTERS, texts, strict=True))
+
+
+def letter_in(answer: str) -> str:
+    """Return the letter that an answer names, "" where it names none."""
+    found = next((match for pattern in NAMED if (match := pattern.fullmatch(answer))), None)
+    return found[1].upper() if found else ""

@@ -1,0 +1,219 @@
+"""MINT: reasoning and code, where a wrong proposal may be mended once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from handiwork.evals import jsonlines
+from handiwork.evals.answers import fenced, tagged
+from handiwork.evals.arithmetic import Value, value_of
+from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
+from handiwork.evals.programs import run_program
+from handiwork.events.record import Limits
+
+_RAW = "https://raw.githubusercontent.com/xingyaoww/mint-bench/3f7f12c10bf763be1e6dbdeb42feb57624121f61/"
+_NUMBER = r"[-+]?[\d,]*\.*\d+"
+
+_UNITS = (
+    rf"({_NUMBER}) [^0-9 ]+",
+    rf"[^0-9 ]+ ({_NUMBER})",
+    rf"({_NUMBER})\D{{1,2}}",
+    rf"[^-+\d]{{1,2}}({_NUMBER})",
+)
+
+STEPS, PROPOSALS = 5, 2
+"""What an agent has for an instance (the paper, section 2.2; max_steps and max_propose_solution upstream)."""
+
+SECONDS = 10
+"""What a solution and its tests may take together."""
+
+CODE = ("mbpp", "humaneval")
+
+FORMS = {
+    "gsm8k": "a number",
+    "math": "a number",
+    "mmlu": "the letter of the right option",
+    "theoremqa": "a number, a list of numbers such as [1, 2, 3], or True or False",
+    "mbpp": "the whole Python code",
+    "humaneval": "the whole Python code, with imports and the function's first line",
+}
+"""What an answer is."""
+
+
+class Mint(Benchmark):
+    """Six sets of tasks of MINT; the simulated user says whether a proposal is right, as upstream without feedback.
+
+    The rules are those of upstream's mint/tasks and mint/envs: 5 steps in all, of which 2 may be proposals; what an
+    answer must be is said at ``correct``. A step is one of the agent's, whatever it does. In two ways it is stricter
+    than upstream's code, which reads answers from a tag only: what has no tag must be the answer and nothing else; and
+    the letter of an option must be named, where upstream looks for it anywhere in the text, so that any sentence with
+    a "c" in it is right where c is. ``more`` gives the accuracy as upstream's code has it.
+    """
+
+    name = "mint"
+    title = "MINT"
+    size = "gsm8k 48, math 100, mmlu 76, theoremqa 49, mbpp 91, humaneval 45"
+    source = "https://github.com/xingyaoww/mint-bench"
+    licence = "Apache-2.0"
+    citation = "Wang et al., MINT: Evaluating LLMs in Multi-turn Interaction, ICLR 2024, arXiv:2309.10691"
+    metric = "success rate"
+    splits = tuple(FORMS)
+    turns = PROPOSALS - 1
+    limits = Limits(iterations=STEPS)
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return the one file of the set."""
+        path = f"{split}/test_prompts.json"
+        return {path: f"{_RAW}data/processed/{path}"}
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the tasks of a set, in the file's order. Raises DataError, OSError."""
+        rows = jsonlines.read(data / split / "test_prompts.json", ("id", "prompt", "reference"))
+        return [Instance(f"{split}/{row['id']}", row | {"set": split}, split) for row in rows]
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the task, and how and how often to answer."""
+        row = instance.row
+        task = row["prompt"].replace('"""', "") if row["set"] == "mbpp" else row["prompt"]
+        head = "Complete this code:\n\n" if row["set"] == "humaneval" else ""
+        return (
+            f"{head}{task.strip()}\n\n"
+            f"You have {STEPS} steps; in some you can run Python to work the answer out. You can propose an answer "
+            f"{PROPOSALS} times, and are told whether it is right. {_how(instance)}"
+        )
+
+    async def reply(self, rollout: Rollout, turn: int) -> str | None:
+        """Return that the proposal is wrong, where it is and there is a step left for another."""
+        left = STEPS - rollout.state.iteration
+        if left < 1 or (await self.score(rollout)).value == 1:
+            return None
+        more = PROPOSALS - turn
+        return (
+            f"That answer is wrong. You have {left} step{'s' * (left > 1)} left and can propose {more} more "
+            f"answer{'s' * (more > 1)}. {_how(rollout.instance)}"
+        )
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score 1 if the last proposal is right."""
+        row, said = rollout.instance.row, rollout.said.strip()
+        answer = tagged(said)
+        if row["set"] in CODE:
+            code = _code(answer)
+            if not code.strip():
+                return Score(0.0, details={"output": "there is no code"})
+            done = await run_program(f"{code}\n\n{row['reference']}\n", SECONDS)
+            return Score(float(done.exit_code == 0), code, {"output": done.content[-2000:]})
+        right = bool(answer) and correct(row, answer, whole=answer == said)
+        details = {"as upstream": bool(answer) and _upstream_choice(row, answer)} if row["set"] == "mmlu" else {}
+        return Score(float(right), answer, details)
+
+    def more(self, scores: Sequence[Score]) -> dict[str, float]:
+        """Return, for mmlu, the success rate as upstream's code has it."""
+        found = [score.details["as upstream"] for score in scores if "as upstream" in score.details]
+        return {"success rate as upstream's code has it": sum(found) / len(found)} if found else {}
+
+
+def correct(row: Mapping[str, Any], answer: str, whole: bool = False) -> bool:
+    """Return whether an answer is right; ``whole`` if it is all that was said, and not what a tag held.
+
+    gsm8k and math: within 5 % of the reference where both are numbers, else the reference occurs in it. mmlu: it
+    names the right option, by its letter or by its text. theoremqa: as TheoremQA's scorer, numbers within 4 % where
+    the reference is no integer, lists in any order.
+    """
+    reference = row["reference"]
+    match row["set"]:
+        case "mmlu":
+            return _choice(row, answer)
+        case "theoremqa":
+            return _same(value_of(_theorem_answer(answer)), reference)
+        case _:
+            return _near(str(reference).strip().lower(), answer.lower(), whole)
+
+
+def _how(instance: Instance) -> str:
+    return f"Finish with your answer between <answer> and </answer>: {FORMS[instance.row['set']]}, and nothing else."
+
+
+def _code(answer: str) -> str:
+    return fenced(answer, "python", "py", "python3", "") or answer
+
+
+def _near(reference: str, answer: str, whole: bool) -> bool:
+    try:
+        return abs(float(reference) - float(answer)) <= 0.05 * abs(float(reference))
+    except ValueError:
+        return reference == answer if whole else reference in answer
+
+
+def _options(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the texts of a question's options, by their letters in lower case."""
+    parts = row["prompt"].split("Options: ")[-1].split(" , ")
+    pairs = [part.strip("[]' ").partition(")") for part in parts]
+    return {letter.strip().lower(): text.strip().lower().strip(".").strip() for letter, _, text in pairs}
+
+
+def _choice(row: Mapping[str, Any], answer: str) -> bool:
+    answer, reference, options = answer.strip().lower(), row["reference"].strip().lower(), _options(row)
+    named = set(re.findall(r"(?<![a-z])([a-z]) ?\)", answer)) & set(options)
+    if alone := re.fullmatch(r"\W*(?:(?:option|answer)\W*)?([a-z])\W*", answer):
+        named = {alone[1]}
+    if named:
+        return named == {reference}
+    return _by_text(options, reference, answer)
+
+
+def _by_text(options: Mapping[str, str], reference: str, answer: str) -> bool:
+    """Return whether the right option's text is in the answer, and no wrong one's that is not a part of it."""
+    right = options.get(reference, "")
+    wrong = [text for text in options.values() if text not in right]
+    return bool(right) and right in answer and not any(text in answer for text in wrong)
+
+
+def _upstream_choice(row: Mapping[str, Any], answer: str) -> bool:
+    answer, reference = answer.strip().lower(), row["reference"].strip().lower()
+    answer = "a" if "a)" in answer or "a )" in answer else answer
+    return reference in answer or _by_text(_options(row), reference, answer)
+
+
+def _theorem_answer(text: str) -> str:
+    """Return an answer without what people write around a number: units, equations, approximations."""
+    text = re.split(r"[=≈]", text)[-1].strip()
+    text = re.sub(r"[`$°]|approximately", "", text).strip()
+    if re.search(r"True|False", text) or text in ("true", "yes", "false", "no"):
+        return str("True" in text or text in ("true", "yes"))
+    text = text.split(" or ")[0]
+    for unit in _UNITS:
+        text = found[1] if (found := re.fullmatch(unit, text)) else text
+    text = re.sub(r" [x×] ", "*", text.replace("10^", "10**"))
+    if re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?", text):
+        text = text.replace(",", "")
+    if option := re.search(r"([a-d]) ?\)", text) or re.fullmatch(r"\s*([a-dA-D])\s*", text):
+        text = f"'({option[1].lower()})'"
+    return text
+
+
+def _same(value: Value | None, reference: Value) -> bool:
+    match reference:
+        case bool():
+            return value == reference
+        case str():
+            return value in (reference, f"({reference})")
+        case list():
+            values, wanted = _numbers(value), _numbers(reference)
+            return len(values) == len(wanted) > 0 and all(map(_same, values, wanted))
+        case _:
+            if not isinstance(value, int | float) or not isfinite(value):
+                return False
+            near = abs(value - reference) <= 0.04 * abs(reference)
+            return near if isinstance(reference, float) else round(value) == reference
+
+
+def _numbers(value: Value | None) -> list[int | float]:
+    """Return a list of nothing but numbers in rising order, an empty one for all else."""
+    parts = value if isinstance(value, list) else []
+    numbers = [part for part in parts if isinstance(part, int | float)]
+    return sorted(numbers) if len(numbers) == len(parts) else []

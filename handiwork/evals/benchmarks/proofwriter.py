@@ -1,0 +1,86 @@
+"""ProofWriter, as Logic-LM uses it: is a statement true, false or unknown, given facts and rules in plain English?
+
+Theories of depth 5 in the open world, where what does not follow is unknown. The letter is taken from the answer as
+Logic-LM's scorer does (https://github.com/teacherpeterpan/Logic-LLM, models/evaluation.py): its first character, where
+that is a capital from A to H, whatever follows; else the first character after the first of a few phrases. An answer
+that names no letter so is wrong. Other than in OpenHands, the agent gets no logic program that another model wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from handiwork.evals.answers import tagged
+from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.events.record import Limits
+
+FILE = "dev.json"
+UPSTREAM = "https://raw.githubusercontent.com/teacherpeterpan/Logic-LLM/d29f1e5e7203e8826cb9c41ba3003e43dc0b9d34"
+FIELDS = ("id", "context", "question", "options", "answer")
+LETTERS = "ABCDEFGH"
+
+PHRASES = (
+    "the correct option is",
+    "the correct answer is",
+    "The correct answer is",
+    "The correct option is",
+    "Thus, the answer is",
+)
+"""What the letter may follow; only the first of them that occurs counts."""
+
+
+class ProofWriter(Benchmark):
+    """Deduction from facts and rules; accuracy of the chosen letter."""
+
+    name = "proofwriter"
+    title = "ProofWriter"
+    size = "600"
+    source = "https://github.com/teacherpeterpan/Logic-LLM"
+    licence = "MIT"
+    citation = (
+        "Tafjord et al. 2021, ProofWriter, arXiv:2012.13048; the 600 are those of Pan et al. 2023, Logic-LM, "
+        "arXiv:2305.12295"
+    )
+    splits = ("dev",)
+    limits = Limits(iterations=20)
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return the file with the questions."""
+        return {FILE: f"{UPSTREAM}/data/ProofWriter/{FILE}"}
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the questions, by kind of theory: attributes or relations, with or without negation.
+
+        Raises DataError, OSError.
+        """
+        rows: list[dict[str, Any]] = json.loads((data / FILE).read_text(encoding="utf-8"))
+        if any(field not in row for row in rows for field in FIELDS):
+            raise DataError(f"{data / FILE} is not a list of records with {', '.join(FIELDS)}: is it Logic-LM's file?")
+        return [Instance(row["id"], row, row["id"].removeprefix("ProofWriter_").split("-")[0]) for row in rows]
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the facts and rules, the question with its options, and the form of the answer."""
+        row, listed = instance.row, "\n".join(instance.row["options"])
+        return (
+            f"Facts and rules:\n{row['context'].strip()}\n\n{row['question'].strip()}\n\n{listed}\n\n"
+            "Unknown means that neither the statement nor its opposite follows from the facts and rules.\n"
+            "When you are sure, finish with the letter of your choice alone, in this form:\n<answer>LETTER</answer>"
+        )
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score 1 for the right letter, else 0."""
+        right = rollout.instance.row["answer"].strip(" ()")
+        chosen = letter_in(tagged(rollout.said))
+        return Score(float(chosen == right), chosen, {"right": right})
+
+
+def letter_in(answer: str) -> str:
+    """Return the letter that an answer names by Logic-LM's rule, "" where it names none."""
+    answer = answer.strip()
+    if answer[:1] not in LETTERS:
+        phrase = next((one for one in PHRASES if one in answer), "")
+        answer = answer.split(phrase)[1].strip() if phrase else ""
+    return answer[:1] if answer[:1] in LETTERS else ""

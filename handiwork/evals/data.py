@@ -1,0 +1,94 @@
+"""Where the data of benchmarks are: in a folder that is named, or got from upstream once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+
+from handiwork.evals.benchmark import Benchmark, DataError
+from handiwork.paths import cache_dir
+
+HUB = "https://huggingface.co/"
+"""The address of the files that HF_TOKEN gives access to."""
+
+
+def place_of(benchmark: Benchmark, data: Path | None) -> Path:
+    """Return the folder for the benchmark's data: ``data`` itself, or what is called as the benchmark in it.
+
+    Without ``data`` it is HANDIWORK_BENCHDATA, else the user's cache; nothing need be there yet.
+    """
+    if data is None:
+        chosen = os.environ.get("HANDIWORK_BENCHDATA")
+        data = Path(chosen) if chosen else cache_dir() / "benchmarks"
+        return data / benchmark.name
+    return data / benchmark.name if (data / benchmark.name).is_dir() else data
+
+
+def missing(benchmark: Benchmark, split: str, folder: Path) -> list[str]:
+    """Return the files of a split that are not in the folder."""
+    return [path for path in benchmark.files(split) if not (folder / path).exists()]
+
+
+async def get(benchmark: Benchmark, split: str, data: Path | None, status: Callable[[str], None]) -> Path:
+    """Return the folder with the data of a split, got from upstream where none was named. Raises DataError."""
+    folder = place_of(benchmark, data)
+    lacking = missing(benchmark, split, folder)
+    if not lacking:
+        return folder
+    if data is not None:
+        wanted = ", ".join(lacking)
+        raise DataError(
+            f"{folder} has no {wanted}: --data must name a folder with the upstream files of {benchmark.name}"
+        )
+    if benchmark.gated and not os.environ.get("HF_TOKEN"):
+        raise DataError(f"{benchmark.title} is not given out freely. {benchmark.gated} Or name its folder with --data.")
+    folder = cache_dir() / "benchmarks" / benchmark.name
+    for path in missing(benchmark, split, folder):
+        address = benchmark.files(split)[path]
+        if not address:
+            raise DataError(f"{path} of {benchmark.title} cannot be fetched: see {benchmark.source}, and give --data")
+        status(f"fetching {path}")
+        await _fetch(address, folder / path)
+    return folder
+
+
+async def _fetch(address: str, file: Path) -> None:
+    """Get a file whole or not at all."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}.{os.getpid()}.part")
+    token = os.environ.get("HF_TOKEN")
+    headers = {"Authorization": f"Bearer {token}"} if token and address.startswith(HUB) else {}
+    try:
+        async with (
+            httpx2.AsyncClient(follow_redirects=True, timeout=60) as client,
+            client.stream("GET", address, headers=headers) as answer,
+        ):
+            if not answer.is_success:
+                raise DataError(f"{address} answered {answer.status_code}: get it another way, and give --data")
+            with part.open("wb") as out:
+                async for piece in answer.aiter_bytes():
+                    out.write(piece)
+        part.rename(file)
+    except httpx2.HTTPError as error:
+        raise DataError(f"{address} cannot be reached ({error}): get it another way, and give --data") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+async def digest(benchmark: Benchmark, split: str, folder: Path) -> str:
+    """Return the SHA-256, in hex, of a split's files: of their paths and contents, in the order of the paths."""
+    return await asyncio.to_thread(_digest, sorted(benchmark.files(split)), folder)
+
+
+def _digest(paths: list[str], folder: Path) -> str:
+    whole = hashlib.sha256()
+    for path in paths:
+        for file in sorted((folder / path).rglob("*")) if (folder / path).is_dir() else [folder / path]:
+            if file.is_file():
+                whole.update(f"{file.relative_to(folder)}\n{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()

@@ -1,0 +1,58 @@
+"""Runs an agent's code to score it: in a new sandbox, where nothing is that the agent has touched."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+from handiwork.events.action import CmdRunAction
+from handiwork.events.observation import CmdOutputObservation
+from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox.base import Sandbox, SandboxError
+
+GRACE = 60.0
+"""Seconds that starting a command may take beside its own time, on a machine that is busy."""
+
+
+async def run_code(files: Mapping[str, str], command: str, seconds: float) -> CmdOutputObservation:
+    """Return what came of a shell command in a folder with these files, ended after ``seconds``.
+
+    A command that took too long has exit code 124 (``timeout``). Raises SandboxError.
+    """
+    with tempfile.TemporaryDirectory(prefix="handiwork-score-") as name:
+        Path(name).chmod(0o755)
+        session, work = Path(name, "session"), Path(name, "work")
+        session.mkdir()
+        work.mkdir()
+        for path, text in files.items():
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).write_text(text)
+        sandbox = sandboxes.create("bubblewrap", session, work, _no_blobs)
+        try:
+            await sandbox.start()
+            (work / ".command").write_text(command)
+            return await command_in(sandbox, f"timeout -k 2 {seconds:g} bash .command", seconds + GRACE)
+        finally:
+            await sandbox.close()
+
+
+async def command_in(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:
+    """Return what came of a shell command in a sandbox that runs. Raises SandboxError where it has no shell left."""
+    done = await _executed(sandbox, command, seconds)
+    if done.status != "input":
+        return done
+    # A program on a busy machine may look as if it waited for input. Nobody gives it any, so it is waited for.
+    after = await _executed(sandbox, "", seconds)
+    return after.model_copy(update={"command": command, "content": done.content + after.content})
+
+
+async def _executed(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:
+    done = await sandbox.execute(CmdRunAction(command=command, timeout=seconds))
+    if not isinstance(done, CmdOutputObservation):
+        raise SandboxError(f"the sandbox did not run a command: {done.text}")
+    return done
+
+
+async def _no_blobs(_: AsyncIterator[bytes]) -> str:
+    return ""

@@ -1,0 +1,59 @@
+"""The benchmarks there are: those of this package, and what entry points and files add."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+
+from handiwork.evals import benchmarks
+from handiwork.evals.benchmark import Benchmark
+
+GROUP = "handiwork.benchmarks"
+
+
+class BenchmarkNotFoundError(Exception):
+    """No benchmark has that name; the text lists those there are."""
+
+
+def all_of() -> list[Benchmark]:
+    """Return every installed benchmark, by name."""
+    own = [one for found in pkgutil.iter_modules(benchmarks.__path__) for one in _in(_module(found.name))]
+    others = [point.load()() for point in entry_points(group=GROUP)]
+    return sorted([*own, *others], key=lambda one: one.name)
+
+
+def find(name: str) -> Benchmark:
+    """Return the benchmark of that name, or the one in a Python file of that path. Raises BenchmarkNotFoundError."""
+    if name.endswith(".py"):
+        return _in_file(Path(name).expanduser().absolute())
+    known = {one.name: one for one in all_of()}
+    if name not in known:
+        raise BenchmarkNotFoundError(f"there is no benchmark {name!r}: there are {', '.join(known)}, or name a file.py")
+    return known[name]
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"{benchmarks.__name__}.{name}")
+
+
+def _in_file(path: Path) -> Benchmark:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise BenchmarkNotFoundError(f"{path} is not there")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = _in(module)
+    if len(found) != 1:
+        raise BenchmarkNotFoundError(f"{path} must define one class of Benchmark, and has {len(found)}")
+    return found[0]
+
+
+def _in(module: ModuleType) -> list[Benchmark]:
+    """Return the benchmarks that a module itself defines."""
+    classes = [found for _, found in inspect.getmembers(module, inspect.isclass) if found.__module__ == module.__name__]
+    return [found() for found in classes if issubclass(found, Benchmark) and not inspect.isabstract(found)]

@@ -1,0 +1,169 @@
+"""A run: all rollouts of a benchmark, a few at a time, their results on the disk as they finish."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from asyncio import TaskGroup
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from handiwork.evals.benchmark import Benchmark, Instance
+from handiwork.evals.conditions import Conditions
+from handiwork.evals.manifest import Manifest
+from handiwork.evals.results import INFRASTRUCTURE, LEFT, Result, Results
+from handiwork.evals.rollout import Done, Job, roll_out
+
+TRAJECTORIES = "trajectories"
+LEAST_FREE = 1 << 30
+"""Bytes that stay free on the disk of a run's folder."""
+
+FAILURES = 10
+"""Rollouts that fail one after another, for no fault of the agent, until the run stops: it would only spend time."""
+
+Execute = Callable[[Job], Awaitable[Done]]
+"""Does a rollout, here or on another machine."""
+
+Engine = Callable[[Conditions, Benchmark, Path], AbstractAsyncContextManager[Execute]]
+"""Makes ready what executes rollouts; the path is a folder for what they need while they run."""
+
+
+class RunStoppedError(Exception):
+    """The run stands before all is done, for a cap or because it ``failed``; the text says why and how to go on."""
+
+    def __init__(self, text: str, *, failed: bool) -> None:
+        super().__init__(text)
+        self.failed = failed
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What the whole run may take: ``cost`` in USD, ``disk`` in bytes of trajectories; None is no cap."""
+
+    cost: float | None = None
+    disk: int | None = None
+
+
+@asynccontextmanager
+async def local(conditions: Conditions, benchmark: Benchmark, place: Path) -> AsyncGenerator[Execute]:
+    """Execute rollouts in this process, their sandboxes on this machine."""
+
+    async def execute(job: Job) -> Done:
+        return await roll_out(conditions, benchmark, job, place)
+
+    yield execute
+
+
+class Run:
+    """The run in the folder ``out``, which has its manifest; ``finished`` hears of every result as it comes."""
+
+    def __init__(
+        self,
+        out: Path,
+        manifest: Manifest,
+        benchmark: Benchmark,
+        instances: Mapping[str, Instance],
+        caps: Caps,
+        finished: Callable[[Result], None],
+    ) -> None:
+        self.results = Results(out)
+        self._out, self._manifest, self._benchmark = out, manifest, benchmark
+        self._instances, self._caps, self._finished = instances, caps, finished
+        self._bytes = sum(file.stat().st_size for file in (out / TRAJECTORIES).glob("*"))
+        self._failed = 0
+        self._why = ""
+
+    async def go(self, engine: Engine, workers: int) -> None:
+        """Do every rollout that was not measured yet, ``workers`` at a time.
+
+        Raises RunStoppedError where it stands before its end; ``go`` again goes on. Only one process may run it.
+        """
+        with _alone(self._out):
+            work = self._out / "work"
+            shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
+            (self._out / TRAJECTORIES).mkdir(exist_ok=True)
+            work.mkdir()
+            work.chmod(0o755)
+            try:
+                jobs = self._jobs()
+                async with engine(self._manifest.conditions, self._benchmark, work) as execute, TaskGroup() as group:
+                    for _ in range(workers):
+                        group.create_task(self._work(jobs, execute))
+            except ExceptionGroup as failures:
+                raise failures.exceptions[0] from None
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+        if self._why:
+            failed = self._failed >= FAILURES
+            raise RunStoppedError(f"{self._why}; go on with `handiwork eval run --resume {self._out}`", failed=failed)
+
+    @property
+    def left(self) -> int:
+        """The number of rollouts that are not measured yet."""
+        return sum(1 for _ in self._keys())
+
+    def _keys(self) -> Iterator[tuple[str, int]]:
+        for trial in range(1, self._manifest.trials + 1):
+            for one in self._manifest.instances:
+                found = self.results.found.get((one, trial))
+                if found is None or found.outcome in LEFT:
+                    yield one, trial
+
+    def _jobs(self) -> Iterator[Job]:
+        """Give the jobs one by one, each with what there is to spend when it begins."""
+        for one, trial in list(self._keys()):
+            cost = self._caps.cost
+            yield Job(self._instances[one], trial, None if cost is None else max(0.0, cost - self.results.spent))
+
+    async def _work(self, jobs: Iterator[Job], execute: Execute) -> None:
+        for job in jobs:
+            self._why = self._why or self._stops(job)
+            if self._why:
+                return
+            self._take(await execute(job))
+
+    def _stops(self, job: Job) -> str:
+        """Return why nothing more may be begun, "" if it may."""
+        if job.budget is not None and job.budget <= 0:
+            return f"the run has spent {self.results.spent:.2f} USD, its --max-cost"
+        if self._caps.disk is not None and self._bytes >= self._caps.disk:
+            return f"the trajectories take {self._bytes / 1e9:.1f} GB, the run's --max-disk"
+        if (free := shutil.disk_usage(self._out).free) < LEAST_FREE:
+            return f"the disk of {self._out} has only {free / 1e9:.1f} GB left"
+        if self._failed >= FAILURES:
+            return f"the last {FAILURES} rollouts failed for no fault of the agent, see {self.results.file}"
+        return ""
+
+    def _take(self, done: Done) -> None:
+        result = done.result
+        if done.trajectory:
+            path = Path(TRAJECTORIES, f"{file_name(result.id)}-{result.trial}.jsonl")
+            self._bytes += (self._out / path).write_text(done.trajectory)
+            result = result.model_copy(update={"trajectory": str(path)})
+        self.results.add(result)
+        self._failed = self._failed + 1 if result.outcome in INFRASTRUCTURE else 0
+        self._finished(result)
+
+
+def file_name(instance: str) -> str:
+    """Return a name for files of an instance; others have other names."""
+    plain = re.sub(r"[^\w.-]", "_", instance)[:100]
+    return plain if plain == instance else f"{plain}-{hashlib.sha256(instance.encode()).hexdigest()[:8]}"
+
+
+@contextmanager
+def _alone(out: Path) -> Generator[None]:
+    lock = os.open(out, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunStoppedError(f"another process is at work in {out}", failed=True) from None
+        yield
+    finally:
+        os.close(lock)

@@ -1,0 +1,191 @@
+"""A trajectory as it is read in a report: what the agent thought, did and saw, one after the other."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from handiwork.agents.state import task_text
+from handiwork.events.action import (
+    AgentDelegateAction,
+    AgentFinishAction,
+    AgentRejectAction,
+    AgentThinkAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+    MessageAction,
+)
+from handiwork.events.base import Action, Event, Observation, UnknownEvent
+from handiwork.events.codec import from_json
+from handiwork.events.observation import (
+    AgentStateChangedObservation,
+    CmdOutputObservation,
+    ErrorObservation,
+    FileReadObservation,
+    IPythonRunCellObservation,
+    UserRejectObservation,
+)
+from handiwork.events.record import CompletionEvent, CondensationEvent, LoopEvent, StepStarted
+
+MOST = 20_000
+"""Characters of one text that a report has; the trajectory's file has all."""
+
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+# Control characters, and those that turn the direction of writing: a text could read otherwise than it is.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@dataclass(slots=True)
+class Moment:
+    """An action with what came of it, or a fact in between, which has a ``note`` alone.
+
+    ``step`` counts the agent's steps from 1, 0 being before the first; ``subtask`` is the id of the action that opened
+    the subtask, 0 the root. ``bad`` says that it went wrong.
+    """
+
+    step: int
+    subtask: int
+    who: str
+    thought: str = ""
+    kind: str = ""
+    does: str = ""
+    sees: str = ""
+    note: str = ""
+    bad: bool = False
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """Return the moments of the trajectory in a file, as JSON; a line that is no event is one that says so."""
+    told = _Telling()
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                told.take(from_json(line))
+            except ValueError:
+                told.note(Event(), f"line {number} of the trajectory is no event", bad=True)
+    return [asdict(moment) for moment in told.moments]
+
+
+def harmless(text: str) -> str:
+    """Return a text without colours, its unseen characters made visible, and its middle left out where it is long."""
+    text = _UNSEEN.sub("\ufffd", _COLOURS.sub("", text).replace("\r\n", "\n"))
+    if len(text) <= MOST:
+        return text
+    half = MOST // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters are left out ...]\n{text[-half:]}"
+
+
+class _Telling:
+    """Makes moments of events, in order."""
+
+    def __init__(self) -> None:
+        self.moments: list[Moment] = []
+        self._step = 0
+        self._actions: dict[int, Moment] = {}
+        self._replies: dict[int, CompletionEvent] = {}
+
+    def take(self, event: Event) -> None:
+        match event:
+            case StepStarted():
+                self._step += 1
+            case CompletionEvent():
+                self._replies[event.id] = event
+                for attempt in event.failed_attempts:
+                    self.note(event, f"asked again after: {attempt}")
+            case LoopEvent():
+                self.note(event, f"it repeats itself: {event.content}")
+            case CondensationEvent():
+                self.note(event, f"for the model, events {event.first} to {event.last} are made shorter ({event.how})")
+            case AgentStateChangedObservation(content=content) if content:
+                self.note(event, f"{event.agent_state}: {content}", bad=event.agent_state == "error")
+            case AgentStateChangedObservation():
+                pass
+            case UnknownEvent():
+                self.note(event, f"an event of a newer version: {event.unknown.get('type')}")
+            case Action():
+                self._act(event)
+            case Observation():
+                self._observe(event)
+            case _:
+                pass
+
+    def note(self, event: Event, text: str, bad: bool = False) -> None:
+        self.moments.append(Moment(self._step, event.subtask, "environment", note=harmless(text), bad=bad))
+
+    def _act(self, action: Action) -> None:
+        reply = self._replies.pop(action.completion, None) if action.completion else None
+        thoughts = [*(_thinking(reply) if reply else []), action.thought.strip()]
+        kind, does = _told(action)
+        moment = Moment(self._step, action.subtask, action.source, kind=kind, does=harmless(does))
+        moment.thought = harmless("\n\n".join(filter(None, thoughts)))
+        self.moments.append(moment)
+        self._actions[action.id] = moment
+
+    def _observe(self, event: Observation) -> None:
+        moment = self._actions.pop(event.cause or 0, None) or self._unasked(event)
+        moment.sees = harmless(event.text)
+        match event:
+            case CmdOutputObservation():
+                status = "" if event.status == "done" else event.status
+                moment.note = ", ".join(filter(None, [status, f"exit {event.exit_code}" if event.error else ""]))
+                moment.bad = event.error or event.status == "timeout"
+            case IPythonRunCellObservation(error=str() as error):
+                moment.note, moment.bad = harmless(error), True
+            case FileReadObservation():
+                moment.note = f"lines {event.start} to {event.end} of {event.lines}"
+            case ErrorObservation() | UserRejectObservation():
+                moment.bad = True
+            case _:
+                pass
+
+    def _unasked(self, event: Observation) -> Moment:
+        """Return the moment of an observation that answers no action, but maybe a reply that was not understood."""
+        moment = Moment(self._step, event.subtask, "environment")
+        if reply := self._replies.pop(event.cause or 0, None):
+            calls = reply.response.get("tool_calls")
+            said = [*_thinking(reply), str(reply.response.get("content") or ""), _json(calls) if calls else ""]
+            moment.who, moment.kind = "agent", "a reply that was not understood"
+            moment.does = harmless("\n\n".join(filter(None, said)))
+        self.moments.append(moment)
+        return moment
+
+
+def _thinking(reply: CompletionEvent) -> list[str]:
+    parts = cast("list[dict[str, Any]]", reply.response.get("thinking") or [])
+    return [str(part.get("content") or "").strip() for part in parts]
+
+
+def _told(action: Action) -> tuple[str, str]:
+    """Return what an action is called, and its text."""
+    match action:
+        case CmdRunAction(command=command):
+            return "types" if action.is_input else "starts" if action.background else "runs", command
+        case IPythonRunCellAction(code=code):
+            return "runs in the notebook", code
+        case FileReadAction():
+            return "reads", f"{action.path}, line {action.start} to {action.end or 'the last'}"
+        case FileWriteAction():
+            return "writes", f"{action.path}\n{action.content}"
+        case FileEditAction():
+            return "edits", f"{action.path}\n--- old\n{action.old}\n--- new\n{action.new}"
+        case MessageAction():
+            return "says", action.content
+        case AgentThinkAction():
+            return "thinks", ""
+        case AgentDelegateAction():
+            return f"hands over to {action.agent}", task_text(action.inputs)
+        case AgentFinishAction(outputs=outputs) | AgentRejectAction(outputs=outputs):
+            kind = "finishes" if isinstance(action, AgentFinishAction) else "gives up"
+            return kind, "\n".join(v if isinstance(v, str) else f"{k}: {_json(v)}" for k, v in outputs.items())
+        case _:
+            return action.kind, _json(action.model_dump(mode="json", exclude=set(Action.model_fields)))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)

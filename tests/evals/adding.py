@@ -1,0 +1,52 @@
+"""A benchmark for tests of runs: sums, some of which are prepared to go wrong.
+
+Its data are sums.jsonl: lines of {"id", "a", "b"}. What an id begins with says what goes wrong with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
+from handiwork.sandbox.base import Sandbox
+
+
+class Adding(Benchmark):
+    name = "adding"
+    title = "Sums"
+    size = "as many as there are"
+    source = "this file"
+    licence = "MIT"
+    citation = ""
+    turns = 2
+
+    def files(self, split: str) -> Mapping[str, str]:
+        return {"sums.jsonl": ""}
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        rows = [json.loads(line) for line in (data / "sums.jsonl").read_text().splitlines()]
+        return [Instance(row["id"], row, group="odd" if (row["a"] + row["b"]) % 2 else "even") for row in rows]
+
+    def skipped(self, instance: Instance) -> str:
+        return "it has no sum" if instance.id.startswith("skipped") else ""
+
+    def prepare(self, instance: Instance, workspace: Path) -> None:
+        (workspace / "sum.txt").write_text(f"{instance.row['a']} + {instance.row['b']}\n")
+
+    async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
+        if instance.id.startswith("dies"):
+            await sandbox.close()
+
+    def instruction(self, instance: Instance) -> str:
+        return "Add what is in sum.txt, and finish with the sum."
+
+    async def reply(self, rollout: Rollout, turn: int) -> str | None:
+        return "Try again." if rollout.instance.id.startswith("again") and turn < 2 else None
+
+    async def score(self, rollout: Rollout) -> Score:
+        if rollout.instance.id.startswith("ungradable"):
+            raise ZeroDivisionError("the scorer is broken")
+        right = str(rollout.instance.row["a"] + rollout.instance.row["b"])
+        return Score(float(rollout.said == right), rollout.said)

@@ -1,0 +1,80 @@
+"""Rollouts as a scorer meets them, made from events, and the data that these tests read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from handiwork.agents.state import State
+from handiwork.evals.benchmark import Ask, Benchmark, Instance, Rollout
+from handiwork.events.action import AgentFinishAction, MessageAction
+from handiwork.events.base import Event
+from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox.base import Sandbox
+from tests.agents.states import state_of
+
+BENCHDATA = os.environ.get("HANDIWORK_BENCHDATA", "")
+
+needs_benchdata = pytest.mark.skipif(not BENCHDATA, reason="HANDIWORK_BENCHDATA names no folder with benchmark data")
+
+
+def folder(benchmark: Benchmark) -> Path:
+    """The benchmark's upstream files; skips the test where there are none."""
+    if not BENCHDATA:
+        pytest.skip("HANDIWORK_BENCHDATA names no folder with benchmark data")
+    found = Path(BENCHDATA, benchmark.name)
+    if not found.is_dir():
+        pytest.skip(f"HANDIWORK_BENCHDATA has no folder {benchmark.name}")
+    return found
+
+
+def instances(benchmark: Benchmark, split: str = "") -> list[Instance]:
+    """The instances of a split, the first where none is named."""
+    return benchmark.load(folder(benchmark), split or benchmark.splits[0])
+
+
+async def nobody(prompt: str) -> str:
+    raise AssertionError(f"no model was to be asked: {prompt}")
+
+
+def said(*words: str) -> State:
+    """A session in which the agent finished with each of these words, and the user spoke in between."""
+    events: list[Event] = [MessageAction(content="The task.", source="user")]
+    for number, one in enumerate(words):
+        if number:
+            events.append(MessageAction(content="Not yet.", source="user"))
+        events.append(AgentFinishAction(outputs={"message": one}))
+    return state_of(*events)
+
+
+def rollout(
+    instance: Instance, words: str | Sequence[str] = "", sandbox: Sandbox | None = None, ask: Ask = nobody
+) -> Rollout:
+    """A rollout that ended with these words, or one after another with several; without a sandbox it has a dead one."""
+    state = said(*([words] if isinstance(words, str) else words))
+    dead = sandboxes.create("none", Path(), Path(), no_blobs)
+    return Rollout(instance, state, sandbox or dead, ask)
+
+
+async def no_blobs(_: AsyncIterator[bytes]) -> str:
+    return ""
+
+
+@asynccontextmanager
+async def prepared(benchmark: Benchmark, instance: Instance, place: Path) -> AsyncGenerator[Sandbox]:
+    """The sandbox that an agent gets for an instance, running, made in the folder ``place``."""
+    session, workspace = place / "session", place / "workspace"
+    session.mkdir()
+    workspace.mkdir()
+    benchmark.prepare(instance, workspace)
+    sandbox = sandboxes.create("bubblewrap", session, workspace, no_blobs)
+    try:
+        await sandbox.start()
+        await benchmark.set_up(instance, sandbox)
+        yield sandbox
+    finally:
+        await sandbox.close()

@@ -1,0 +1,57 @@
+"""Runs of the benchmark of sums with a scripted model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from handiwork.evals import manifest, plan, registry
+from handiwork.evals.conditions import Conditions
+from handiwork.evals.plan import Choice, Plan
+from handiwork.evals.results import Result
+from handiwork.evals.run import Caps, Run, local
+from handiwork.events.record import Limits
+from tests.cli.program import bash, finish
+
+ADDING = str(Path(__file__).with_name("adding.py"))
+
+
+def sums(folder: Path, *ids: str) -> Path:
+    """A data folder in which every sum is 4."""
+    folder.mkdir(exist_ok=True)
+    (folder / "sums.jsonl").write_text("".join(json.dumps({"id": one, "a": 1, "b": 3}) + "\n" for one in ids))
+    return folder
+
+
+def script(file: Path, *replies: dict[str, object]) -> str:
+    """The name of a model that gives these replies to every instance; without any it reads the sum and says 4."""
+    given = replies or (bash("cat sum.txt"), finish("4"))
+    file.write_text("".join(json.dumps(reply) + "\n" for reply in given))
+    return f"scripted:{file}"
+
+
+async def planned(data: Path, model: str, choice: Choice = Choice(), trials: int = 1, **limits: float) -> Plan:
+    conditions = Conditions(
+        benchmark=ADDING,
+        split="test",
+        data=str(data),
+        agent="CodeActAgent",
+        model=model,
+        user_model=model,
+        limits=Limits.model_validate(limits),
+    )
+    return await plan.new(registry.find(ADDING), conditions, choice, trials, lambda _: None)
+
+
+async def finished(out: Path, planned: Plan, caps: Caps = Caps(), workers: int = 2) -> dict[tuple[str, int], Result]:
+    """Begin the run, or go on with it, and return its results."""
+    out.mkdir(exist_ok=True)
+    manifest.write(out, planned.manifest)
+    run = Run(out, planned.manifest, planned.benchmark, planned.instances, caps, lambda _: None)
+    await run.go(local, workers)
+    return run.results.found
+
+
+def by_id(results: Iterable[Result]) -> dict[str, Result]:
+    return {result.id: result for result in results}

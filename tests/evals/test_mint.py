@@ -1,0 +1,166 @@
+"""MINT: answers are read as upstream reads them, and a wrong one may be mended once."""
+
+from __future__ import annotations
+
+import pytest
+
+from handiwork.evals.benchmark import Instance, Rollout
+from handiwork.evals.benchmarks.mint import CODE, Mint, correct
+from tests.evals.rollouts import instances, needs_benchdata, rollout
+
+MINT = Mint()
+
+REASONING = [split for split in MINT.splits if split not in CODE]
+
+
+def gold(instance: Instance) -> str:
+    row = instance.row
+    match row["set"]:
+        case "mbpp":
+            return row["code"].replace("\r\n", "\n")
+        case "humaneval":
+            return row["prompt"] + "\n" + row["canonical_solution"]
+        case _:
+            return str(row["reference"])
+
+
+def answered(instance: Instance, answer: str) -> Rollout:
+    return rollout(instance, f"I worked it out. <answer>{answer}</answer>")
+
+
+@needs_benchdata
+@pytest.mark.parametrize("split", REASONING)
+async def test_the_reference_is_right_with_and_without_a_tag(split: str) -> None:
+    for instance in instances(MINT, split):
+        assert (await MINT.score(answered(instance, gold(instance)))).value == 1
+        assert (await MINT.score(rollout(instance, gold(instance)))).value == 1
+
+
+@needs_benchdata
+@pytest.mark.parametrize("split", REASONING)
+@pytest.mark.parametrize("said", ["", "<answer></answer>", "<answer>I do not know</answer>", "zzz"])
+async def test_no_answer_is_wrong(split: str, said: str) -> None:
+    for instance in instances(MINT, split):
+        assert (await MINT.score(rollout(instance, said))).value == 0
+
+
+@needs_benchdata
+async def test_code_is_run_with_its_tests() -> None:
+    instance = instances(MINT, "mbpp")[0]
+    code = gold(instance)
+    assert (await MINT.score(answered(instance, f"```python\n{code}\n```"))).value == 1
+    assert (await MINT.score(answered(instance, f"import sys\nsys.exit(0)\n{code}"))).value == 0
+    assert (await MINT.score(answered(instance, ""))).value == 0
+
+
+@needs_benchdata
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("split", CODE)
+async def test_every_reference_solution_passes(split: str) -> None:
+    failed = [i.id for i in instances(MINT, split) if (await MINT.score(answered(i, gold(i)))).value != 1]
+    assert not failed
+
+
+@needs_benchdata
+@pytest.mark.parametrize("split", [*REASONING, "humaneval"])
+async def test_a_wrong_proposal_is_answered_once_and_a_right_one_not_at_all(split: str) -> None:
+    instance = instances(MINT, split)[0]
+    told = await MINT.reply(rollout(instance, "<answer>-12345.5</answer>"), 1)
+    assert told is not None
+    assert told.startswith("That answer is wrong. You have 5 steps left and can propose 1 more answer. Finish with")
+    assert MINT.turns == 1
+    assert await MINT.reply(answered(instance, gold(instance)), 1) is None
+    mended = rollout(instance, ["<answer>-12345.5</answer>", f"<answer>{gold(instance)}</answer>"])
+    assert (await MINT.score(mended)).value == 1
+
+
+def row(which: str, reference: object, prompt: str = "") -> dict[str, object]:
+    return {"set": which, "reference": reference, "prompt": prompt}
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [("100", True), ("104.9", True), ("105.1", False), ("1e2", True), ("100 hours", True), ("hundred", False)],
+)
+def test_a_number_may_be_five_percent_off_and_have_words_around_it(answer: str, right: bool) -> None:
+    assert correct(row("gsm8k", "100"), answer) == right
+
+
+def test_what_has_no_tag_must_be_the_answer_and_nothing_else() -> None:
+    """Else every long text is right that happens to have the digit in it."""
+    thinking = "There are 16 of them, and 36 more."
+    assert correct(row("gsm8k", "6"), thinking)
+    assert not correct(row("gsm8k", "6"), thinking, whole=True)
+    assert correct(row("gsm8k", "6"), "6.0", whole=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        ("C", True),
+        ("(c)", True),
+        ("C ) 30", True),
+        ("The answer is c)", True),
+        ("option C", True),
+        ("30", True),
+        ("a)", False),
+        ("a) or c)", False),
+        ("10 or 30", False),
+        ("It cannot be decided because of the facts.", False),
+    ],
+)
+def test_an_option_is_named_by_letter_or_text(answer: str, right: bool) -> None:
+    question = row("mmlu", "c", "How many?\nOptions: A ) 10 , B ) 20 , C ) 30 , D ) 40")
+    assert correct(question, answer) == right
+
+
+async def test_upstreams_own_reading_of_an_option_is_reported_beside() -> None:
+    question = Instance("mmlu/1", row("mmlu", "c", "How many?\nOptions: A ) 10 , B ) 20 , C ) 30 , D ) 40"))
+    score = await MINT.score(answered(question, "It cannot be decided."))
+    assert score.value == 0
+    assert MINT.more([score]) == {"success rate as upstream's code has it": 1}
+
+
+@pytest.mark.parametrize(
+    ("reference", "answer", "right"),
+    [
+        (1.12, "1.12", True),
+        (1.12, "v = 1.1 km", True),
+        (1.12, "1.2", False),
+        (11200.0, "1.12 x 10^4 m/s", False),
+        (11200.0, "1.12 x 10^4", True),
+        (6, "6.2", True),
+        (6, "7", False),
+        (1152, "1,152", True),
+        (-1.5, "approximately -1.5", True),
+        (0.2, "20%", False),
+        (False, "False", True),
+        (False, "no", True),
+        (False, "True", False),
+        (False, "0.5", False),
+        ([0, 5], "[5, 0]", True),
+        ([0, 5], "[0, 5, 6]", False),
+        ([0, 5], "0", False),
+        ([0, 5], "['a', 'b']", False),
+        ("b", "(b)", True),
+        ("b", "b", True),
+        ("b", "a)", False),
+        (2, "9**9**9**9", False),
+        (2, "float('nan')", False),
+    ],
+)
+def test_an_answer_to_theoremqa_is_computed_and_compared_by_its_type(
+    reference: object, answer: str, right: bool
+) -> None:
+    assert correct(row("theoremqa", reference), answer) == right
+
+
+@needs_benchdata
+@pytest.mark.parametrize("split", MINT.splits)
+def test_the_instruction_says_the_form_and_the_limits(split: str) -> None:
+    told = MINT.instruction(instances(MINT, split)[0])
+    assert "You have 5 steps" in told
+    assert "2 times" in told
+    assert "between <answer> and </answer>" in told
+    assert '"""\nWrite' not in told
