@@ -40,7 +40,7 @@ def task(text: str = "The tests fail.") -> MessageAction:
 
 
 def listed(*paths: str) -> tuple[Event, Event]:
-    content = "\n".join(paths) + "\n"
+    content = "".join(f"{path}\n" for path in paths)
     return CmdRunAction(command=OVERVIEW), CmdOutputObservation(command=OVERVIEW, content=content, exit_code=0)
 
 

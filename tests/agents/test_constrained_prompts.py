@@ -11,8 +11,16 @@ from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import constrained
 from handiwork.agents.codeact.made import Made
 from handiwork.agents.codeact.progress import OVERVIEW, attempts, failing, tried_already, useless_edit, visible
+from handiwork.agents.codeact.replies import parse
 from handiwork.agents.state import State
-from handiwork.events.action import AgentRejectAction, CmdRunAction, FileEditAction, FileReadAction
+from handiwork.events.action import (
+    AgentRejectAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+)
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.scripted import ScriptedLLM
@@ -44,6 +52,34 @@ def test_the_conversation_is_the_golden_one() -> None:
     right = (reply('{"action": "edit", "new": "return a * b"}'), *edited("lib/area.py", "a + b", "a * b"))
     state = state_of(*START, *RUN, *READ, *right, *done)
     check_golden("constrained", shown(constrained.messages(state, Made())))
+
+
+BLANK = (
+    task("What is 2 ** 10? Finish with <answer>NUMBER</answer>."),
+    *listed(),
+    reply('{"thought": "I compute it.", "action": "bash", "command": "expr 2 ** 10"}'),
+    *ran("expr 2 ** 10", "expr: syntax error\n", 2),
+)
+
+
+def test_without_files_the_conversation_has_other_examples() -> None:
+    check_golden("constrained_blank", shown(constrained.messages(state_of(*BLANK), Made())))
+
+
+def test_without_files_everything_is_offered_at_once_and_a_wrong_command_is_nothing_to_repair() -> None:
+    offered = {"python", "bash", "write", "finish"}
+    assert actions_offered(state_of(*BLANK[:3])) == offered
+    assert actions_offered(state_of(*BLANK)) == offered
+    assert constrained.following(state_of(*BLANK)) is None
+
+
+def test_without_files_python_runs_and_files_are_made() -> None:
+    cell = parse('{"action": "python", "code": "print(1)"}', {})
+    assert isinstance(cell, IPythonRunCellAction)
+    assert cell.code == "print(1)"
+    file = parse('{"action": "write", "path": "a", "content": "b"}', {})
+    assert isinstance(file, FileWriteAction)
+    assert (file.path, file.content) == ("a", "b")
 
 
 def test_the_first_thing_is_to_list_the_files_without_asking() -> None:
@@ -201,7 +237,7 @@ async def test_after_many_repairs_it_is_said_that_the_check_still_fails() -> Non
 @pytest.mark.parametrize("text", ["", "no", "[]", "{}", '{"action": "dance"}', '{"action": "edit", "path": "x"}'])
 def test_a_reply_that_is_no_action_is_malformed(text: str) -> None:
     with pytest.raises(MalformedReplyError):
-        constrained.parse(text, Made())
+        parse(text, {})
 
 
 def test_the_history_without_undone_edits_is_the_history_where_there_are_none() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
-from handiwork.agents.base import AgentLLM, MalformedReplyError
+from handiwork.agents.base import AgentLLM
+from handiwork.agents.codeact import examples
 from handiwork.agents.codeact.lines import choices, functions, replacement
 from handiwork.agents.codeact.made import Made
 from handiwork.agents.codeact.progress import (
@@ -17,6 +17,7 @@ from handiwork.agents.codeact.progress import (
     attempts,
     failing,
     has_run_something,
+    is_blank,
     is_test,
     just_edited,
     lacks_overview,
@@ -30,6 +31,7 @@ from handiwork.agents.codeact.progress import (
     useless_edit,
     visible,
 )
+from handiwork.agents.codeact.replies import THOUGHT, parse, string, variant
 from handiwork.agents.codeact.rewrite import rewrite, suspects
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import observation_text
@@ -52,6 +54,9 @@ OBSERVATION_LIMIT = 4_000
 GRACE = 60.0
 """Seconds that a command may take after the time that commands take."""
 
+LONG_THOUGHT = 1_000
+"""Characters of a thought where there are no files."""
+
 RETRIES = 3
 """Calls made at the most for one reply that was not tried already."""
 
@@ -66,33 +71,6 @@ NAMED = re.compile(
 
 FIRST_REWRITES, LINES_BETWEEN = 2, 3
 """What is tried: a function is written anew twice, then edits of lines take turns with that."""
-
-EXAMPLE = (
-    Message.text(
-        "user",
-        "area() is wrong: `make test` must succeed.\n\nFiles:\nMakefile\ngeometry/area.py\ngeometry/check.py",
-    ),
-    Message.text("assistant", '{"thought": "I run the tests.", "action": "bash", "command": "make test"}'),
-    Message.text(
-        "user",
-        "check.py:4: AssertionError: area(2, 3) is 5, not 6\n[exit code 1]\n\n"
-        "geometry/area.py:\ndef area(width, height):\n    return width + height\n",
-    ),
-    Message.text(
-        "assistant",
-        '{"thought": "area(2, 3) gives 2 + 3 = 5, but the check wants 6. It must multiply the sides, not add them.", '
-        '"action": "edit", "path": "geometry/area.py", "old": "return width + height", "new": "return width * height"}',
-    ),
-    Message.text(
-        "user",
-        "-    return width + height\n+    return width * height\n\n$ make test\n[exit code 0]",
-    ),
-    Message.text(
-        "assistant",
-        '{"thought": "The check succeeds.", "action": "finish", "message": "area() multiplies the sides now."}',
-    ),
-)
-"""A worked example, for models that follow what they see rather than what they are told."""
 
 
 async def step(llm: AgentLLM, state: State, made: Made) -> Action:
@@ -182,26 +160,40 @@ def schema(state: State) -> JsonSchema:
     A first reply runs something; what was read is not read again; where a check fails in files that were read,
     an edit is what is left, and now and then another file. Who thought in vain is not asked to think the same again.
     """
-    bash = _variant("bash", command=_text(1000))
+    if is_blank(state):
+        return _blank()
+    bash = variant("bash", command=string(1000))
     if not has_run_something(state):
         return bash
     shown = shown_files(state)
     checking = failing(state) is not None
     edits: list[JsonSchema] = []
     tries = attempts(state)
-    thought = tries <= FIRST_REWRITES
+    thought = THOUGHT if tries <= FIRST_REWRITES else 0
     for path, text in list(shown.items())[-READ_UNASKED:]:
         if not (checking and is_test(path)) and (lines := _least_tried(state, path, text)):
-            edit: dict[str, JsonSchema] = {"path": {"const": path}, "old": {"enum": lines}, "new": _text(2000)}
-            edits.append(_variant("edit", thought=thought, **edit))
+            edit: dict[str, JsonSchema] = {"path": {"const": path}, "old": {"enum": lines}, "new": string(2000)}
+            edits.append(variant("edit", thought=thought, **edit))
     if checking and edits and tries % 8 != 7:
         return {"anyOf": edits}
     variants = [*edits] if checking and edits else [bash, *edits]
     if paths := [path for path in listed_files(state) if path not in shown][:60]:
-        variants.append(_variant("read", path={"enum": paths}))
+        variants.append(variant("read", path={"enum": paths}))
     if may_finish(state):
-        variants.append(_variant("finish", message=_text(500)))
+        variants.append(variant("finish", message=string(500)))
     return {"anyOf": variants}
+
+
+def _blank() -> JsonSchema:
+    """Return what may be replied where there are no files; who works without them thinks more."""
+    return {
+        "anyOf": [
+            variant("python", thought=LONG_THOUGHT, code=string(2000)),
+            variant("bash", thought=LONG_THOUGHT, command=string(1000)),
+            variant("write", thought=LONG_THOUGHT, path=string(100), content=string(4000)),
+            variant("finish", thought=LONG_THOUGHT, message=string(500)),
+        ]
+    }
 
 
 def _least_tried(state: State, path: str, text: str) -> list[str]:
@@ -220,14 +212,16 @@ def _least_tried(state: State, path: str, text: str) -> list[str]:
 
 def _without_commands(allowed: JsonSchema) -> JsonSchema:
     """Return what else may be replied, if there is anything: who runs the same again does not know what to run."""
-    variants = [one for one in allowed.get("anyOf", []) if one["properties"]["action"]["const"] != "bash"]
+    commands = ("bash", "python")
+    variants = [one for one in allowed.get("anyOf", []) if one["properties"]["action"]["const"] not in commands]
     return {"anyOf": variants} if variants else allowed
 
 
 def messages(state: State, made: Made) -> list[Message]:
     """Return the conversation so far: the model's own replies, and between them all that was seen."""
     made.begin()
-    found = [*made.once(0, (), _system), *EXAMPLE]
+    blank = is_blank(state)
+    found = [*made.once(0, (blank,), _system), *(examples.BLANK if blank else examples.REPAIR)]
     seen: list[Part] = []
     for action, observation in visible(state):
         completion = state.completions.get(action.completion or 0)
@@ -237,14 +231,14 @@ def messages(state: State, made: Made) -> list[Message]:
             seen = []
         if isinstance(action, MessageAction) and action.source != "agent":
             seen += [Part(text=action.content), *action.images]
-        elif observation is not None:
+        elif observation is not None and not (blank and completion is None):
             text = observation_text(action, observation, OBSERVATION_LIMIT)
             seen.append(Part(text=text if completion is not None else f"\n{_heading(action)}{text}"))
     return [*found, Message("user", tuple(seen))]
 
 
-def _system() -> Iterator[Message]:
-    yield Message.text("system", render("codeact/constrained"))
+def _system(blank: bool) -> Iterator[Message]:
+    yield Message.text("system", render("codeact/blank" if blank else "codeact/constrained"))
 
 
 def _exchange(seen: tuple[Part, ...], reply: str) -> Iterator[Message]:
@@ -260,41 +254,3 @@ def _heading(action: Action) -> str:
             return f"{path}:\n"
         case _:
             return ""
-
-
-def parse(reply: str, shown: dict[str, str]) -> Action:
-    """Return the action of a reply; an edit's line is one of the files ``shown``. Raises MalformedReplyError."""
-    try:
-        found = json.loads(reply)
-        if not isinstance(found, dict):
-            raise TypeError("it is no object")
-        return _action(cast("dict[str, Any]", found), shown)
-    except (ValueError, KeyError, TypeError) as error:
-        raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
-
-
-def _action(reply: dict[str, Any], shown: dict[str, str]) -> Action:
-    thought = str(reply.get("thought", ""))
-    match reply["action"]:
-        case "bash":
-            return CmdRunAction(command=reply["command"], thought=thought)
-        case "read":
-            return FileReadAction(path=reply["path"], thought=thought)
-        case "edit":
-            path, text = reply["path"], shown[reply["path"]]
-            old, new = replacement(text, choices(text)[reply["old"]], reply["new"])
-            return FileEditAction(path=path, old=old, new=new, thought=thought)
-        case "finish":
-            return AgentFinishAction(outputs={"message": reply["message"]}, thought=thought)
-        case other:
-            raise ValueError(f"there is no action {other!r}")
-
-
-def _text(longest: int) -> JsonSchema:
-    return {"type": "string", "maxLength": longest}
-
-
-def _variant(action: str, *, thought: bool = True, **fields: JsonSchema) -> JsonSchema:
-    properties: JsonSchema = {"thought": _text(300)} if thought else {}
-    properties |= {"action": {"const": action}, **fields}
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

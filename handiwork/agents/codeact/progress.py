@@ -8,7 +8,7 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 
 from handiwork.agents.state import State
-from handiwork.events.action import CmdRunAction, FileEditAction, FileReadAction
+from handiwork.events.action import CmdRunAction, FileEditAction, FileReadAction, IPythonRunCellAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import (
     CmdOutputObservation,
@@ -19,7 +19,9 @@ from handiwork.events.observation import (
 
 Pair = tuple[Action, Observation | None]
 
-OVERVIEW = "git ls-files -co --exclude-standard 2>/dev/null | head -n 200 | grep . || find * -type f | head -n 200"
+OVERVIEW = (
+    "git ls-files -co --exclude-standard 2>/dev/null | head -n 200 | grep . || find * -type f 2>/dev/null | head -n 200"
+)
 """Lists the files of the workspace, one per line."""
 
 PATIENCE = 12
@@ -43,6 +45,11 @@ def listed_files(state: State) -> list[str]:
         if _lists(action) and isinstance(observation, CmdOutputObservation):
             return observation.text.splitlines()
     return []
+
+
+def is_blank(state: State) -> bool:
+    """True if the workspace had no files when they were listed: there is nothing to repair in it."""
+    return not lacks_overview(state) and not listed_files(state)
 
 
 def _lists(action: Action) -> bool:
@@ -116,8 +123,11 @@ def attempts(state: State) -> int:
 def failing(state: State) -> tuple[str, CmdOutputObservation] | None:
     """Return the command that failed last and has not succeeded since, with its last output; None without one.
 
-    One that had to be stopped failed too, but not one that waited for input.
+    One that had to be stopped failed too, but not one that waited for input. Where there are no files to repair, it
+    is only the command that was wrong.
     """
+    if is_blank(state):
+        return None
     found: tuple[str, CmdOutputObservation] | None = None
     command, asked = "", False
     for action, observation in visible(state):
@@ -233,6 +243,8 @@ def tried_already(state: State, action: Action) -> bool:
     match action:
         case CmdRunAction(command=command):
             return any(isinstance(a, CmdRunAction) and a.command == command for a, _ in since_edit)
+        case IPythonRunCellAction(code=code):
+            return any(isinstance(a, IPythonRunCellAction) and a.code == code for a, _ in since_edit)
         case FileReadAction(path=path):
             return any(isinstance(a, FileReadAction) and a.path == path for a, _ in since_edit)
         case _:

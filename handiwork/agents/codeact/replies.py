@@ -1,0 +1,66 @@
+"""The replies of a small model: JSON objects by a schema, each of which is an action."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.codeact.lines import choices, replacement
+from handiwork.events.action import (
+    AgentFinishAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+)
+from handiwork.events.base import Action
+from handiwork.llm.types import JsonSchema
+
+THOUGHT = 300
+"""Characters of a thought."""
+
+
+def parse(reply: str, shown: dict[str, str]) -> Action:
+    """Return the action of a reply; an edit's line is one of the files ``shown``. Raises MalformedReplyError."""
+    try:
+        found = json.loads(reply)
+        if not isinstance(found, dict):
+            raise TypeError("it is no object")
+        return _action(cast("dict[str, Any]", found), shown)
+    except (ValueError, KeyError, TypeError) as error:
+        raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
+
+
+def _action(reply: dict[str, Any], shown: dict[str, str]) -> Action:
+    thought = str(reply.get("thought", ""))
+    match reply["action"]:
+        case "bash":
+            return CmdRunAction(command=reply["command"], thought=thought)
+        case "python":
+            return IPythonRunCellAction(code=reply["code"], thought=thought)
+        case "write":
+            return FileWriteAction(path=reply["path"], content=reply["content"], thought=thought)
+        case "read":
+            return FileReadAction(path=reply["path"], thought=thought)
+        case "edit":
+            path, text = reply["path"], shown[reply["path"]]
+            old, new = replacement(text, choices(text)[reply["old"]], reply["new"])
+            return FileEditAction(path=path, old=old, new=new, thought=thought)
+        case "finish":
+            return AgentFinishAction(outputs={"message": reply["message"]}, thought=thought)
+        case other:
+            raise ValueError(f"there is no action {other!r}")
+
+
+def string(longest: int) -> JsonSchema:
+    """Return the schema of a string of so many characters at the most."""
+    return {"type": "string", "maxLength": longest}
+
+
+def variant(action: str, *, thought: int = THOUGHT, **fields: JsonSchema) -> JsonSchema:
+    """Return the schema of one action's replies, with a thought of so many characters before it."""
+    properties: JsonSchema = {"thought": string(thought)} if thought else {}
+    properties |= {"action": {"const": action}, **fields}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
