@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +17,13 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.", show_default=False)]
+Workers = Annotated[int, typer.Option(min=1, help="Rollouts at the same time.")]
+EngineName = Annotated[
+    Literal["local", "ray"], typer.Option("--engine", help="Rollouts on this machine, or over a Ray cluster.")
+]
+RayAddress = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="The cluster to join; else a new one on this machine.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -58,7 +65,9 @@ def run(
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many instances, the first.")] = None,
     ids: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Rollouts of each instance, for pass@k.")] = 1,
-    workers: Annotated[int, typer.Option(min=1, help="Rollouts at the same time.")] = 1,
+    workers: Workers = 1,
+    engine: EngineName = "local",
+    ray_address: RayAddress = None,
     deadline: Annotated[float, typer.Option(min=1, help="Seconds that a rollout may run.")] = 1800.0,
     max_iterations: Annotated[int | None, typer.Option(min=1, help="Steps of a rollout; else the benchmark's.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars that the whole run may spend.")] = None,
@@ -84,11 +93,12 @@ def run(
     def command() -> Any:
         from handiwork.cli import evaluate
 
+        how = evaluate.how(engine, ray_address, workers)
         if resume is not None:
-            return evaluate.resume(resume, caps, workers, as_json)
+            return evaluate.resume(resume, caps, how, as_json)
         chosen = None if ids is None else [one.strip() for one in ids.split(",")]
         asked = evaluate.Asked(benchmark, split, data, limit, chosen, trials, user_model, deadline, out)
-        return evaluate.run(asked, flags, caps, workers, as_json)
+        return evaluate.run(asked, flags, caps, how, as_json)
 
     guarded(command)
 
@@ -121,14 +131,16 @@ def compare(first: Folder, second: Folder, as_json: AsJson = False) -> None:
 def reproduce(
     folder: Folder,
     out: Annotated[Path | None, typer.Option(help="The new run's folder; else one below evals/.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Rollouts at the same time.")] = 1,
+    workers: Workers = 1,
+    engine: EngineName = "local",
+    ray_address: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Do a run again, under the conditions of its manifest, say what is not as it was then, and compare."""
 
     def command() -> Any:
-        from handiwork.cli.evaluate import reproduce
+        from handiwork.cli import evaluate
 
-        return reproduce(folder, out, workers, as_json)
+        return evaluate.reproduce(folder, out, evaluate.how(engine, ray_address, workers), as_json)
 
     guarded(command)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -27,7 +27,7 @@ from handiwork.evals.benchmark import Score
 from handiwork.evals.conditions import Conditions
 from handiwork.evals.plan import Choice, Plan
 from handiwork.evals.results import NOT_MEASURED, Result, Results
-from handiwork.evals.run import Caps, Run, RunStoppedError, local
+from handiwork.evals.run import Caps, Engine, Run, RunStoppedError, local
 from handiwork.evals.summary import Summary, summarise
 from handiwork.evals.tables import Table
 from handiwork.events.base import utc_now
@@ -48,6 +48,25 @@ class Asked:
     out: Path | None
 
 
+@dataclass(frozen=True, slots=True)
+class How:
+    """On what rollouts are executed, and how many at a time."""
+
+    engine: Engine
+    workers: int
+
+
+def how(engine: Literal["local", "ray"], ray_address: str | None, workers: int) -> How:
+    """Return how the flags say that rollouts are executed. Raises SettingsError."""
+    if engine == "ray":
+        from handiwork.evals.ray_engine import on_ray
+
+        return How(on_ray(ray_address), workers)
+    if ray_address is not None:
+        raise SettingsError("--ray-address is for --engine ray")
+    return How(local, workers)
+
+
 def list_(folder: Path | None, as_json: bool) -> Exit:
     """Print the benchmarks there are, each with whether its data are at hand."""
     console = terminal_console()
@@ -65,7 +84,7 @@ def list_(folder: Path | None, as_json: bool) -> Exit:
     return Exit.FINISHED
 
 
-def run(asked: Asked, flags: Mapping[str, Any], caps: Mapping[str, Any], workers: int, as_json: bool) -> Exit:
+def run(asked: Asked, flags: Mapping[str, Any], caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
     """Plan a run, do it, and show its report. Raises SettingsError, DataError, BenchmarkNotFoundError."""
     if asked.benchmark is None:
         raise SettingsError("say which BENCHMARK: `handiwork eval list` has them")
@@ -87,17 +106,17 @@ def run(asked: Asked, flags: Mapping[str, Any], caps: Mapping[str, Any], workers
     planned = asyncio.run(plan.new(benchmark, conditions, Choice(asked.limit, asked.ids), asked.trials, say))
     out = _new_folder(planned, asked.out)
     manifest.write(out, planned.manifest)
-    return _reported(out, planned, caps, workers, as_json)
+    return _reported(out, planned, caps, how, as_json)
 
 
-def resume(out: Path, caps: Mapping[str, Any], workers: int, as_json: bool) -> Exit:
+def resume(out: Path, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
     """Go on with the run in a folder. Raises ResultsError, DataError."""
-    return _reported(out, asyncio.run(plan.begun(out)), caps, workers, as_json)
+    return _reported(out, asyncio.run(plan.begun(out)), caps, how, as_json)
 
 
-def _reported(out: Path, planned: Plan, caps: Mapping[str, Any], workers: int, as_json: bool) -> Exit:
+def _reported(out: Path, planned: Plan, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
     """Do a run, and show its report also where it stands before its end."""
-    ended = _go(out, planned, Caps(**caps), workers)
+    ended = _go(out, planned, Caps(**caps), how)
     if Results(out).found:
         report(out, as_json)
     return ended
@@ -115,14 +134,14 @@ def _new_folder(planned: Plan, out: Path | None) -> Path:
     return out
 
 
-def _go(out: Path, planned: Plan, caps: Caps, workers: int) -> Exit:
+def _go(out: Path, planned: Plan, caps: Caps, how: How) -> Exit:
     """Do what is left of a run."""
     console = Console(stderr=True)
     with _Bar(console, out, planned) as bar:
         going = Run(out, planned.manifest, planned.benchmark, planned.instances, caps, bar.finished)
         bar.begin(going)
         try:
-            asyncio.run(going.go(local, workers))
+            asyncio.run(going.go(how.engine, how.workers))
         except RunStoppedError as stopped:
             bar.stop()
             say(str(stopped))
@@ -173,7 +192,7 @@ def _show(title: str, shown: Sequence[Table], page: Path) -> None:
     console.print(Text(f"\nall of it, with every trajectory: {page}", "dim"), soft_wrap=True)
 
 
-def reproduce(folder: Path, out: Path | None, workers: int, as_json: bool) -> Exit:
+def reproduce(folder: Path, out: Path | None, how: How, as_json: bool) -> Exit:
     """Do the run of a folder again, and compare. Raises ResultsError, DataError."""
     then = manifest.read(folder)
     chosen = Choice(ids=then.instances)
@@ -183,7 +202,7 @@ def reproduce(folder: Path, out: Path | None, workers: int, as_json: bool) -> Ex
         say(f"{what} is not as it was in {folder}")
     new = _new_folder(planned, out)
     manifest.write(new, planned.manifest)
-    ended = _go(new, planned, Caps(), workers)
+    ended = _go(new, planned, Caps(), how)
     return compare(folder, new, as_json) if ended is Exit.FINISHED else ended
 
 

@@ -52,6 +52,7 @@ def explain(error: Exception) -> tuple[Exit, str]:
     from handiwork.evals.compare import CompareError
     from handiwork.evals.registry import BenchmarkNotFoundError
     from handiwork.evals.results import ResultsError
+    from handiwork.evals.run import EngineError
     from handiwork.llm.errors import LLMError
     from handiwork.log.errors import LeaseHeld, LogError, SessionMissing
     from handiwork.paths import data_dir
@@ -63,7 +64,7 @@ def explain(error: Exception) -> tuple[Exit, str]:
     wrong_use = (SettingsError, SetupError, AgentNotFoundError, SessionMissing, LeaseHeld, LLMError, WorkspaceError)
     if isinstance(error, (*wrong_use, BenchmarkNotFoundError, CompareError, DataError, ResultsError)):
         return Exit.USAGE, str(error)
-    if isinstance(error, LogError | SandboxError):
+    if isinstance(error, LogError | SandboxError | EngineError):
         return Exit.INFRASTRUCTURE, str(error)
     if isinstance(error, OSError):
         return Exit.INFRASTRUCTURE, f"{error.filename or 'the system'}: {error.strerror or error}"

@@ -1,77 +1,93 @@
-"""Rollouts on the machines of a Ray cluster: sandboxes on the workers, results and trajectories sent back."""
+"""Rollouts on the machines of a Ray cluster: sandboxes on its nodes, results and trajectories sent back."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from handiwork.evals import registry
 from handiwork.evals.benchmark import Benchmark
 from handiwork.evals.conditions import Conditions
 from handiwork.evals.results import Result
 from handiwork.evals.rollout import Done, Job, roll_out
-from handiwork.evals.run import Engine, Execute
+from handiwork.evals.run import Engine, EngineError, Execute
+
+CONNECT = 10.0
+"""Seconds until a cluster must answer."""
 
 RETRIES = 3
 """How often a rollout is begun again on another node when its own was lost."""
-
-JOB, DONE = TypeAdapter(Job), TypeAdapter(Done)
-
-
-class EngineError(Exception):
-    """There is no cluster to run on; the text says what to do."""
 
 
 def on_ray(address: str | None) -> Engine:
     """Return the engine that executes rollouts on the cluster at ``address``, a new one on this machine where None.
 
-    The data of the benchmark must be in the same folder on every machine. Entering it raises EngineError.
+    Handiwork must be installed on every node, with the benchmark's data in the same folder. Entering the engine
+    raises EngineError.
     """
 
     @asynccontextmanager
     async def engine(conditions: Conditions, benchmark: Benchmark, place: Path) -> AsyncGenerator[Execute]:
         ray = _ray()
-        mine = not ray.is_initialized()
-        if mine:
-            try:
-                ray.init(address=address, log_to_driver=False, include_dashboard=False)
-            except (ConnectionError, RuntimeError, ValueError) as error:
-                raise EngineError(f"there is no Ray cluster at {address or 'this machine'}: {error}") from error
-        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_on_worker)
-        settings = conditions.model_dump_json()
+        await _join(ray, address)
+        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_on_node)
 
         async def execute(job: Job) -> Done:
             try:
-                return DONE.validate_json(await remote.remote(settings, JOB.dump_json(job)))
+                return await remote.remote(conditions, job)
             except ray.exceptions.RayError as error:
-                lost = f"it was lost with its node {RETRIES + 1} times: {error}"
-                instance = job.instance
-                told = Result(id=instance.id, trial=job.trial, group=instance.group, outcome="platform", why=lost)
+                instance, why = job.instance, f"it was lost with its node {RETRIES + 1} times: {error}"
+                told = Result(id=instance.id, trial=job.trial, group=instance.group, outcome="platform", why=why)
                 return Done(told, "")
 
         try:
             yield execute
         finally:
-            if mine:
-                ray.shutdown()
+            ray.shutdown()
 
     return engine
 
 
-def _on_worker(settings: str, job: bytes) -> bytes:
+async def _join(ray: Any, address: str | None) -> None:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address:
+        await _answers(address)
+    here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    try:
+        # Without "local" an environment variable or a file of Ray's would name a cluster to join.
+        ray.init(address or "local", log_to_driver=False, logging_level="error", **({} if address else here))
+    except (OSError, RuntimeError, ValueError) as error:
+        raise EngineError(_nothing_at(address or "this machine", error)) from error
+
+
+async def _answers(address: str) -> None:
+    """Raise EngineError where nothing listens at HOST:PORT: Ray would wait for long, and end the process."""
+    host, _, port = address.rpartition(":")
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), CONNECT)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise EngineError(_nothing_at(address, error)) from error
+    writer.close()
+
+
+def _nothing_at(address: str, error: Exception) -> str:
+    return (
+        f"there is no Ray cluster at {address} ({error}): begin one with `ray start --head`, and give the HOST:PORT "
+        "that it says with --ray-address"
+    )
+
+
+def _on_node(conditions: Conditions, job: Job) -> Done:
     """Do a rollout in this process, on whatever machine it is."""
-    conditions = Conditions.model_validate_json(settings)
     benchmark = registry.find(conditions.benchmark)
     with tempfile.TemporaryDirectory(prefix="handiwork-rollout-") as place:
         Path(place).chmod(0o755)
-        done = asyncio.run(roll_out(conditions, benchmark, JOB.validate_json(job), Path(place)))
-    return DONE.dump_json(done)
+        return asyncio.run(roll_out(conditions, benchmark, job, Path(place)))
 
 
 def _ray() -> Any:

@@ -33,6 +33,10 @@ Engine = Callable[[Conditions, Benchmark, Path], AbstractAsyncContextManager[Exe
 """Makes ready what executes rollouts; the path is a folder for what they need while they run."""
 
 
+class EngineError(Exception):
+    """There is nothing that executes rollouts; the text says what to do."""
+
+
 class RunStoppedError(Exception):
     """The run stands before all is done, for a cap or because it ``failed``; the text says why and how to go on."""
 
@@ -81,7 +85,8 @@ class Run:
     async def go(self, engine: Engine, workers: int) -> None:
         """Do every rollout that was not measured yet, ``workers`` at a time.
 
-        Raises RunStoppedError where it stands before its end; ``go`` again goes on. Only one process may run it.
+        Raises EngineError, and RunStoppedError where it stands before its end; ``go`` again goes on. Only one process
+        may run it.
         """
         with _alone(self._out):
             work = self._out / "work"

@@ -14,6 +14,7 @@ from handiwork.agents.codeact.progress import OVERVIEW, attempts, failing, tried
 from handiwork.agents.codeact.replies import parse
 from handiwork.agents.state import State
 from handiwork.events.action import (
+    AgentFinishAction,
     AgentRejectAction,
     CmdRunAction,
     FileEditAction,
@@ -224,6 +225,16 @@ async def test_a_reply_that_was_tried_already_is_asked_for_again() -> None:
     state = state_of(*START, *RUN)
     action = await constrained.step(model_with(state, same, other), state, Made())
     assert isinstance(action, FileReadAction)
+
+
+async def test_what_the_user_was_told_before_is_not_said_again() -> None:
+    said = AgentFinishAction(outputs={"message": "<answer>6</answer>"})
+    state = state_of(*BLANK, reply("{}"), said, task("That is wrong."))
+    other = '{"thought": "", "action": "finish", "message": "<answer>8</answer>"}'
+    llm = model_with(state, '{"thought": "", "action": "finish", "message": "<answer>6</answer>"}', other)
+    action = await constrained.step(llm, state, Made())
+    assert isinstance(action, AgentFinishAction)
+    assert action.outputs["message"] == "<answer>8</answer>"
 
 
 async def test_after_many_repairs_it_is_said_that_the_check_still_fails() -> None:

@@ -42,6 +42,7 @@ from handiwork.events.action import (
     CmdRunAction,
     FileEditAction,
     FileReadAction,
+    IPythonRunCellAction,
     MessageAction,
 )
 from handiwork.events.base import Action, Part
@@ -88,7 +89,8 @@ async def step(llm: AgentLLM, state: State, made: Made) -> Action:
     for retry in range(1, RETRIES):
         if not tried_already(state, action):
             break
-        allowed = _without_commands(allowed)
+        if isinstance(action, CmdRunAction | IPythonRunCellAction):
+            allowed = _without_commands(allowed)
         action = await _reply_of(llm, state, made, allowed, temperature(tries + 2 * retry))
     if isinstance(action, AgentFinishAction) and found is not None:
         said = action.outputs["message"]

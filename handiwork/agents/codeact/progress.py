@@ -8,7 +8,13 @@ from itertools import takewhile
 from pathlib import PurePosixPath
 
 from handiwork.agents.state import State
-from handiwork.events.action import CmdRunAction, FileEditAction, FileReadAction, IPythonRunCellAction
+from handiwork.events.action import (
+    AgentFinishAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    IPythonRunCellAction,
+)
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import (
     CmdOutputObservation,
@@ -232,7 +238,10 @@ def may_finish(state: State) -> bool:
 
 
 def tried_already(state: State, action: Action) -> bool:
-    """True if the same edit was made before, or it changes nothing, or the command was run and no file edited since."""
+    """True if the same edit was made before, or it changes nothing, or the command was run and no file edited since.
+
+    What the user was told before is no end either: there was something to say against it.
+    """
     if isinstance(action, FileEditAction):
         if _essence(action.old) == _essence(action.new):
             return True
@@ -245,6 +254,8 @@ def tried_already(state: State, action: Action) -> bool:
             return any(isinstance(a, CmdRunAction) and a.command == command for a, _ in since_edit)
         case IPythonRunCellAction(code=code):
             return any(isinstance(a, IPythonRunCellAction) and a.code == code for a, _ in since_edit)
+        case AgentFinishAction(outputs=outputs):
+            return any(isinstance(a, AgentFinishAction) and a.outputs == outputs for a, _ in state.history)
         case FileReadAction(path=path):
             return any(isinstance(a, FileReadAction) and a.path == path for a, _ in since_edit)
         case _:
