@@ -21,11 +21,10 @@ from functools import partial
 from pathlib import Path
 from typing import get_args
 
-import numpy as np
 from rich.console import Console
 from rich.progress import Progress
-from scipy import stats
 
+from handiwork.evals.statistics import bootstrap, mcnemar_exact
 from handiwork.events.record import Limits
 from handiwork.llm.local import LocalLLM, place_of
 from handiwork.llm.weights import find
@@ -111,14 +110,13 @@ def compared(one: str, tries: dict[str, Try], other: str, others: dict[str, Try]
     both = [task for task in tries if task in others]
     solved = [(tries[task].outcome == "solved", others[task].outcome == "solved") for task in both]
     only, never = solved.count((True, False)), solved.count((False, True))
-    p = stats.binomtest(only, only + never).pvalue if only + never else 1.0
-    differences = [100 * (int(a) - int(b)) for a, b in solved]
+    differences = [100.0 * (int(a) - int(b)) for a, b in solved]
     between = "none: all alike"
     if len(set(differences)) > 1:
-        interval = stats.bootstrap((differences,), np.mean, rng=0).confidence_interval
+        interval = bootstrap(differences)
         between = f"{interval.low:+.0f} to {interval.high:+.0f} %"
     cells = (str(len(both)), f"{statistics.fmean(differences):+.0f} %", between, str(only))
-    return [f"{one} against {other}", *cells, str(never), f"{p:.2g}"]
+    return [f"{one} against {other}", *cells, str(never), f"{mcnemar_exact(only, never):.2g}"]
 
 
 def main() -> None:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from handiwork.events.action import CmdRunAction
-from handiwork.events.observation import CmdOutputObservation
-from handiwork.sandbox import create as sandboxes
+from handiwork.evals.programs import run_program
 
 SECONDS = 10
 """What a solution and its tests may take together, as in the benchmark's own scorer for Python."""
@@ -56,21 +52,5 @@ def _repair(row: dict[str, str]) -> Repair:
 
 async def passes(repair: Repair, solution: str) -> bool:
     """Return whether solution and tests, as one program, end well within ``SECONDS``; in a sandbox of its own."""
-
-    async def no_blobs(_: AsyncIterator[bytes]) -> str:
-        return ""
-
-    with tempfile.TemporaryDirectory(prefix="handiwork-score-") as name:
-        Path(name).chmod(0o755)
-        session, work = Path(name, "session"), Path(name, "work")
-        session.mkdir()
-        work.mkdir()
-        (work / "program.py").write_text(f"{solution}\n\n{repair.tests}\n")
-        sandbox = sandboxes.create("bubblewrap", session, work, no_blobs)
-        try:
-            await sandbox.start()
-            done = await sandbox.execute(CmdRunAction(command=f"timeout {SECONDS} python3 program.py", timeout=60))
-        finally:
-            await sandbox.close()
-    assert isinstance(done, CmdOutputObservation), done
+    done = await run_program(f"{solution}\n\n{repair.tests}\n", SECONDS)
     return done.exit_code == 0

@@ -55,6 +55,7 @@ def of_run(summary: Summary) -> list[Table]:
     groups = [
         (name, str(one.n), value(one.mean, summary), _interval(one.interval, summary))
         for name, one in summary.groups.items()
+        if len(summary.groups) > 1
     ]
     endings = [
         (
@@ -112,6 +113,7 @@ def of_comparison(comparison: Comparison, before: Summary, after: Summary) -> li
     ]
     keys = list(dict.fromkeys([*before.run, *after.run]))
     facts = [(key, _fact(before.run.get(key)), _fact(after.run.get(key))) for key in keys]
+    unlike = [row for row in facts if row[1] != row[2]]
     header = ("run", "score, shared instances", "score, all", "USD a rollout", "tokens a rollout", "seconds a rollout")
     only = [
         (name, str(len(ids)), _named(ids))
@@ -123,7 +125,7 @@ def of_comparison(comparison: Comparison, before: Summary, after: Summary) -> li
         Table(f"Better: {len(comparison.better)}", ("instance", "before", "after"), _flips(comparison.better, before)),
         Table(f"Worse: {len(comparison.worse)}", ("instance", "before", "after"), _flips(comparison.worse, before)),
         Table("Measured by one run only", ("run", "number", "instances"), only, numbers=False),
-        Table("What they ran with", ("", "before", "after"), [row for row in facts if any(row[1:])], numbers=False),
+        Table("What they did not have in common", ("", "before", "after"), unlike, numbers=False),
     ]
     return [table for table in tables if table.rows]
 

@@ -83,6 +83,24 @@ def test_without_files_python_runs_and_files_are_made() -> None:
     assert (file.path, file.content) == ("a", "b")
 
 
+@pytest.mark.parametrize(
+    ("code", "run"),
+    [
+        ("a = 1\ntotal = a + 1\n", "a = 1\ntotal = a + 1\ntotal"),
+        ("print(1)", "print(1)"),
+        ("a = b = 1", "a = b = 1"),
+        ("a.b = 1", "a.b = 1"),
+        ("total = (", "total = ("),
+        ("", ""),
+        ("a = '\0'", "a = '\0'"),
+    ],
+)
+def test_a_cell_that_ends_with_a_name_for_a_value_shows_it(code: str, run: str) -> None:
+    cell = parse(json.dumps({"action": "python", "code": code}), {})
+    assert isinstance(cell, IPythonRunCellAction)
+    assert cell.code == run
+
+
 def test_the_first_thing_is_to_list_the_files_without_asking() -> None:
     assert isinstance(constrained.following(state_of(task())), CmdRunAction)
 

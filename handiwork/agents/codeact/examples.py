@@ -48,11 +48,11 @@ BLANK = (
     ),
     Message.text("user", "/usr/sbin/nologin\n"),
     Message.text("assistant", '{"thought": "That is its shell.", "action": "finish", "message": "/usr/sbin/nologin"}'),
-    Message.text("user", "All of Ann's cats are white. Tom is a cat of Ann's. Is Tom black? Finish with yes or no."),
+    Message.text("user", "All of Ann's cats are white, and Tom is a cat of Ann's. Finish with Tom's colour alone."),
     Message.text(
         "assistant",
-        '{"thought": "Tom is one of Ann\'s cats, so Tom is white. White is not black. There is nothing to run.", '
-        '"action": "finish", "message": "no"}',
+        '{"thought": "Tom is one of Ann\'s cats, so Tom is white. There is nothing to run.", '
+        '"action": "finish", "message": "white"}',
     ),
 )
 """Tasks where there are no files: to compute something, to look something up, and only to think."""

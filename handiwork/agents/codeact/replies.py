@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from typing import Any, cast
 
@@ -39,7 +40,7 @@ def _action(reply: dict[str, Any], shown: dict[str, str]) -> Action:
         case "bash":
             return CmdRunAction(command=reply["command"], thought=thought)
         case "python":
-            return IPythonRunCellAction(code=reply["code"], thought=thought)
+            return IPythonRunCellAction(code=with_value(reply["code"]), thought=thought)
         case "write":
             return FileWriteAction(path=reply["path"], content=reply["content"], thought=thought)
         case "read":
@@ -52,6 +53,22 @@ def _action(reply: dict[str, Any], shown: dict[str, str]) -> Action:
             return AgentFinishAction(outputs={"message": reply["message"]}, thought=thought)
         case other:
             raise ValueError(f"there is no action {other!r}")
+
+
+def with_value(code: str) -> str:
+    """Return a cell that also shows the value it ends with, where it only gives that a name.
+
+    A small model forgets to print what it computed, and then makes it up.
+    """
+    try:
+        last = ast.parse(code).body[-1:]
+    except (SyntaxError, ValueError):
+        return code
+    match last:
+        case [ast.Assign(targets=[ast.Name(id=name)])]:
+            return f"{code.rstrip()}\n{name}"
+        case _:
+            return code
 
 
 def string(longest: int) -> JsonSchema:
