@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import constrained
+from handiwork.agents.codeact.examples import BLANK as BLANK_EXAMPLE
 from handiwork.agents.codeact.made import Made
 from handiwork.agents.codeact.progress import OVERVIEW, attempts, failing, tried_already, useless_edit, visible
 from handiwork.agents.codeact.replies import parse
@@ -25,7 +26,7 @@ from handiwork.events.action import (
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.scripted import ScriptedLLM
-from handiwork.llm.types import Capabilities
+from handiwork.llm.types import Capabilities, Completion, JsonSchema
 from tests.agents.states import check_golden, edited, listed, ran, read, reply, shown, state_of, task
 
 CODE = "def area(a, b):\n    return a + b\n"
@@ -243,6 +244,23 @@ async def test_a_reply_that_was_tried_already_is_asked_for_again() -> None:
     state = state_of(*START, *RUN)
     action = await constrained.step(model_with(state, same, other), state, Made())
     assert isinstance(action, FileReadAction)
+
+
+async def test_without_files_who_runs_the_same_again_is_asked_for_an_answer() -> None:
+    class Noting(ScriptedLLM):
+        asked: list[JsonSchema] = []
+
+        async def complete(self, *arguments: Any, schema: JsonSchema | None = None, **others: Any) -> Completion:
+            self.asked.append(schema or {})
+            return await super().complete(*arguments, schema=schema, **others)
+
+    same = '{"thought": "", "action": "bash", "command": "expr 2 ** 10"}'
+    before = [""] * (len(BLANK_EXAMPLE) // 2 + 1)
+    answer = '{"thought": "", "action": "finish", "message": "1024"}'
+    llm = Noting([*before, same, answer], capabilities=Capabilities(tools=False))
+    assert isinstance(await constrained.step(llm, state_of(*BLANK), Made()), AgentFinishAction)
+    offered = [[variant["properties"]["action"]["const"] for variant in one["anyOf"]] for one in llm.asked]
+    assert offered == [["python", "bash", "write", "finish"], ["finish"]]
 
 
 async def test_what_the_user_was_told_before_is_not_said_again() -> None:

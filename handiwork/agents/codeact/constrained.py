@@ -42,6 +42,7 @@ from handiwork.events.action import (
     CmdRunAction,
     FileEditAction,
     FileReadAction,
+    FileWriteAction,
     IPythonRunCellAction,
     MessageAction,
 )
@@ -89,7 +90,7 @@ async def step(llm: AgentLLM, state: State, made: Made) -> Action:
     for retry in range(1, RETRIES):
         if not tried_already(state, action):
             break
-        if isinstance(action, CmdRunAction | IPythonRunCellAction):
+        if isinstance(action, CmdRunAction | IPythonRunCellAction | FileWriteAction):
             allowed = _without_commands(allowed)
         action = await _reply_of(llm, state, made, allowed, temperature(tries + 2 * retry))
     if isinstance(action, AgentFinishAction) and found is not None:
@@ -214,7 +215,7 @@ def _least_tried(state: State, path: str, text: str) -> list[str]:
 
 def _without_commands(allowed: JsonSchema) -> JsonSchema:
     """Return what else may be replied, if there is anything: who runs the same again does not know what to run."""
-    commands = ("bash", "python")
+    commands = ("bash", "python", "write")
     variants = [one for one in allowed.get("anyOf", []) if one["properties"]["action"]["const"] not in commands]
     return {"anyOf": variants} if variants else allowed
 

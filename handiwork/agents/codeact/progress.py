@@ -13,6 +13,7 @@ from handiwork.events.action import (
     CmdRunAction,
     FileEditAction,
     FileReadAction,
+    FileWriteAction,
     IPythonRunCellAction,
 )
 from handiwork.events.base import Action, Observation
@@ -254,6 +255,8 @@ def tried_already(state: State, action: Action) -> bool:
             return any(isinstance(a, CmdRunAction) and a.command == command for a, _ in since_edit)
         case IPythonRunCellAction(code=code):
             return any(isinstance(a, IPythonRunCellAction) and a.code == code for a, _ in since_edit)
+        case FileWriteAction(path=path, content=content):
+            return any(isinstance(a, FileWriteAction) and (a.path, a.content) == (path, content) for a, _ in since_edit)
         case AgentFinishAction(outputs=outputs):
             return any(isinstance(a, AgentFinishAction) and a.outputs == outputs for a, _ in state.history)
         case FileReadAction(path=path):
