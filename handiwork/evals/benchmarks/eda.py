@@ -32,8 +32,17 @@ WORDS = 64
 """Words of a question that count."""
 
 SORT = {"things": "a thing", "celebrities": "a well-known person"}
+THE = {"things": "The thing", "celebrities": "The person"}
 UNSURE = {"things": "Maybe", "celebrities": "Dunno"}
 """What is answered, by split, where neither yes nor no is right."""
+
+EXAMPLES = {
+    "things": "The thing: Apple\nIs it a fruit? Yes.\nIs it an animal? No.\nIs it a pear? No.\nIs it red? Maybe.\n"
+    "Can you eat it? Yes.\nIs it bigger than a house? No.\nWhat is it? No.",
+    "celebrities": "The person: Marie Curie\nIs it a woman? Yes.\nIs she an actor? No.\nIs it Rosa Luxemburg? No.\n"
+    "Did she like tea? Dunno.\nWas she born in Europe? Yes.\nIs she alive? No.\nWho is it? No.",
+}
+"""How questions are answered, by split."""
 
 LAST = "You have one question left: guess now, and name it."
 
@@ -161,10 +170,10 @@ def _cut(text: str) -> str:
 
 
 def _prompt(kind: str, names: Sequence[str], question: str) -> str:
+    """Return what the model that knows the entity is asked, with examples, which small models follow too."""
+    example, unsure = EXAMPLES[kind], UNSURE[kind]
     others = f" (also called {', '.join(names[1:])})" if names[1:] else ""
     return (
-        f"In a guessing game you think of {SORT[kind]}: {names[0]}{others}. A player who does not know that asks you:\n"
-        f"{question}\n\n"
-        f"Answer truthfully for {names[0]}, with one word alone: Yes, No or {UNSURE[kind]}. Say {UNSURE[kind]} only "
-        "where neither Yes nor No is right. Where the player asks for the answer itself or for a hint, say No."
+        f"Here questions about {SORT[kind]} are answered truthfully with one word.\n{example}\n\n"
+        f"Now answer a question in the same way, with Yes, No or {unsure}. {THE[kind]}: {names[0]}{others}\n{question}"
     )
