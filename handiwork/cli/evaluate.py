@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -215,7 +216,7 @@ def _summary(out: Path) -> tuple[Summary, list[Result]]:
 
 
 class _Bar:
-    """The progress of a run: rollouts, score, cost, and the time left."""
+    """The progress of a run: rollouts, score, rate, cost, and the time left."""
 
     def __init__(self, console: Console, out: Path, planned: Plan) -> None:
         self._progress = Progress(
@@ -244,13 +245,14 @@ class _Bar:
 
     def begin(self, run: Run) -> None:
         """Show what is done already."""
-        self._run = run
+        self._run, self._began, self._ended = run, time.monotonic(), 0
         self._task = self._progress.add_task(
             self._name, total=self._wanted, completed=self._wanted - run.left, about=self._about()
         )
 
     def finished(self, result: Result) -> None:
         """Take up a result that came."""
+        self._ended += 1
         if result.outcome in NOT_MEASURED:
             where = f"{result.id}: {result.outcome}: {result.why.strip().splitlines()[-1] if result.why else ''}"
             self._progress.console.print(Text(plain(where), "yellow"), soft_wrap=True)
@@ -260,5 +262,6 @@ class _Bar:
         found = self._run.results.found.values()
         scores = [result.score for result in found if result.score is not None]
         score = f"score {sum(scores) / len(scores):.3f}" if scores else ""
-        spent = self._run.results.spent
-        return f"{score}  {spent:.2f} USD" if spent else score
+        rate = f"{60 * self._ended / (time.monotonic() - self._began):.1f} a minute" if self._ended else ""
+        spent = f"{self._run.results.spent:.2f} USD" if self._run.results.spent else ""
+        return "  ".join(filter(None, [score, rate, spent]))
