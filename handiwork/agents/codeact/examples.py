@@ -48,11 +48,15 @@ BLANK = (
     ),
     Message.text("user", "/usr/sbin/nologin\n"),
     Message.text("assistant", '{"thought": "That is its shell.", "action": "finish", "message": "/usr/sbin/nologin"}'),
-    Message.text("user", "All of Ann's cats are white, and Tom is a cat of Ann's. Finish with Tom's colour alone."),
+    Message.text(
+        "user",
+        "All of Ann's cats are white, and Tom is a cat of Ann's. What is Tom like? 1) black 2) white 3) grey. "
+        "Finish with <answer>NUMBER</answer>.",
+    ),
     Message.text(
         "assistant",
-        '{"thought": "Tom is one of Ann\'s cats, so Tom is white. There is nothing to run.", '
-        '"action": "finish", "message": "white"}',
+        '{"thought": "Tom is one of Ann\'s cats, so Tom is white. That is 2. There is nothing to run.", '
+        '"action": "finish", "message": "<answer>2</answer>"}',
     ),
 )
 """Tasks where there are no files: to compute something, to look something up, and only to think."""

@@ -59,11 +59,12 @@ class GPQA(Benchmark):
 
     def instruction(self, instance: Instance) -> str:
         """Return the question, its choices by letter, and the form of the answer."""
+        forms = " or ".join(f"<answer>{letter}</answer>" for letter in LETTERS)
         listed = "\n".join(f"{letter}) {choice}" for letter, choice in choices(instance.row).items())
         return (
             "Answer this multiple-choice question. Exactly one choice is right.\n\n"
             f"{instance.row['Question'].strip()}\n\n{listed}\n\n"
-            "When you are sure, finish with the letter of your choice alone, in this form:\n<answer>LETTER</answer>"
+            f"When you are sure, finish with the letter of your choice alone: {forms}"
         )
 
     async def score(self, rollout: Rollout) -> Score:

@@ -64,10 +64,11 @@ class ProofWriter(Benchmark):
     def instruction(self, instance: Instance) -> str:
         """Return the facts and rules, the question with its options, and the form of the answer."""
         row, listed = instance.row, "\n".join(instance.row["options"])
+        forms = " or ".join(f"<answer>{option.strip()[0]}</answer>" for option in row["options"])
         return (
             f"Facts and rules:\n{row['context'].strip()}\n\n{row['question'].strip()}\n\n{listed}\n\n"
             "Unknown means that neither the statement nor its opposite follows from the facts and rules.\n"
-            "When you are sure, finish with the letter of your choice alone, in this form:\n<answer>LETTER</answer>"
+            f"When you are sure, finish with the letter of your choice alone: {forms}"
         )
 
     async def score(self, rollout: Rollout) -> Score:
