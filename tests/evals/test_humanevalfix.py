@@ -10,7 +10,7 @@ from handiwork.evals.benchmark import Instance
 from handiwork.evals.benchmarks.humanevalfix import LANGUAGES, HumanEvalFix, run, solution_of
 from handiwork.events.action import CmdRunAction, FileWriteAction
 from handiwork.events.observation import CmdOutputObservation
-from tests.evals.rollouts import BENCHDATA, instances, needs_benchdata, prepared, rollout
+from tests.evals.rollouts import instances, needs_benchdata, prepared, rollout
 
 pytestmark = needs_benchdata
 
@@ -80,9 +80,10 @@ async def test_a_javascript_program_must_neither_complain_nor_leave_early() -> N
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("split", FIX.splits)
-async def test_every_instance_tells_right_from_wrong(split: str) -> None:
+async def test_instances_tell_right_from_wrong(split: str) -> None:
+    """All where nothing is compiled, else every fourth: one takes seconds."""
     wrong: list[str] = []
-    for instance in runnable(split):
+    for instance in runnable(split)[:: 1 if split in ("python", "js") else 4]:
         for field, passes in ("canonical_solution", True), ("buggy_solution", False):
             done = await run(instance, solution_of(instance.row, field))
             if (done.exit_code == 0) != passes:
@@ -125,7 +126,3 @@ def test_rust_tasks_that_need_a_crate_are_left_out_and_others_do_not_name_one(tm
         assert "use rand::Rng" not in code
         if "rand::" in code and not FIX.skipped(instance).endswith("not installed"):
             assert FIX.skipped(instance) == "it needs a crate for rand, and rustc alone has none"
-
-
-def test_a_file_has_the_whole_benchmark() -> None:
-    assert Path(BENCHDATA, FIX.name, next(iter(FIX.files("rust")))).is_file()
