@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
@@ -11,6 +13,9 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox, SandboxError
 
+PATIENCE = 3
+"""How much longer than its CPU time a command may take on the clock, for one that waits, or a busy machine."""
+
 GRACE = 60.0
 """Seconds that starting a command may take beside its own time, on a machine that is busy."""
 
@@ -18,7 +23,9 @@ GRACE = 60.0
 async def run_code(files: Mapping[str, str], command: str, seconds: float) -> CmdOutputObservation:
     """Return what came of a shell command in a folder with these files, ended after ``seconds``.
 
-    A command that took too long has exit code 124 (``timeout``). Raises SandboxError.
+    Each of its processes has so many seconds of CPU time, which is its time on a machine that does nothing else, so
+    that a score does not depend on what else runs; all together have PATIENCE times as many on the clock. A command
+    that took too long has exit code 152 or 124. Raises SandboxError.
     """
     with tempfile.TemporaryDirectory(prefix="handiwork-score-") as name:
         Path(name).chmod(0o755)
@@ -32,7 +39,9 @@ async def run_code(files: Mapping[str, str], command: str, seconds: float) -> Cm
         try:
             await sandbox.start()
             (work / ".command").write_text(command)
-            return await command_in(sandbox, f"timeout -k 2 {seconds:g} bash .command", seconds + GRACE)
+            longest = PATIENCE * seconds
+            limited = f"ulimit -St {math.ceil(seconds)}; exec timeout -k 2 {longest:g} bash .command"
+            return await command_in(sandbox, f"bash -c {shlex.quote(limited)}", longest + GRACE)
         finally:
             await sandbox.close()
 

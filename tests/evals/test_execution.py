@@ -1,0 +1,28 @@
+"""Code is scored in a sandbox of its own, and what does not come to its end is ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from handiwork.evals.execution import run_code
+from handiwork.evals.programs import run_program
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_codes"),
+    [
+        ("python3 program.py", {0}),
+        ("python3 program.py; exit 7", {7}),
+        ("while :; do :; done", {152, 124}),
+        ("sleep 60", {124}),
+    ],
+)
+async def test_a_command_ends_by_itself_or_is_ended(command: str, exit_codes: set[int]) -> None:
+    done = await run_code({"program.py": "print('here')"}, command, 1)
+    assert done.exit_code in exit_codes
+    assert ("here" in done.content) == command.startswith("python3")
+
+
+async def test_a_program_that_never_ends_fails() -> None:
+    assert (await run_program("while True: pass", 1)).exit_code not in (0, None)
+    assert (await run_program("a = 1", 1)).exit_code == 0
