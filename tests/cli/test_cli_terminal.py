@@ -8,7 +8,11 @@ import signal
 import subprocess
 from typing import Any
 
+import pytest
+
 from tests.cli.program import HANDIWORK, PATIENCE, Program, Terminal, bash, edit, finish
+
+pytestmark = pytest.mark.slow
 
 COLOUR = re.compile("\x1b\\[[0-9;]*3[0-9][0-9;]*m")
 ASKED = "what next?"

@@ -15,6 +15,8 @@ from handiwork.llm.script import Reply
 from tests.cli.program import Program, bash, edit, finish
 from tests.llm.standin import Refusal, StandIn, Stream, serving, text
 
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).parents[2]
 KEY = "a-key-that-stays-with-the-platform"
 TITLE, NEW_TITLE = "# Handiwork\n", "# Handiwork, and more\n"

@@ -25,6 +25,8 @@ from handiwork.sandbox.base import Sandbox
 from tests.agents.states import state_of
 from tests.evals.rollouts import instances, no_blobs, prepared, rollout
 
+pytestmark = pytest.mark.slow
+
 AGENTBENCH = AgentBenchOS()
 INTEGERS = [None, {"language": "python", "file": "check/integer-match.py"}]
 

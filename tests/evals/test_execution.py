@@ -7,6 +7,8 @@ import pytest
 from handiwork.evals.execution import run_code
 from handiwork.evals.programs import run_program
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("command", "exit_codes"),

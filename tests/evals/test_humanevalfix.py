@@ -12,7 +12,7 @@ from handiwork.events.action import CmdRunAction, FileWriteAction
 from handiwork.events.observation import CmdOutputObservation
 from tests.evals.rollouts import instances, needs_benchdata, prepared, rollout
 
-pytestmark = needs_benchdata
+pytestmark = [needs_benchdata, pytest.mark.slow]
 
 FIX = HumanEvalFix()
 

@@ -129,6 +129,7 @@ async def test_memory_and_processes_without_a_sandbox(box: Box, monkeypatch: pyt
         assert (await run(sandbox, f'{sys.executable} -c "{MEMORY_BOMB}"')).limit == "memory"
         forks = "import os, time; [os.fork() or time.sleep(60) for _ in range(500)]"
         assert (await run(sandbox, f"{sys.executable} -c '{forks}'")).limit == "processes"
-        assert await output(sandbox, "echo alive") == "alive"
+        # Beside it the shell may tell of the job that was killed.
+        assert "alive" in (await output(sandbox, "echo alive")).splitlines()
     finally:
         await sandbox.close()

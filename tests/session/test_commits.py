@@ -18,6 +18,8 @@ from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.session.assemble import Setup, create, reopen
 from handiwork.session.commits import NoRepositoryError, fetch_commits
 
+pytestmark = pytest.mark.slow
+
 COMMIT = "echo {0} >> greeting.txt && git commit -qam {0}"
 PLACES: dict[str, dict[str, Any]] = {
     "on a copy": {},

@@ -212,7 +212,7 @@ class Jobs:
         os.pwrite(text, command, 0)
         self._started += 1
         job = Job(f"job{self._started}", command.decode(), self._children)
-        code = job_code(self._shell.state, f"/proc/{os.getpid()}/fd/{text}")
+        code = job_code(self._shell.state, self._shell.last, f"/proc/{os.getpid()}/fd/{text}")
         job.open(bash, ["bash", "--norc", "-c", code, "bash", self._shell.directory], self._environment, text)
         self._jobs[job.handle] = job
         if timeout is not None:

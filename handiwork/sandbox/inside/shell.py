@@ -70,6 +70,8 @@ class Shell:
         self._on_output: OnOutput | None = None
         self._ready = asyncio.Event()
         self._over = asyncio.Event()
+        self.last = ""
+        """The token of the last command that ended in this shell, "" where there was none."""
         self._token: str | None = None
         self._began = False
         self._stopping: Status | None = None
@@ -163,12 +165,14 @@ class Shell:
         """Take what the shell told; only the running command's token counts."""
         if word == "ended" and token == "":
             self.directory = self._terminal.directory or self.directory
+            self.last = ""
             self._ready.set()
         elif token == self._token:
             if word == "began":
                 self._began = True
             elif word == "ended":
                 self._terminal.restore_modes()
+                self.last = token
                 self._finish("done", code)
 
     def on_exit(self, code: int) -> None:

@@ -11,7 +11,8 @@ __hw_return() { return "$1"; }
 __hw_tell() { builtin printf '%s %s %s\0' "$1" "$__hw_id" "$2" >|@STATUS@; }
 __hw_dump() {
   {
-    shopt -p; set +o; declare -px; declare -f; declare -Fx; declare -p __hw_restore; alias -p; builtin echo '# whole'
+    shopt -p; set +o; declare -px; declare -f; declare -Fx; declare -p __hw_restore; alias -p
+    builtin echo "# whole $__hw_id"
   } >|@STATE@
 }
 __hw_begin() {
@@ -87,12 +88,13 @@ _LINE = (
 )
 
 
-# The state is taken when the shell has written all of it. Job control would put a job's programs out of its reach.
+# The state is taken when the shell has written all of it after its last command; a shell that was killed did not.
+# Job control would put a job's programs out of its reach.
 _JOB = r"""
 IFS= builtin read -r -d '' __hw_command <@COMMAND@ || :
 for ((__hw_left = 200; __hw_left; __hw_left--)); do
   __hw_state=$(<@STATE@)
-  if [[ $__hw_state == *'# whole' ]]; then break; fi
+  if [[ $__hw_state == *'# whole @ID@' || $__hw_left -lt 100 && $__hw_state == *'# whole '* ]]; then break; fi
   sleep 0.01
 done
 exec 9>&2 2>/dev/null
@@ -116,9 +118,12 @@ def startup_code(status: str, command: str, state: str, *, restored: bool, bashr
     return parts.replace("@STATUS@", status).replace("@COMMAND@", command).replace("@STATE@", state)
 
 
-def job_code(state: str, command: str) -> str:
-    """Return what a bash runs, its first argument a directory, to do a command there as the shell would."""
-    return _JOB.replace("@COMMAND@", command).replace("@STATE@", state)
+def job_code(state: str, last: str, command: str) -> str:
+    """Return what a bash runs, its first argument a directory, to do a command there as the shell would.
+
+    ``state`` and ``command`` are paths, ``last`` is the token of the shell's last command.
+    """
+    return _JOB.replace("@COMMAND@", command).replace("@STATE@", state).replace("@ID@", last)
 
 
 def command_line(token: str) -> bytes:
