@@ -12,6 +12,8 @@ import pytest
 from tests.cli.program import HANDIWORK, PATIENCE, Program, bash, finish
 from tests.evals.runs import ADDING, sums
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:

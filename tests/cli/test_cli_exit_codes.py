@@ -12,6 +12,8 @@ from handiwork.cli.approve import approve
 from handiwork.cli.settings import SettingsError
 from tests.cli.program import HANDIWORK, Program, bash, edit, finish
 
+pytestmark = pytest.mark.slow
+
 AGENTS = """
 from handiwork.agents.base import Agent
 from handiwork.events.action import AgentRejectAction
