@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import re
 import shutil
 import time
 import traceback
@@ -54,7 +56,7 @@ async def roll_out(conditions: Conditions, benchmark: Benchmark, job: Job, place
     began, cost, user_cost, attempt = time.monotonic(), 0.0, 0.0, 0
     while True:
         attempt += 1
-        folder = place / f"{job.instance.id.replace('/', '_')}-{job.trial}-{attempt}"
+        folder = place / f"{file_name(job.instance.id)}-{job.trial}-{attempt}"
         done = await _attempt(conditions, benchmark, job, folder)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         cost, user_cost = cost + done.result.cost, user_cost + done.result.user_cost
@@ -63,6 +65,12 @@ async def roll_out(conditions: Conditions, benchmark: Benchmark, job: Job, place
         await asyncio.sleep(PAUSE * 3 ** (attempt - 1))
     whole = {"attempts": attempt, "cost": cost, "user_cost": user_cost, "seconds": time.monotonic() - began}
     return Done(done.result.model_copy(update=whole), done.trajectory)
+
+
+def file_name(instance: str) -> str:
+    """Return a name for files of an instance; others have other names."""
+    plain = re.sub(r"[^\w.-]", "_", instance)[:100]
+    return plain if plain == instance else f"{plain}-{hashlib.sha256(instance.encode()).hexdigest()[:8]}"
 
 
 async def _attempt(conditions: Conditions, benchmark: Benchmark, job: Job, folder: Path) -> Done:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
-import re
 import shutil
 from asyncio import TaskGroup
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
@@ -17,7 +15,7 @@ from handiwork.evals.benchmark import Benchmark, Instance
 from handiwork.evals.conditions import Conditions
 from handiwork.evals.manifest import Manifest
 from handiwork.evals.results import INFRASTRUCTURE, LEFT, Result, Results
-from handiwork.evals.rollout import Done, Job, roll_out
+from handiwork.evals.rollout import Done, Job, file_name, roll_out
 
 TRAJECTORIES = "trajectories"
 LEAST_FREE = 1 << 30
@@ -153,12 +151,6 @@ class Run:
         self.results.add(result)
         self._failed = self._failed + 1 if result.outcome in INFRASTRUCTURE else 0
         self._finished(result)
-
-
-def file_name(instance: str) -> str:
-    """Return a name for files of an instance; others have other names."""
-    plain = re.sub(r"[^\w.-]", "_", instance)[:100]
-    return plain if plain == instance else f"{plain}-{hashlib.sha256(instance.encode()).hexdigest()[:8]}"
 
 
 @contextmanager

@@ -28,7 +28,8 @@ async def test_an_interrupt_ends_the_running_action(client: Client) -> None:
     await _begun(client, "m")
     assert await client.interrupt() is True
     observation = await running
-    assert (observation["status"], observation["exit_code"]) == ("interrupted", 130)
+    assert observation["status"] == "interrupted"
+    assert observation["exit_code"] in (130, 143)  # on a busy machine it is asked more firmly
 
 
 async def test_a_second_action_waits_for_its_turn(client: Client) -> None:
