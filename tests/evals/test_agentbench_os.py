@@ -225,7 +225,6 @@ def test_every_answer_is_the_same_as_itself(number: int, size: int, text: str) -
         assert COMPARISONS[name](text, f"\n{text}\r\n")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("split", AGENTBENCH.splits)
 async def test_every_real_task_is_scored_by_its_own_solution_or_has_no_score(split: str, tmp_path: Path) -> None:

@@ -77,7 +77,6 @@ async def test_a_javascript_program_must_neither_complain_nor_leave_early() -> N
     assert (await run(instance, f"console.log(1)\n{right}")).exit_code == 1
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("split", FIX.splits)
 async def test_instances_tell_right_from_wrong(split: str) -> None:
@@ -91,7 +90,6 @@ async def test_instances_tell_right_from_wrong(split: str) -> None:
     assert not wrong
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("split", FIX.splits)
 async def test_the_command_of_the_instruction_shows_the_bug_and_its_repair(split: str, tmp_path: Path) -> None:

@@ -32,7 +32,6 @@ WORDS = 64
 """Words of a question that count."""
 
 SORT = {"things": "a thing", "celebrities": "a well-known person"}
-THE = {"things": "The thing", "celebrities": "The person"}
 UNSURE = {"things": "Maybe", "celebrities": "Dunno"}
 """What is answered, by split, where neither yes nor no is right."""
 
@@ -175,5 +174,5 @@ def _prompt(kind: str, names: Sequence[str], question: str) -> str:
     others = f" (also called {', '.join(names[1:])})" if names[1:] else ""
     return (
         f"Here questions about {SORT[kind]} are answered truthfully with one word.\n{example}\n\n"
-        f"Now answer a question in the same way, with Yes, No or {unsure}. {THE[kind]}: {names[0]}{others}\n{question}"
+        f"Now answer a question in the same way, with Yes, No or {unsure}. {example.partition(':')[0]}: {names[0]}{others}\n{question}"
     )
