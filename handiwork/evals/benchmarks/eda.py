@@ -171,6 +171,7 @@ def _cut(text: str) -> str:
 def _prompt(kind: str, names: Sequence[str], question: str) -> str:
     """Return what the model that knows the entity is asked, with examples, which small models follow too."""
     example, unsure = EXAMPLES[kind], UNSURE[kind]
+    what = example.partition(":")[0]
     others = f" (also called {', '.join(names[1:])})" if names[1:] else ""
     return (
         f"Here questions about {SORT[kind]} are answered truthfully with one word.\n{example}\n\n"
