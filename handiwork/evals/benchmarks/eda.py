@@ -175,5 +175,5 @@ def _prompt(kind: str, names: Sequence[str], question: str) -> str:
     others = f" (also called {', '.join(names[1:])})" if names[1:] else ""
     return (
         f"Here questions about {SORT[kind]} are answered truthfully with one word.\n{example}\n\n"
-        f"Now answer a question in the same way, with Yes, No or {unsure}. {example.partition(':')[0]}: {names[0]}{others}\n{question}"
+        f"Now answer a question in the same way, with Yes, No or {unsure}. {what}: {names[0]}{others}\n{question}"
     )
