@@ -46,6 +46,11 @@ class Redactor:
         self._unsure = max(_width(form.units[:_SURE]) for form, _ in found)
         self._ending = re.compile("|".join(_joined(form.units[-_SURE:]) for form, _ in found))
 
+    @property
+    def knows_none(self) -> bool:
+        """Whether there is nothing to take out."""
+        return self._pattern is None
+
     def text(self, text: str) -> str:
         """Return the text without secrets."""
         return text if self._pattern is None else self._pattern.sub(self._mark, text)
@@ -64,10 +69,8 @@ class Redactor:
             return event
         head, rest = self.split(event.content)
         head += rest if len(rest) < _SURE else ""
-        last = None
-        for last in self._ending.finditer(event.tail[: self._width]):
-            pass
-        tail = self.text(event.tail if last is None else event.tail[last.end() :])
+        endings = [found.end() for found in self._ending.finditer(event.tail[: self._width])]
+        tail = self.text(event.tail[endings[-1] if endings else 0 :])
         if (head, tail) == (event.content, event.tail):
             return event
         longer = len((head + tail).encode(errors="replace")) - len(
@@ -129,6 +132,16 @@ class Pieces:
         """Return the rest."""
         rest, self._held = self._redactor.text(self._held), ""
         return rest
+
+    def feed_bytes(self, data: bytes) -> bytes:
+        """Take a piece of a file, as ``feed`` does of a text."""
+        if self._redactor.knows_none:
+            return data
+        return self.feed(data.decode("latin-1")).encode("latin-1")
+
+    def end_bytes(self) -> bytes:
+        """Return the rest of a file."""
+        return self.end().encode("latin-1")
 
 
 def _forms(secret: str) -> Iterator[Form]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from handiwork.events.observation import CmdOutputObservation
@@ -53,6 +53,7 @@ def encodings(secret: str) -> Iterator[str]:
             yield inside_base64(data, before, b"", alphabet)[1]
 
 
+unhurried = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 SECRETS = [
     TOKEN,
     "hunter2222",
@@ -82,7 +83,7 @@ def test_a_secret_is_named_where_it_stood(form: str):
     assert len(clear) <= len("before ''\\\\\\\\\\\\[secret TOKEN]\\\\\\\\\\ after"), "little but the quotes is left"
 
 
-@settings(deadline=None)
+@unhurried
 @given(
     secret=secrets, before=ordinary, after=ordinary, places=st.lists(st.integers(0, 4000), max_size=12), data=st.data()
 )
@@ -96,7 +97,7 @@ def test_however_a_text_is_cut_no_form_comes_through(
     assert "[secret NAME]" in clear
 
 
-@settings(deadline=None)
+@unhurried
 @given(
     secret=secrets, before=st.binary(max_size=20), after=st.binary(max_size=20), places=st.lists(st.integers(0, 4000))
 )
@@ -113,7 +114,7 @@ def test_it_is_found_in_base64_whose_lines_are_broken():
         assert redactor(KEY=KEY).text(text).strip('\r\n="\\rn') == "[secret KEY]"
 
 
-@settings(deadline=None)
+@unhurried
 @given(text=st.text(), places=st.lists(st.integers(0, 4000)))
 def test_a_text_without_secrets_is_unchanged(text: str, places: list[int]):
     made = redactor(TOKEN=TOKEN, KEY=KEY)
@@ -144,7 +145,7 @@ def test_a_line_of_a_key_is_taken_out_on_its_own():
     )
 
 
-@settings(deadline=None)
+@unhurried
 @given(secret=secrets, text=st.text(max_size=20))
 def test_the_json_of_an_event_stays_json(secret: str, text: str):
     event = {"type": "X", "id": 1, "content": f"{text}{secret}\\{secret[1:]}", "more": [{secret: [1, secret]}]}
