@@ -79,12 +79,11 @@ async def test_whatever_a_command_does_with_a_secret_nothing_that_is_kept_or_sho
         bash('printf "%s\\n" "$TOKEN"'),
         bash('printf %s "$TOKEN" | base64; printf "abc%s!" "$TOKEN" | base64 -w 20'),
         bash('printf %s "$TOKEN" | od -An -tx1 -v; printf %s "$TOKEN" > f'),
-        call("read", path="f"),
         bash("cat f; rm f"),
         bash('python3 -c "import json,sys; print(json.dumps(json.dumps(sys.argv[1])))" "$TOKEN"'),
         bash('for n in $(seq 1 3000); do printf "%s %s\\n" "$n" "$TOKEN"; done'),
         bash('for c in $(seq 0 9); do printf %s "${TOKEN:$c:1}"; sleep 0.01; done; printf %s "${TOKEN:10}"'),
-        call("python", code='import os; print(os.environ["TOKEN"]); len(os.environ["TOKEN"])'),
+        call("ipython", code='import os; print(os.environ["TOKEN"]); print(len(os.environ["TOKEN"]))'),
         finish(f"the token is {TOKEN}"),
     )
     outputs = await run.outputs(f"use {TOKEN}")
@@ -92,7 +91,7 @@ async def test_whatever_a_command_does_with_a_secret_nothing_that_is_kept_or_sho
     assert str(len(TOKEN)) in outputs[-1], "the cell had the true value"
     shown = "".join(item.text for item in run.watched if isinstance(item, OutputDelta | TextDelta))
     events = "".join(to_json(item) for item in run.watched if isinstance(item, Event))
-    asked = repr([request.messages for request in run.llm.requests])
+    asked = repr(run.llm.requests)
     await run.session.close()
     for form in FORMS:
         assert form.decode() not in shown + events + asked
@@ -108,19 +107,19 @@ async def test_only_what_names_a_secret_gets_it(make: Any) -> None:
         bash("exit # $TOKEN"),
         bash("env | grep -c TOK"),
         call("bash", command="sh -c 'echo ${TOKEN:+in the job}'", background=True),
-        call("python", code="import os; 'TOK' + 'EN' in os.environ"),
-        call("python", code="import os; 'TOKEN' in os.environ"),
-        call("python", code="import os; 'TOK' + 'EN' in os.environ"),
+        call("ipython", code="import os; 'TOK' + 'EN' in os.environ"),
+        call("ipython", code="import os; 'TOKEN' in os.environ"),
+        call("ipython", code="import os; 'TOK' + 'EN' in os.environ"),
         finish(),
     )
     outputs = [output.strip() for output in await run.outputs("go")]
-    assert outputs == ["set", "0", "", "3\n0", "", "0", "in the job", "False", "True", "False"]
+    assert outputs == ["set", "0", "", "3\n0", "exit", "0", "in the job", "False", "True", "False"]
 
 
 async def test_the_agent_is_told_which_secrets_there_are(make: Any) -> None:
     run: Run = await make(finish())
     await run.session.run("go")
-    assert "$TOKEN" in repr(run.llm.requests[0].messages)
+    assert "$TOKEN" in repr(run.llm.requests[0])
 
 
 class TestApproval:
