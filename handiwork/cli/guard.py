@@ -59,10 +59,11 @@ def explain(error: Exception) -> tuple[Exit, str]:
     from handiwork.sandbox.base import SandboxError
     from handiwork.sandbox.safe_open import WorkspaceError
     from handiwork.session.assemble import SetupError
+    from handiwork.session.secrets import SecretError
 
     # A model's error comes here only before its first call: its name or key is wrong. Later ones end the run.
     wrong_use = (SettingsError, SetupError, AgentNotFoundError, SessionMissing, LeaseHeld, LLMError, WorkspaceError)
-    if isinstance(error, (*wrong_use, BenchmarkNotFoundError, CompareError, DataError, ResultsError)):
+    if isinstance(error, (*wrong_use, BenchmarkNotFoundError, CompareError, DataError, ResultsError, SecretError)):
         return Exit.USAGE, str(error)
     if isinstance(error, LogError | SandboxError | EngineError):
         return Exit.INFRASTRUCTURE, str(error)

@@ -53,6 +53,15 @@ Confirm = Annotated[
     str | None,
     typer.Option("--confirm", help="Ask before actions: never, risky (what leaves the sandbox), always."),
 ]
+SecretNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--secret",
+        metavar="NAME[=@FILE]",
+        help="A secret, from the environment variable NAME or from FILE, for the commands and cells that name it as "
+        '$NAME, ${NAME} or "NAME"; neither the model nor the log sees it. Can be repeated.',
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout and nothing else; never ask.")]
 
 
@@ -95,6 +104,7 @@ def run(
     base_url: BaseUrl = None,
     sandbox: SandboxKind = None,
     mount_ro: MountRo = None,
+    secret: SecretNames = None,
     confirm: Confirm = None,
     max_iterations: MaxIterations = None,
     max_cost: MaxCost = None,
@@ -113,6 +123,7 @@ def run(
     handiwork run "add type hints" --workspace src --model anthropic:claude-sonnet-4-5 --max-cost 1
     handiwork run "explain main.py" --model qwen3 --base-url http://localhost:8000/v1
     handiwork run "fix issue 7" --json --max-time 600 > events.jsonl
+    handiwork run "list my repositories with curl" --secret GITHUB_TOKEN --confirm risky
     """
     flags: dict[str, Any] = {
         "agent": agent,
@@ -120,6 +131,7 @@ def run(
         "base_url": base_url,
         "sandbox": sandbox,
         "mount_ro": mount_ro,
+        "secrets": secret,
         "confirmation": confirm,
         "max_iterations": max_iterations,
         "max_cost": max_cost,
@@ -144,6 +156,7 @@ def resume(
     ] = False,
     model: ModelName = None,
     base_url: BaseUrl = None,
+    secret: SecretNames = None,
     confirm: Confirm = None,
     max_iterations: MaxIterations = None,
     max_cost: MaxCost = None,
@@ -163,6 +176,7 @@ def resume(
     flags: dict[str, Any] = {
         "model": model,
         "base_url": base_url,
+        "secrets": secret,
         "confirmation": confirm,
         "max_iterations": max_iterations,
         "max_cost": max_cost,

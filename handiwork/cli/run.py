@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,6 +29,7 @@ from handiwork.sandbox.changes import Change
 from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.session.assemble import Opened, Setup, changes, create, reopen, session_dir, setup_of
 from handiwork.session.commits import may_have_commits
+from handiwork.session.secrets import given
 from handiwork.session.watch import Watch
 
 TITLE = 100
@@ -53,6 +54,7 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
         mount_ro=tuple(str(Path(path).expanduser().absolute()) for path in settings.mount_ro),
         limits=settings.limits,
         confirmation=settings.confirmation,
+        secrets=tuple(map(given, settings.secrets)),
     )
 
     async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
@@ -75,6 +77,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
         if "model" in changed:
             changed = {"base_url": None, **changed, "model": model_name(changed["model"])}
         changed["limits"] = await _limits(log, flags)
+        changed["secrets"] = await _secrets(log, changed.get("secrets") or ())
         state = await state_of(log) if rewind else None
         if state is not None and not is_stuck(state):
             raise SettingsError(f"session {log.id} is not stuck in a loop: go on without --rewind")
@@ -134,6 +137,12 @@ async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
     given = {key.removeprefix("max_"): value for key, value in flags.items() if key.startswith("max_")}
     changed = {key: value for key, value in given.items() if value is not None}
     return (await setup_of(log)).limits.model_copy(update=changed)
+
+
+async def _secrets(log: EventLog, others: Iterable[str]) -> tuple[str, ...]:
+    """Return where the session's secrets come from, with what was given now in their place or besides."""
+    all_given = [*(await setup_of(log)).secrets, *map(given, others)]
+    return tuple({text.partition("=")[0]: text for text in all_given}.values())
 
 
 def agent_name(name: str) -> str:

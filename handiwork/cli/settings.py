@@ -22,7 +22,7 @@ from handiwork.events.record import Confirmation, Limits
 PREFIX = "HANDIWORK_"
 OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DATA", "CACHE", "API_KEY", "BENCHDATA", "DEBUG"))
 """Variables that are read elsewhere and are no settings of a run."""
-FLAGS = {"confirmation": "--confirm"}
+FLAGS = {"confirmation": "--confirm", "secrets": "--secret"}
 """The flags that are not called as their setting is."""
 
 
@@ -58,6 +58,9 @@ class Settings(BaseSettings):
     confirmation: Confirmation = "never"
     """What the user is asked before it is done."""
 
+    secrets: Annotated[tuple[str, ...], NoDecode] = ()
+    """Secrets for the commands that name them, like "NAME" or "NAME=@FILE"; in the variable separated by colons."""
+
     max_iterations: int = Field(default=100, ge=1)
     """Steps of the agent after which it pauses."""
 
@@ -70,7 +73,7 @@ class Settings(BaseSettings):
     max_time: float | None = Field(default=None, gt=0)
     """Seconds of running after which it pauses."""
 
-    @field_validator("mount_ro", mode="before")
+    @field_validator("mount_ro", "secrets", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part for part in value.split(os.pathsep) if part) if isinstance(value, str) else value

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from handiwork.log.errors import BlobMissing, LogError
+from handiwork.log.redaction import Redactor
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,24 +23,24 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 class Blobs:
     """The files below ``folder``, each named by the SHA-256 of its bytes, which it therefore always has.
 
-    A blob is there wholly or not at all, whenever the process or the machine dies.
+    A blob is there wholly or not at all, whenever the process or the machine dies, and without the secrets that
+    ``redactor`` knows.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, redactor: Redactor) -> None:
         self._folder = folder
+        self._redactor = redactor
 
     async def put(self, data: bytes | AsyncIterator[bytes]) -> str:
-        """Keep the bytes and return their SHA-256 in hex. Raises LogError if they cannot be written."""
+        """Keep the bytes, without secrets; return their SHA-256 in hex. Raises LogError if they cannot be written."""
         part = self._folder / f"part-{secrets.token_hex(8)}"
         with self._errors():
             file = self._create(part)
         try:
-            digest = hashlib.sha256()
-            if isinstance(data, bytes):
-                await self._disk(self._add, file, digest, data)
-            else:
-                async for piece in data:
-                    await self._disk(self._add, file, digest, piece)
+            digest, pieces = hashlib.sha256(), self._redactor.pieces()
+            async for piece in _once(data) if isinstance(data, bytes) else data:
+                await self._disk(self._add, file, digest, pieces.feed_bytes, piece)
+            await self._disk(self._add, file, digest, lambda _: pieces.end_bytes(), b"")
             return await self._disk(self._finish, file, part, digest.hexdigest())
         finally:
             os.close(file)
@@ -67,9 +68,15 @@ class Blobs:
         return os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
 
     @staticmethod
-    def _add(file: int, digest: hashlib._Hash, piece: bytes) -> None:  # pyright: ignore[reportPrivateUsage]
-        digest.update(piece)
-        left = memoryview(piece)
+    def _add(
+        file: int,
+        digest: hashlib._Hash,  # pyright: ignore[reportPrivateUsage]
+        clear: Callable[[bytes], bytes],
+        piece: bytes,
+    ) -> None:
+        data = clear(piece)
+        digest.update(data)
+        left = memoryview(data)
         while left:
             left = left[os.write(file, left) :]
 
@@ -107,3 +114,7 @@ class Blobs:
     async def size(self, digest: str) -> int:
         """Return how many bytes the blob has. Raises BlobMissing."""
         return await asyncio.to_thread(lambda: self.path(digest).stat().st_size)
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
@@ -15,6 +15,7 @@ from handiwork.events.codec import from_json, to_json
 from handiwork.events.record import SnapshotEvent
 from handiwork.log import lease, session
 from handiwork.log.errors import LeaseLost, LogError
+from handiwork.log.redaction import Redactor
 from handiwork.log.schema import events, sessions
 from handiwork.log.session import Segment, SessionInfo
 from handiwork.log.transaction import Transaction
@@ -23,9 +24,6 @@ from handiwork.log.worker import Worker
 
 PAGE = 1000
 
-Redact = Callable[[str], str]
-"""Takes secrets out of the JSON text of an event; what it returns must be JSON too."""
-
 
 @dataclass(slots=True)
 class Shared:
@@ -33,7 +31,7 @@ class Shared:
 
     worker: Worker
     watch: Watch
-    redact: Redact | None
+    redactor: Redactor
     logs: WeakValueDictionary[str, EventLog] = field(default_factory=WeakValueDictionary[str, "EventLog"])
 
     def log(self, session_id: str, where: tuple[Segment, ...]) -> EventLog:
@@ -52,6 +50,11 @@ class EventLog:
         self._shared = shared
         self._segments = where
         self._token: str | None = None
+
+    @property
+    def redactor(self) -> Redactor:
+        """What takes the secrets out of all that is appended."""
+        return self._shared.redactor
 
     async def append(self, *events: Event, durable: bool = False) -> list[Event]:
         """Store the events, all or none, and return them as stored: with ids, redacted.
@@ -89,8 +92,9 @@ class EventLog:
 
     def _text(self, event: Event) -> tuple[Event, str]:
         """Return the event as it will be read back, and its JSON text."""
+        event = self.redactor.ends(event)
         text = to_json(event)
-        redacted = text if self._shared.redact is None else self._shared.redact(text)
+        redacted = self.redactor.json(text)
         if redacted == text and "\ufffd" not in text:  # the mark of a character that could not be kept
             return event, text
         try:
@@ -217,7 +221,7 @@ class EventLog:
             model=old.model,
             workspace=old.workspace,
             owner=old.owner,
-            title=old.title if title is None else title,
+            title=old.title if title is None else self.redactor.text(title),
             parent=self.id,
             parent_event=at,
         )

@@ -11,7 +11,8 @@ from handiwork.events.action import AgentState
 from handiwork.log import lease, session
 from handiwork.log.blobs import Blobs
 from handiwork.log.errors import LeaseHeld, SessionShared
-from handiwork.log.eventlog import EventLog, Redact, Shared
+from handiwork.log.eventlog import EventLog, Shared
+from handiwork.log.redaction import Redactor
 from handiwork.log.schema import events, leases, sessions
 from handiwork.log.session import SessionInfo
 from handiwork.log.transaction import Transaction
@@ -25,18 +26,20 @@ class Store:
     Every method raises LogError if the database fails.
     """
 
-    def __init__(self, data: Path, redact: Redact | None) -> None:
-        self.blobs = Blobs(data / "blobs")
+    def __init__(self, data: Path) -> None:
+        self.redactor = Redactor()
+        """What takes secrets out of all that is stored; the secrets it learns are kept in memory alone."""
+        self.blobs = Blobs(data / "blobs", self.redactor)
         watch = Watch()
-        self._shared = Shared(Worker(data, watch), watch, redact)
+        self._shared = Shared(Worker(data, watch), watch, self.redactor)
 
     @classmethod
-    def open(cls, data: Path, redact: Redact | None = None) -> Store:
-        """Return the store of the folder ``data``, made if there is none; ``redact`` sees all that is appended.
+    def open(cls, data: Path) -> Store:
+        """Return the store of the folder ``data``, made if there is none.
 
         Does not wait: what is wrong with the folder is told by ``async with`` or the first operation.
         """
-        return cls(data, redact)
+        return cls(data)
 
     async def __aenter__(self) -> Self:
         try:
@@ -59,8 +62,10 @@ class Store:
     ) -> EventLog:
         """Make a session, without events, and return its log."""
 
+        clear = self.redactor.text(title)
+
         def write(transaction: Transaction) -> str:
-            return session.begin(transaction, agent=agent, model=model, workspace=workspace, owner=owner, title=title)
+            return session.begin(transaction, agent=agent, model=model, workspace=workspace, owner=owner, title=clear)
 
         return await self.log(await self._shared.worker.write(write))
 
@@ -93,7 +98,8 @@ class Store:
 
     async def update(self, session_id: str, *, title: str | None = None, state: AgentState | None = None) -> None:
         """Set what is not None. Raises SessionMissing."""
-        values = {name: value for name, value in (("title", title), ("state", state)) if value is not None}
+        clear = None if title is None else self.redactor.text(title)
+        values = {name: value for name, value in (("title", clear), ("state", state)) if value is not None}
 
         def write(transaction: Transaction) -> None:
             transaction.head(session_id)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 from handiwork.events.base import Action, Observation
 
 OnOutput = Callable[[str], None]
 """Called with each piece of a command's output as it arrives."""
+
+NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 
 
 class SandboxError(Exception):
@@ -31,9 +34,12 @@ class Sandbox(Protocol):
         """Start it. Raises SandboxError."""
         ...
 
-    async def execute(self, action: Action, on_output: OnOutput | None = None) -> Observation:
+    async def execute(
+        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+    ) -> Observation:
         """Run a runnable action and return its observation, ``cause`` not yet set.
 
+        ``secrets`` are variables of the environment for this command or cell alone.
         What the action itself does wrong is an observation. Raises SandboxError if the sandbox is lost.
         Cancelling this call stops the action.
         """

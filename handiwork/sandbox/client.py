@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from handiwork.events.base import Action, Observation
 from handiwork.events.codec import from_dict, to_dict
-from handiwork.sandbox.base import OnOutput, SandboxError
+from handiwork.sandbox.base import NO_SECRETS, OnOutput, SandboxError
 
 SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
 """Keeps bytes and returns their SHA-256 in hex."""
@@ -70,9 +70,11 @@ class Client:
         async with self._request("GET", "/health") as response:
             await _checked(response)
 
-    async def execute(self, action: Action, on_output: OnOutput | None = None) -> Observation:
+    async def execute(
+        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+    ) -> Observation:
         """Run the action; output that is too large for the observation is saved as a blob. Raises SandboxError."""
-        body = {"action": to_dict(action), "keep": KEEP}
+        body = {"action": to_dict(action), "keep": KEEP, "secrets": dict(secrets)}
         answer: dict[str, Any] | None = None
         async with self._request("POST", "/execute", json=body) as response:
             await _checked(response)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from handiwork.sandbox.base import Sandbox, SandboxError
@@ -22,13 +22,15 @@ def create(
     read_only: Sequence[Path] = (),
     limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
     soft_timeout: float = 120.0,
+    withheld: Collection[str] = (),
 ) -> Sandbox:
     """Return the sandbox of a kind, "bubblewrap" or "none", not started; ``base`` None works in place.
 
-    "none" has no mounts: the agent works in ``base`` itself where there is one. Raises SandboxError.
+    "none" has no mounts: the agent works in ``base`` itself where there is one, with the user's environment but for
+    the variables ``withheld``. Raises SandboxError.
     """
     if kind == "bubblewrap":
         return BubblewrapSandbox(session_dir, workspace, save_blob, base, mounts, read_only, limits, soft_timeout)
     if kind == "none":
-        return HostSandbox(base or workspace, save_blob, limits, soft_timeout)
+        return HostSandbox(base or workspace, save_blob, limits, soft_timeout, withheld)
     raise SandboxError(f'there is no sandbox "{kind}"; choose "bubblewrap" or "none".')

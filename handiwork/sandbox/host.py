@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from handiwork.sandbox import bundle
@@ -29,8 +29,8 @@ _SECRET = re.compile(
 class HostSandbox(ServedSandbox):
     """Runs actions in ``workspace`` without isolating anything; ``soft_timeout`` is in seconds.
 
-    Commands get the user's environment but for what looks like a secret. Of ``limits`` those of memory and
-    processes hold.
+    Commands get the user's environment but for the variables ``withheld`` and what looks like a secret. Of ``limits``
+    those of memory and processes hold.
     """
 
     name = "none"
@@ -41,8 +41,10 @@ class HostSandbox(ServedSandbox):
         save_blob: SaveBlob,
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
         soft_timeout: float = 120.0,
+        withheld: Collection[str] = (),
     ) -> None:
         super().__init__(workspace, save_blob, limits, soft_timeout)
+        self._withheld = withheld
 
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
         listening = endpoint.socket.fileno()
@@ -61,7 +63,7 @@ class HostSandbox(ServedSandbox):
             pass_fds=(listening,),
             cwd=bundle.inside_code(),
             env={
-                **without_secrets(os.environ),
+                **{k: v for k, v in without_secrets(os.environ).items() if k not in self._withheld},
                 **git_environment(),
                 "HANDIWORK_INSIDE_LIBRARIES": str(bundle.bundle_root() / "lib/python3/dist-packages"),
             },

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from handiwork.events.base import Action, Observation
-from handiwork.sandbox.base import OnOutput, SandboxError
+from handiwork.sandbox.base import NO_SECRETS, OnOutput, SandboxError
 from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.limits import ResourceLimits
@@ -65,11 +65,13 @@ class ServedSandbox(ABC):
             await self.close()
             raise
 
-    async def execute(self, action: Action, on_output: OnOutput | None = None) -> Observation:
+    async def execute(
+        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+    ) -> Observation:
         """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
         client = self._started()
         assert self._guard is not None
-        return await self._guard.run(lambda: client.execute(action, on_output))
+        return await self._guard.run(lambda: client.execute(action, on_output, secrets))
 
     async def interrupt(self) -> None:
         """Stop the action that runs; its ``execute`` returns what there was. Raises SandboxError."""

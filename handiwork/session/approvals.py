@@ -30,6 +30,7 @@ from handiwork.events.action import (
 from handiwork.events.base import Action
 from handiwork.events.record import Confirmation
 from handiwork.session.commands import Command, parse, reads_only, takes_any_arguments
+from handiwork.session.secrets import names_in
 
 ANALYSIS_TIME = 30.0
 """Seconds that an analyser has for one action."""
@@ -54,10 +55,14 @@ _DANGEROUS_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy."""
+    """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy.
+
+    ``secrets`` are the names of those that actions can use.
+    """
 
     isolated: bool
     in_place: bool
+    secrets: frozenset[str] = frozenset()
 
 
 Analyser = Callable[[Action], Awaitable[str | None]]
@@ -67,11 +72,13 @@ Analyser = Callable[[Action], Awaitable[str | None]]
 def needs_approval(action: Action, mode: Confirmation, place: Place, rules: Collection[str]) -> str | None:
     """Return why the user must be asked before the action, None if it may run.
 
-    "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers, and where
-    there is no sandbox, or it holds the user's own files, all that is not known to read only. "always" asks about
-    everything but reading. No mode asks about what ``rules`` allow.
+    "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers, what uses a
+    secret, and where there is no sandbox, or it holds the user's own files, all that is not known to read only.
+    "always" asks about everything but reading. No mode asks about what ``rules`` allow.
     """
     why = _why(action, mode, place)
+    if names_in(action, place.secrets) and _exact(action) not in rules:
+        return why  # what a wider rule allows it did not allow with a secret
     return None if why is None or _allowed(action, rules) else why
 
 
@@ -117,6 +124,8 @@ def _why(action: Action, mode: Confirmation, place: Place) -> str | None:
         return "You are asked about every action."
     if isinstance(action, MCPCallAction):
         return f"It calls {action.tool} of the MCP server {action.server}, outside the sandbox."
+    if used := names_in(action, sorted(place.secrets)):
+        return f"It uses {'the secret' if len(used) == 1 else 'the secrets'} {', '.join(used)}."
     if isinstance(action, CmdRunAction) and not action.is_input and _reads_only(action.command):
         return None
     if not place.isolated:

@@ -24,12 +24,16 @@ from handiwork.sandbox.bubblewrap import upper_dir
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
+from handiwork.session.secrets import Secrets, load
 from handiwork.session.session import Session, Terms
 from handiwork.session.watch import Status, Watch
 
 
 class Setup(Model):
-    """What a session is made of. ``workspace`` is the absolute path of the user's directory."""
+    """What a session is made of. ``workspace`` is the absolute path of the user's directory.
+
+    ``secrets`` says where they come from, like "NAME" or "NAME=@/FILE", never what they are.
+    """
 
     agent: str
     model: str
@@ -40,6 +44,7 @@ class Setup(Model):
     mount_ro: tuple[str, ...] = ()
     limits: Limits = Limits()
     confirmation: Confirmation = "never"
+    secrets: tuple[str, ...] = ()
 
 
 class SetupError(Exception):
@@ -74,7 +79,12 @@ class Opened:
 
 
 async def create(store: Store, data: Path, setup: Setup, watch: Watch, title: str) -> Opened:
-    """Make a session with a copy of the workspace. Raises SetupError, AgentNotFoundError, LLMError, WorkspaceError."""
+    """Make a session with a copy of the workspace.
+
+    Raises SetupError, SecretError, AgentNotFoundError, LLMError, WorkspaceError.
+    """
+    secrets = load(setup.secrets)
+    store.redactor.learn(secrets.values)
     agent, llm = find(setup.agent), _llm(store, setup, watch)
     log = await store.create(agent=setup.agent, model=setup.model, workspace=setup.workspace, title=title)
     folder = session_dir(data, log.id)
@@ -85,16 +95,18 @@ async def create(store: Store, data: Path, setup: Setup, watch: Watch, title: st
         await store.delete(log.id)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         raise
-    return _open(store, setup, log, agent, llm, folder, watch)
+    return _open(store, setup, log, agent, llm, folder, watch, secrets)
 
 
 async def reopen(store: Store, data: Path, session_id: str, watch: Watch, **changes: Any) -> Opened:
     """Open a session again, with the fields of its Setup that are to be others. Raises as ``create`` does."""
     log = await store.log(session_id)
     setup = Setup.model_validate({**(await setup_of(log)).model_dump(), **changes})
+    secrets = load(setup.secrets)
+    store.redactor.learn(secrets.values)
     folder = session_dir(data, log.id)
     agent, llm = find(setup.agent), _llm(store, setup, watch)
-    return _open(store, setup, log, agent, llm, folder, watch)
+    return _open(store, setup, log, agent, llm, folder, watch, secrets)
 
 
 def session_dir(data: Path, session_id: str) -> Path:
@@ -151,7 +163,10 @@ def sandbox_of(store: Store, folder: Path, setup: Setup, session_folder: Path | 
     workspace = Workspace.load(session_folder or folder)
     place = Path(setup.workspace)
     if setup.sandbox == "none":
-        return sandboxes.create("none", folder, place if setup.in_place else work_dir(folder), save_blob)
+        names = [given.partition("=")[0] for given in setup.secrets]
+        return sandboxes.create(
+            "none", folder, place if setup.in_place else work_dir(folder), save_blob, withheld=names
+        )
     base = None if setup.in_place else workspace.base
     read_only = [Path(path) for path in setup.mount_ro]
     return sandboxes.create("bubblewrap", folder, place, save_blob, base, workspace.mounts, read_only)
@@ -161,11 +176,20 @@ def _llm(store: Store, setup: Setup, watch: Watch) -> LLM:
     def blob(digest: str) -> bytes:
         return store.blobs.path(digest).read_bytes()
 
-    return llms.create(setup.model, setup.base_url, blobs=blob, status=lambda text: watch(Status(text)))
+    return llms.create(
+        setup.model, setup.base_url, blobs=blob, status=lambda text: watch(Status(store.redactor.text(text)))
+    )
 
 
 def _open(
-    store: Store, setup: Setup, log: EventLog, agent: type[Agent], llm: LLM, folder: Path, watch: Watch
+    store: Store,
+    setup: Setup,
+    log: EventLog,
+    agent: type[Agent],
+    llm: LLM,
+    folder: Path,
+    watch: Watch,
+    secrets: Secrets,
 ) -> Opened:
     def make_llm(model: str, base_url: str | None) -> LLM:
         return _llm(store, setup.model_copy(update={"model": model, "base_url": base_url}), watch)
@@ -181,5 +205,5 @@ def _open(
     )
     branches = None if setup.in_place else WorkspaceBranches(folder, setup.sandbox != "none", on_copy)
     sandbox = sandbox_of(store, folder, setup)
-    session = Session(log, store.blobs, agent, llm, sandbox, terms, watch, make_llm, branches)
+    session = Session(log, store.blobs, agent, llm, sandbox, terms, watch, make_llm, branches, secrets=secrets)
     return Opened(session, setup, log, store)

@@ -68,7 +68,8 @@ class RecordedLLM:
             models.in_flight.add(call)
         try:
             llm = models.current(self._journal.state.totals)
-            completion = await llm.complete(messages, tools, schema, self._on_delta, temperature)
+            with self._journal.showing(lambda text: TextDelta(text, self._subtask)) as on_delta:
+                completion = await llm.complete(messages, tools, schema, on_delta, temperature)
             async with models.counting:
                 (stored,) = await self._journal.append(_record(completion).placed(subtask=self._subtask))
                 models.in_flight.discard(call)
@@ -76,9 +77,6 @@ class RecordedLLM:
             models.in_flight.discard(call)
         self.last_event = stored.id
         return replace(completion, event=stored.id)
-
-    def _on_delta(self, text: str) -> None:
-        self._journal.watch(TextDelta(text, self._subtask))
 
 
 class BlockingLLM:

@@ -130,7 +130,7 @@ class Delegation:
                 await parent.journal.change("error", "agent", str(error), child)
                 return
             sandbox = await branches.open(parent.executor.branch, child)
-            executor = Executor(sandbox, parent.journal.interrupt, child)
+            executor = Executor(sandbox, parent.journal.interrupt, child, parent.executor.secrets)
             try:
                 await Loop(parent.parts, child, agent, executor).run()
             finally:

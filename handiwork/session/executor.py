@@ -10,6 +10,7 @@ from handiwork.events.observation import ErrorObservation
 from handiwork.sandbox.base import OnOutput, Sandbox, SandboxError
 from handiwork.session.interrupt import Interrupt
 from handiwork.session.pending import not_run
+from handiwork.session.secrets import Secrets
 
 INTERRUPTS, GRACE = 5, 2.0
 """How often an action is interrupted before it is given up, and the seconds it has each time to end."""
@@ -19,10 +20,19 @@ LOST = "The sandbox was lost ({}) and has been started again; files are as they 
 
 
 class Executor:
-    """One sandbox at work, on the files of ``branch``. What an action does wrong is an observation."""
+    """One sandbox at work, on the files of ``branch``. What an action does wrong is an observation.
 
-    def __init__(self, sandbox: Sandbox, interrupt: Interrupt, branch: int = 0) -> None:
-        self.sandbox, self.branch = sandbox, branch
+    Actions get those of the ``secrets`` that they name.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        interrupt: Interrupt,
+        branch: int = 0,
+        secrets: Secrets = Secrets(),  # noqa: B008 - frozen
+    ) -> None:
+        self.sandbox, self.branch, self.secrets = sandbox, branch, secrets
         self._interrupt = interrupt
         self._ready: asyncio.Task[None] | None = None
 
@@ -73,7 +83,7 @@ class Executor:
         await self.sandbox.close()
 
     async def _execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
-        run = asyncio.create_task(self.sandbox.execute(action, on_output))
+        run = asyncio.create_task(self.sandbox.execute(action, on_output, self.secrets.named_by(action)))
         if await self._interrupt.race(run, seconds):
             return run.result()
         for _ in range(INTERRUPTS):

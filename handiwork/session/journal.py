@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 from handiwork.agents.state import State
 from handiwork.events.action import AgentState, ChangeAgentStateAction, MessageAction
@@ -10,7 +12,7 @@ from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation, StateReason
 from handiwork.log.eventlog import EventLog
 from handiwork.session.interrupt import Interrupt
-from handiwork.session.watch import Watch
+from handiwork.session.watch import OutputDelta, TextDelta, Watch
 
 
 class Journal:
@@ -43,6 +45,21 @@ class Journal:
                     self.state.apply(event)
                     self._heed(event)
                     self.watch(event)
+
+    @contextmanager
+    def showing(self, delta: Callable[[str], TextDelta | OutputDelta]) -> Generator[Callable[[str], None]]:
+        """Give what takes a text in pieces and shows them without secrets; the end shows what was held back."""
+        pieces = self.log.redactor.pieces()
+
+        def show(text: str) -> None:
+            if clear := pieces.feed(text):
+                self.watch(delta(clear))
+
+        try:
+            yield show
+        finally:
+            if rest := pieces.end():
+                self.watch(delta(rest))
 
     async def listen(self) -> None:
         """Fold what others append, as it comes."""

@@ -172,11 +172,9 @@ class Loop:
         if verdict != "allowed":
             return None if verdict == "asked" else verdict
 
-        def show(text: str) -> None:
-            self.journal.watch(OutputDelta(action.id, text))
-
         try:
-            return await self.executor.execute(action, time_left(self.root), show)
+            with self.journal.showing(lambda text: OutputDelta(action.id, text)) as show:
+                return await self.executor.execute(action, time_left(self.root), show)
         except SandboxError as error:
             lost = ErrorObservation(content=str(error), error_id="sandbox_lost", cause=action.id)
             await self.journal.append(lost.placed(subtask=self.subtask))

@@ -23,6 +23,7 @@ from handiwork.session.journal import Journal
 from handiwork.session.loop import Loop, Parts
 from handiwork.session.models import MakeLLM, Models
 from handiwork.session.pending import abandoned, crashed, not_run
+from handiwork.session.secrets import Secrets, told
 from handiwork.session.watch import Watch
 
 
@@ -50,12 +51,16 @@ class Session:
         make_llm: MakeLLM | None = None,
         branches: Branches | None = None,
         analyser: Analyser | None = None,
+        secrets: Secrets = Secrets(),  # noqa: B008 - frozen
     ) -> None:
+        log.redactor.learn(secrets.values)
+        self._secrets, self._told = secrets, False
         self._log, self._branches = log, branches
         self._journal = Journal(log, watch)
-        self._executor = Executor(sandbox, self._journal.interrupt)
+        self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
         self._models = Models(llm, make_llm)
-        gate = Gate(Place(isolated=sandbox.name != "none", in_place=terms.in_place), analyser)
+        place = Place(sandbox.name != "none", terms.in_place, frozenset(secrets.values))
+        gate = Gate(place, analyser)
         parts = Parts(self._journal, self._models, gate, Delegation(blobs, branches).answer)
         self._loop = Loop(parts, 0, agent, self._executor)
         self._started: SessionStarted | None = SessionStarted(
@@ -112,5 +117,9 @@ class Session:
                 await journal.append(lost.placed(cause=action.id, subtask=state.id))
         if message is not None:
             await journal.append(MessageAction(content=message, source="user", subtask=self.state.active))
+            if self._secrets.values and not self._told:
+                # Again by every process, as the secrets may be others than before.
+                self._told = True
+                await journal.append(MessageAction(content=told(self._secrets), source="environment"))
         elif self.state.agent_state in ("paused", "error"):
             await journal.append(ChangeAgentStateAction(agent_state="running", source="user"))

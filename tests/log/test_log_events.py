@@ -1,6 +1,8 @@
 """Append, read, fork and follow in one process."""
 
 import asyncio
+import base64
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
+from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, CmdRunAction, MessageAction
 from handiwork.events.base import Event, UnknownEvent
 from handiwork.events.codec import from_dict, to_dict
 from handiwork.log.errors import LogError, SessionMissing, SessionShared
@@ -116,19 +118,28 @@ async def test_an_append_whose_waiter_is_cancelled_is_stored_wholly(log: EventLo
 
 
 async def test_secrets_are_taken_out_before_an_event_is_stored_or_returned(data: Path):
-    async with Store.open(data, redact=lambda text: text.replace("hunter2", "<password>")) as store:
-        log = await store.create(agent="a", model="m")
-        stored = await log.append(said("it is hunter2"))
-        assert contents(stored) == ["it is <password>"]
+    async with Store.open(data) as store:
+        store.redactor.learn({"PASSWORD": "hunter2222"})
+        log = await store.create(agent="a", model="m", title="say hunter2222")
+        stored = await log.append(said("it is hunter2222"))
+        assert contents(stored) == ["it is [secret PASSWORD]"]
         assert await log.read() == stored
-    assert all(b"hunter2" not in file.read_bytes() for file in data.iterdir() if file.is_file())
+        blob = await store.blobs.put(_pieces(b"it is hunt", b"er2222, or ", base64.b64encode(b"hunter2222")))
+        assert await store.blobs.get(blob) == b"it is [secret PASSWORD], or [secret PASSWORD]=="
+    assert not any(b"hunter2222" in file.read_bytes() for file in data.rglob("*") if file.is_file())
 
 
-async def test_a_redaction_that_breaks_the_json_stores_nothing(data: Path):
-    async with Store.open(data, redact=lambda text: text.replace("{", "")) as store:
+async def _pieces(*pieces: bytes) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
+async def test_a_secret_that_is_a_word_of_the_log_itself_stores_nothing(data: Path):
+    async with Store.open(data) as store:
+        store.redactor.learn({"X": "awaiting_user_input"})
         log = await store.create(agent="a", model="m")
-        with pytest.raises(LogError, match="MessageAction"):
-            await log.append(said("x"))
+        with pytest.raises(LogError, match="ChangeAgentStateAction"):
+            await log.append(ChangeAgentStateAction(agent_state="awaiting_user_input", source="user"))
         assert await log.read() == []
 
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from .edit import edit_file
 from .errors import ActionError
@@ -24,9 +25,13 @@ class RequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of an action, read with their types; raises RequestError where one does not fit."""
+    """The fields of an action, read with their types; raises RequestError where one does not fit.
+
+    ``secrets`` are the variables that this action alone gets.
+    """
 
     values: Mapping[str, object]
+    secrets: Mapping[str, str]
 
     def text(self, name: str) -> str:
         """Return a string that must be there."""
@@ -78,9 +83,11 @@ class Actions:
             "FileEditAction": self._edit,
         }
 
-    async def perform(self, action: Mapping[str, object], keep: Keep, on_output: OnOutput) -> Json:
+    async def perform(
+        self, action: Mapping[str, object], keep: Keep, on_output: OnOutput, secrets: Mapping[str, str]
+    ) -> Json:
         """Return the observation of ``action``; what it does wrong is an ErrorObservation. Raises RequestError."""
-        fields = Fields(action)
+        fields = Fields(action, secrets)
         kind = fields.text("type")
         try:
             performer = self._performers.get(kind)
@@ -104,7 +111,7 @@ class Actions:
         elif not command.strip() and self._shell.unreported:
             result = await self._shell.wait(keep, timeout, on_output)
         else:
-            result = await self._shell.run(_encoded(command), keep, timeout, on_output)
+            result = await self._shell.run(_encoded(command), keep, timeout, on_output, fields.secrets)
         return {
             "type": "CmdOutputObservation",
             **_with_line(result.text, self._jobs.endings()),
@@ -118,7 +125,7 @@ class Actions:
         command = fields.text("command")
         if fields.flag("is_input") or not command.strip():
             raise ActionError("bad_command", "What is to run in the background must be a command.")
-        job = await self._jobs.start(_encoded(command), fields.seconds("timeout"), keep)
+        job = await self._jobs.start(_encoded(command), fields.seconds("timeout"), keep, fields.secrets)
         return {
             "type": "CmdOutputObservation",
             **_with_line(job.text, self._jobs.endings()),
@@ -142,7 +149,7 @@ class Actions:
     async def _run_cell(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         code, timeout = fields.text("code"), fields.seconds("timeout")
         _encoded(code, nul=True)
-        cell = await self._notebook.run(code, self._shell.directory, keep, timeout, on_output)
+        cell = await self._notebook.run(code, self._shell.directory, keep, timeout, on_output, fields.secrets)
         if cell.directory not in (None, self._shell.directory):
             await self._follow(os.fsencode(cell.directory))
         return {
@@ -212,6 +219,15 @@ def parse_keep(value: object) -> Keep:
             raise RequestError(f'"keep" must say in bytes how much of the {name} is kept.')
         sizes.append(min(size, KEPT))
     return Keep(*sizes)
+
+
+def parse_secrets(value: object) -> dict[str, str]:
+    """Return what a request gives as secrets, by name; raises RequestError."""
+    found: object = value or {}
+    pairs = cast("dict[object, object]", found).items() if isinstance(found, dict) else [(None, None)]
+    if not all(isinstance(part, str) for pair in pairs for part in pair):
+        raise RequestError('"secrets" must be an object of strings.')
+    return cast("dict[str, str]", found)
 
 
 def _with_line(text: Text, line: str) -> dict[str, object]:

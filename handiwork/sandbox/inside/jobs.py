@@ -15,7 +15,7 @@ from .errors import ActionError
 from .output import Keep, Output, Spools, Text
 from .probe import processes
 from .shell import Shell
-from .startup import job_code
+from .startup import command_text, job_code
 from .terminal import ALL_SIGNALS, find_bash
 
 Status = Literal["running", "done", "stopped"]
@@ -201,15 +201,16 @@ class Jobs:
         self._jobs: dict[str, Job] = {}
         self._started = 0
 
-    async def start(self, command: bytes, timeout: float | None, keep: Keep) -> Reading:
+    async def start(self, command: bytes, timeout: float | None, keep: Keep, secrets: Mapping[str, str]) -> Reading:
         """Start ``command`` where the shell is, and return what it printed at once.
 
-        It is stopped after ``timeout`` seconds, never for None. Raises ActionError.
+        ``secrets`` are variables of its environment. It is stopped after ``timeout`` seconds, never for None. Raises
+        ActionError.
         """
         self._make_room()
         bash = find_bash(self._environment)
         text = os.memfd_create("job")
-        os.pwrite(text, command, 0)
+        os.pwrite(text, command_text(command, secrets), 0)
         self._started += 1
         job = Job(f"job{self._started}", command.decode(), self._children)
         code = job_code(self._shell.state, self._shell.last, f"/proc/{os.getpid()}/fd/{text}")

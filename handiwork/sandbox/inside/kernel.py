@@ -4,8 +4,9 @@ It runs in the project's own interpreter, so it needs nothing but the standard l
 an IPython; from LIBRARIES, which go last on the path, where the interpreter has none and is new enough for it.
 On the socket FD it says {"python": PATH, "version": TEXT}, and then for each byte that comes with two descriptors, a
 socket and a pipe for output, {"pid": N} of the new kernel and at its end {"code": N}. On its own socket a kernel
-takes {"code": TEXT, "directory": PATH} and gives {"image": BASE64, "media_type": TEXT} as often as there are some
-and {"done": true, "error": NAME, "directory": PATH, "leaving": BOOL} once. Everything is lines of JSON.
+takes {"code": TEXT, "directory": PATH, "secrets": {NAME: VALUE}} and gives {"image": BASE64, "media_type": TEXT} as
+often as there are some and {"done": true, "error": NAME, "directory": PATH, "leaving": BOOL} once. Everything is
+lines of JSON.
 """
 
 # What cells show is printed; IPython is found where this runs, not where it is checked.
@@ -81,7 +82,10 @@ class _Kernel:
             cell = json.loads(line)
             with contextlib.suppress(OSError):
                 os.chdir(cell["directory"])
+            os.environ.update(cell["secrets"])
             error = self._run(cell["code"])
+            for name in cell["secrets"]:
+                os.environ.pop(name, None)
             if os.getpid() != pid:
                 os._exit(0)  # the cell forked, and this is not the one who was asked
             # Not before: an interrupt would cut the line.

@@ -15,7 +15,7 @@ from .children import Children
 from .errors import ActionError
 from .lines import Json
 from .output import Keep, Output, Spools, Text
-from .shell import OnOutput, Status
+from .shell import NO_SECRETS, OnOutput, Status
 from .zygote import Kernel, Zygote
 
 _IDLE_LIMIT = 256 * 1024  # bytes kept of what is printed between cells
@@ -78,15 +78,24 @@ class Notebook:
         self._stopping: Status | None = None
         self._outcome: tuple[Status, str | None, str | None] | None = None
 
-    async def run(self, code: str, directory: str, keep: Keep, timeout: float | None, on_output: OnOutput) -> Cell:
+    async def run(
+        self,
+        code: str,
+        directory: str,
+        keep: Keep,
+        timeout: float | None,
+        on_output: OnOutput,
+        secrets: Mapping[str, str] = NO_SECRETS,
+    ) -> Cell:
         """Run ``code`` in ``directory``; after ``timeout`` seconds it is stopped.
 
+        ``secrets`` are variables of the environment until it ends.
         Without any code, wait for the cell that runs. Raises ActionError if one runs already, or none can.
         """
         self._waited_for = True
         try:
             if code.strip() or not (self._running or self._outcome):
-                await self._begin(code, directory)
+                await self._begin(json.dumps({"code": code, "directory": directory, "secrets": dict(secrets)}).encode())
             return await self._result(keep, timeout, on_output)
         finally:
             self._waited_for = False
@@ -144,7 +153,7 @@ class Notebook:
             self._outcome = (status, error, directory)
             self._over.set()
 
-    async def _begin(self, code: str, directory: str) -> None:
+    async def _begin(self, cell: bytes) -> None:
         if self._running:
             raise ActionError(
                 "busy",
@@ -156,7 +165,7 @@ class Notebook:
         try:
             if self._kernel is None:
                 self._kernel = await self._new_kernel()
-            self._kernel.run(json.dumps({"code": code, "directory": directory}).encode() + b"\n")
+            self._kernel.run(cell + b"\n")
         except BaseException:
             self._running = False
             self._over.set()

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
 from typing import Any, cast
 
-from .actions import Actions, Json, RequestError, parse_keep
+from .actions import Actions, Json, RequestError, parse_keep, parse_secrets
 from .children import Children
 from .errors import ActionError
 from .files import CHUNK, list_directory, open_file, replacing, telling
@@ -99,9 +99,9 @@ class App:
         await _respond(send, 200, {"ok": True, "pid": os.getpid(), "uptime": uptime})
 
     async def _execute(self, scope: Scope, receive: Receive, send: Send) -> None:
-        action, keep = _parse_request(await _body(receive))
+        action, keep, secrets = _parse_request(await _body(receive))
         stream = Stream(_chunks(send))
-        work = asyncio.create_task(self._perform(action, keep, stream))
+        work = asyncio.create_task(self._perform(action, keep, stream, secrets))
         pump = asyncio.create_task(stream.pump())
         gone = asyncio.create_task(_disconnected(receive))
         try:
@@ -114,10 +114,10 @@ class App:
             pump.cancel()
             gone.cancel()
 
-    async def _perform(self, action: Json, keep: Keep, stream: Stream) -> Json:
+    async def _perform(self, action: Json, keep: Keep, stream: Stream, secrets: Mapping[str, str]) -> Json:
         async with self._turn:
             self._current = asyncio.current_task()
-            return await self._actions.perform(action, keep, stream.feed)
+            return await self._actions.perform(action, keep, stream.feed, secrets)
 
     async def _abandon(self, work: asyncio.Task[Json]) -> None:
         """Stop an action whose client is gone, and drop what comes of it."""
@@ -177,7 +177,7 @@ class App:
             return self._spools.path(spool)
 
 
-def _parse_request(body: bytes) -> tuple[Json, Keep]:
+def _parse_request(body: bytes) -> tuple[Json, Keep, dict[str, str]]:
     try:
         request: object = json.loads(body)
     except ValueError as error:
@@ -185,7 +185,8 @@ def _parse_request(body: bytes) -> tuple[Json, Keep]:
     action: object = cast(Json, request).get("action") if isinstance(request, dict) else None
     if not isinstance(action, dict):
         raise RequestError('The body must be an object with the object "action".')
-    return cast(Json, action), parse_keep(cast(Json, request).get("keep"))
+    fields = cast(Json, request)
+    return cast(Json, action), parse_keep(fields.get("keep")), parse_secrets(fields.get("secrets"))
 
 
 async def _body(receive: Receive) -> bytes:

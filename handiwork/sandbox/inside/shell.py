@@ -5,20 +5,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import secrets
 import signal
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from .children import Children
 from .errors import ActionError
 from .output import Keep, Output, Spools, Text
-from .startup import command_line
+from .startup import command_line, command_text
 from .terminal import LINE_LIMIT, Terminal
 
 Status = Literal["done", "running", "input", "exited", "interrupted", "timeout"]
 OnOutput = Callable[[bytes], None]
+NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 
 KEYS = {"C-c": b"\x03", "C-d": b"\x04", "C-z": b"\x1a", "C-\\": b"\x1c"}
 """The keys that can be sent to a program, by their names."""
@@ -98,15 +100,25 @@ class Shell:
         self._output.discard()
         os.close(self._state)
 
-    async def run(self, command: bytes, keep: Keep, timeout: float | None, on_output: OnOutput) -> Result:
-        """Run ``command``; after ``timeout`` seconds it is stopped. Raises ActionError if one runs already."""
+    async def run(
+        self,
+        command: bytes,
+        keep: Keep,
+        timeout: float | None,
+        on_output: OnOutput,
+        secrets: Mapping[str, str] = NO_SECRETS,
+    ) -> Result:
+        """Run ``command``; after ``timeout`` seconds it is stopped. Raises ActionError if one runs already.
+
+        ``secrets`` are variables of the environment until it ends.
+        """
         if self.busy:
             raise ActionError(
                 "busy",
                 "A command is still running. Send an empty command to wait for it, is_input to type something to "
                 'it, or is_input with "C-c" to stop it.',
             )
-        self._token = token = secrets.token_hex(8)
+        self._token = token = uuid.uuid4().hex[:16]
         self._began, self._stopping, self._outcome = False, None, None
         self._over.clear()
         try:
@@ -114,7 +126,7 @@ class Shell:
         except ActionError:
             self._token = None
             raise
-        self._terminal.set_command(command)
+        self._terminal.set_command(command_text(command, secrets))
         self._last_io = asyncio.get_running_loop().time()
         await self._terminal.write(command_line(token))
         return await self._result(keep, timeout, on_output, stop=timeout is not None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 # Everything is opened afresh by name below /proc, so no descriptor is inherited by commands or can be closed
 # by them. All runs with stderr at /dev/null, which hides its trace where the user has `set -x`.
 _FUNCTIONS = r"""
 set +o history +o histexpand; shopt -u checkwinsize; unset TMOUT MAILCHECK; PS1= PS2= PS0=
-__hw_id= __hw_last=0 __hw_ended= __hw_due=1 __hw_command=; : "${__hw_restore=}"
+__hw_id= __hw_last=0 __hw_ended= __hw_due=1 __hw_command= __hw_secrets=(); : "${__hw_restore=}"
 __hw_return() { return "$1"; }
 __hw_tell() { builtin printf '%s %s %s\0' "$1" "$__hw_id" "$2" >|@STATUS@; }
 __hw_dump() {
@@ -18,9 +20,21 @@ __hw_dump() {
 __hw_begin() {
   __hw_id=$1 __hw_ended= __hw_due=1
   export -n __hw_id __hw_command
-  IFS= builtin read -r -d '' __hw_command <@COMMAND@ || :
+  local secret
+  {
+    IFS= builtin read -r -d '' __hw_command || :
+    while IFS= builtin read -r -d '' secret; do
+      __hw_secrets+=("${secret%%=*}")
+      builtin export "$secret"
+    done
+  } <@COMMAND@
+  if ((${#__hw_secrets[@]})); then : >|@COMMAND@; fi
   if [[ $__hw_restore ]]; then __hw_command="__hw_options"$'\n'"$__hw_command"; fi
   __hw_tell began 0
+}
+__hw_forget() {
+  if ((${#__hw_secrets[@]})); then unset -v "${__hw_secrets[@]}"; fi
+  __hw_secrets=()
 }
 __hw_options() {
   {
@@ -40,6 +54,7 @@ __hw_quiet() {
 __hw_end() {
   __hw_last=$? __hw_ended=1
   __hw_quiet
+  __hw_forget
   unset PROMPT_COMMAND
   PROMPT_COMMAND=$__hw_hook
 }
@@ -50,6 +65,7 @@ __hw_prompt() {
   # Bash 5.2 prints the prompt's old memory after an unbalanced quote: leave it alone where it is empty.
   if [[ ${PS1-x}${PS2-x}${PS0-x} ]]; then PS1= PS2= PS0=; fi
   __hw_quiet
+  __hw_forget
   if [[ $__hw_due == 1 ]]; then
     # Input that the command did not read is not a command; the next one is typed after this is told.
     while builtin read -r -t 0 && builtin read -r -t 0.01 -N 4096; do :; done
@@ -63,7 +79,7 @@ __hw_prompt() {
 }
 __hw_hook='{ __hw_prompt; } 2>/dev/null'
 PROMPT_COMMAND=$__hw_hook
-trap '{ __hw_dump; } 2>/dev/null' EXIT
+trap '{ __hw_forget; __hw_dump; } 2>/dev/null' EXIT
 """
 
 # errexit and onecmd would end the new shell at once; the rest of the options come back.
@@ -104,12 +120,23 @@ if ((__hw_left)); then
   set +emt
   unset -f $(compgen -A function __hw_)
 fi
-unset __hw_state __hw_left __hw_restore
+{
+  IFS= builtin read -r -d '' __hw_state || :
+  while IFS= builtin read -r -d '' __hw_state; do builtin export "$__hw_state"; done
+} <@COMMAND@
+: >|@COMMAND@
+unset __hw_state __hw_left __hw_restore __hw_secrets
 exec 2>&9 9>&-
 builtin cd -- "$1" || exit
 shift
 eval "$__hw_command"
 """
+
+
+def command_text(command: bytes, secrets: Mapping[str, str]) -> bytes:
+    """Return what is laid down for the shell, or a job, to run the command with these variables, and forget them."""
+    assignments = (f"{name}={value}\0".encode("utf-8", "surrogateescape") for name, value in secrets.items())
+    return b"".join((command, b"\0" * bool(secrets), *assignments))
 
 
 def startup_code(status: str, command: str, state: str, *, restored: bool, bashrc: bool) -> str:

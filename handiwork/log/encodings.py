@@ -1,0 +1,143 @@
+"""The forms in which a secret is met in text, as regular expressions: plain, escaped, URL, base64, hex.
+
+A form is a sequence of units, one for each character or byte of the secret. Bytes are looked at as the characters with
+their numbers (latin-1), so the same forms find a secret in text and in files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_ESCAPES = 8
+"""Backslashes before a character at most: what JSON in JSON in JSON makes of one."""
+_BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+_HTML = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+_SHORT_ESCAPES = {"\n": "[nr]", "\t": "t", "\b": "b", "\f": "f", "\r": "[nr]"}
+
+# Each begins with a class of characters, so that it costs next to nothing where there is none of them.
+_LINE_BREAK, _SEPARATOR = r"[\r\n\\][\r\n\\rn]{0,16}", r"[\s:%,\\-][\s\\xrnt]{0,16}"
+_BETWEEN = 17
+"""Characters of what may stand between two of base64, or two bytes in hex, at most."""
+_ANY_BASE64, _ANY_HEX = r"(?:[A-Za-z0-9+/_-]|%2[bBfF])", "[0-9a-fA-F]{2}"
+
+# How many backslashes stand before a way to write a character: none, any number, at least one.
+_BARE, _ANY, _ESCAPED = "", rf"\\{{0,{_ESCAPES}}}", rf"\\{{1,{_ESCAPES}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One step of a form: ``expression`` matches it, at most ``width`` characters long.
+
+    ``part`` matches what may be the beginning of it, also nothing. ``beginnings`` match it too where it is the first:
+    each begins with a plain character, which makes the search for many forms at once fast, and so leaves out all
+    backslashes but one.
+    """
+
+    expression: str
+    width: int
+    part: str
+    beginnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way to write a secret; ``any_unit`` matches a unit whatever it says, "" where only this very one is meant."""
+
+    units: tuple[Unit, ...]
+    any_unit: str = ""
+
+
+def forms(secret: str) -> Iterator[Form]:
+    """Give the forms of a secret."""
+    yield plain(secret)
+    data = secret.encode("utf-8", "surrogateescape")
+    for skipped in range(3):
+        yield Form(tuple(_base64(data, skipped)), f"(?:{_ANY_BASE64}|{_LINE_BREAK}{_ANY_BASE64})")
+    yield Form(tuple(map(_hex, data)), f"(?:{_ANY_HEX}|{_SEPARATOR}{_ANY_HEX})")
+
+
+def plain(secret: str) -> Form:
+    """Return the secret as it is, with whatever is escaped in it."""
+    return Form(tuple(map(_character, secret.replace("\r\n", "\n"))))
+
+
+def _character(character: str) -> Unit:
+    """Return the ways to write a character: as it is, escaped for JSON or a shell, for a URL, for HTML."""
+    if character.isascii() and (character.isalnum() or character == "_"):
+        return Unit(character, 1, "", (character,))
+    data = character.encode("utf-8", "surrogateescape")
+    ways = [(_ANY, re.escape(character)), (_BARE, "".join(f"%{_nibbles(byte)}" for byte in data))]
+    code = ord(character)
+    if character == "\\":
+        ways[0] = (_BARE, rf"\\{{1,{_ESCAPES}}}")
+    if character == " ":
+        ways.append((_BARE, r"\+"))
+    if character in _SHORT_ESCAPES:
+        ways.append((_ESCAPED, _SHORT_ESCAPES[character]))
+    if character in _HTML:
+        ways.append((_BARE, f"&(?:{_HTML[character]}|#0?{code}|#x{_nibbles(code)});"))
+    pairs = character.encode("utf-16-be", "surrogatepass")
+    wide = [f"u{_nibbles(pairs[at])}{_nibbles(pairs[at + 1])}" for at in range(0, len(pairs), 2)]
+    ways.append((_ESCAPED, _ESCAPED.join(wide)))
+    ways.append((_ESCAPED, _ESCAPED.join(f"x{_nibbles(byte)}" for byte in data)))
+    if not character.isascii():
+        ways.append((_BARE, re.escape(data.decode("latin-1"))))
+        ways += [(_ESCAPED, f"x{_nibbles(code)}")] if code < 256 else []
+    expression = "|".join(before + way for before, way in ways)
+    repeat = "{1,2}" if character == "\n" else ""  # also as CR LF
+    width = (_ESCAPES + 5) * max(len(data), 2)
+    beginnings = tuple(rf"\\{way}" if before == _ESCAPED else way for before, way in ways)
+    if character == "\\":
+        beginnings = (rf"\\\\{{0,{_ESCAPES - 1}}}", *beginnings[1:])
+    own = re.escape(data.decode("latin-1"))
+    part = rf"(?:[\\%&{own}][\\%&#\w{own}]{{0,{width}}})?"
+    return Unit(f"(?:{expression}){repeat}", width, part, beginnings)
+
+
+def _base64(data: bytes, skipped: int) -> Iterator[Unit]:
+    """Give what base64 makes of the data after so many other bytes, wherever its lines are broken.
+
+    The first character is left out where it has bits of what is before; the last has some of what comes after.
+    """
+    bits = int.from_bytes(data, "big")
+    start, end = 8 * skipped, 8 * (skipped + len(data))
+    first = -(-start // 6)
+    width, part = _BETWEEN + 6, rf"(?:{_LINE_BREAK})?(?:%2?|\\(?:u0?0?2?)?)?"
+    for place in range(first, end // 6):
+        ways = _base64_character(_BASE64[bits >> (end - 6 * (place + 1)) & 63])
+        own = f"(?:{'|'.join(ways)})"
+        yield Unit(own if place == first else f"(?:{own}|{_LINE_BREAK}{own})", width, part, ways)
+    if free := 6 * -(-end // 6) - end:
+        value = (bits & ((1 << (6 - free)) - 1)) << free
+        own = "|".join(way for low in range(1 << free) for way in _base64_character(_BASE64[value + low]))
+        yield Unit(f"(?:(?:{_LINE_BREAK})?(?:{own}))?", width, part, ())
+
+
+def _base64_character(character: str) -> tuple[str, ...]:
+    """Return a character of base64 in its two alphabets, and as URLs and JSON have it."""
+    match character:
+        case "+":
+            return r"\+", "-", "%2[bB]", r"\\u002[bB]"
+        case "/":
+            return "/", "_", "%2[fF]", r"\\/"
+        case _:
+            return (character,)
+
+
+def _hex(byte: int) -> Unit:
+    """Return a byte in hex, after what may stand between two; so URLs and escapes are met that encode every byte."""
+    digits = _nibbles(byte)
+    high, low = f"{byte:02x}"
+    beginnings = tuple(f"{digit}{_nibble(low)}" for digit in sorted({high, high.upper()}))
+    part = f"(?:{_SEPARATOR})?{_nibble(high)}?"
+    return Unit(f"(?:{digits}|{_SEPARATOR}{digits})", _BETWEEN + 2, part, beginnings)
+
+
+def _nibbles(byte: int) -> str:
+    return "".join(map(_nibble, f"{byte:02x}"))
+
+
+def _nibble(digit: str) -> str:
+    return digit if digit.isdigit() else f"[{digit}{digit.upper()}]"

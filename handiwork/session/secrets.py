@@ -1,0 +1,124 @@
+"""The secrets of a session: where their values come from, and which actions may use them.
+
+A secret is given as ``NAME``, its value then is that of the environment variable NAME, or as ``NAME=@FILE``. Only what
+is given is kept in the log; values are in memory alone, and read again when a session is opened again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from handiwork.events.action import CmdRunAction, IPythonRunCellAction
+from handiwork.events.base import Action
+
+SHORTEST, DIFFERENT, LONGEST = 8, 5, 16_384
+"""Characters of a value, at least, how many of them differ, at least, and bytes, at most."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+# What bash, the loader or Python themselves read; a command that names one of these means something else.
+_TAKEN = re.compile(
+    r"PATH|HOME|PWD|OLDPWD|USER|SHELL|TERM|IFS|ENV|LANG|TMPDIR|UID|EUID|PPID|RANDOM|SECONDS|PS[0-4]|PROMPT_COMMAND"
+    r"|(?:BASH|LC_|LD_|PYTHON|HANDIWORK_|__hw_).*"
+)
+
+
+class SecretError(Exception):
+    """A secret cannot be taken; the text says which, and what to do, and never its value."""
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """The values by name. An action may use a secret only by naming it: ``$NAME``, ``${NAME}``, ``"NAME"``."""
+
+    values: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+
+    def named_by(self, action: Action) -> dict[str, str]:
+        """Return the values of the secrets that the action names."""
+        if not self.values:
+            return {}
+        return {name: self.values[name] for name in names_in(action, self.values)}
+
+
+def names_in(action: Action, known: Iterable[str]) -> list[str]:
+    """Return those of the ``known`` secrets that the action names; only commands and cells can."""
+    match action:
+        case CmdRunAction(is_input=False):
+            text = action.command
+        case IPythonRunCellAction():
+            text = action.code
+        case _:
+            return []
+    return [name for name in known if re.search(rf"\$(?:\{{[#!]?)?{name}\b|(['\"]){name}\1", text, re.ASCII)]
+
+
+def given(text: str) -> str:
+    """Return a secret as it is given, its file found from any directory. Raises SecretError."""
+    name, equals, source = text.partition("=")
+    if not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
+        raise SecretError(f"{name!r} cannot name a secret: give it another name, like GITHUB_TOKEN")
+    if equals and not source.startswith("@"):
+        raise SecretError(
+            f"the value of {name} does not belong on the command line, where others can read it: "
+            f"set the variable {name} and give --secret {name}, or give --secret {name}=@FILE"
+        )
+    return f"{name}=@{Path(source[1:]).expanduser().absolute()}" if equals else name
+
+
+def load(all_given: Iterable[str]) -> Secrets:
+    """Return the secrets with their values as they are now. Raises SecretError, which names all that is missing."""
+    values: dict[str, str] = {}
+    problems: list[str] = []
+    for text in all_given:
+        name, _, source = text.partition("=")
+        try:
+            values[name] = _checked(name, _from_file(name, source[1:]) if source else _from_environment(name))
+        except SecretError as error:
+            problems.append(str(error))
+    if problems:
+        raise SecretError("\n".join(problems))
+    return Secrets(values)
+
+
+def told(secrets: Secrets) -> str:
+    """Return what an agent is told of the secrets there are."""
+    names = ", ".join(f"${name}" for name in secrets.values)
+    return (
+        f"These secrets are set for the commands and cells that name them, and for no others: {names}. "
+        "You never see a value: where one would stand there is [secret NAME]. Do not write them into files that stay."
+    )
+
+
+def _from_environment(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise SecretError(
+            f"the secret {name} is missing: set the environment variable {name}, or give --secret {name}=@FILE"
+        )
+    return value
+
+
+def _from_file(name: str, file: str) -> str:
+    try:
+        data = Path(file).read_bytes()[: LONGEST + 2]
+        return data.decode()
+    except OSError as error:
+        raise SecretError(f"the secret {name} is missing: {file} cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise SecretError(f"the secret {name} cannot be taken: {file} is not UTF-8 text") from None
+
+
+def _checked(name: str, value: str) -> str:
+    """Return the value without the line break at its end. Raises SecretError where it would not do."""
+    value = value.rstrip("\r\n")
+    if "\0" in value or len(value.encode("utf-8", "surrogateescape")) > LONGEST:
+        raise SecretError(f"the secret {name} cannot be taken: it has NUL bytes, or more than {LONGEST} bytes")
+    if len(value) < SHORTEST or len(set(value)) < DIFFERENT:
+        raise SecretError(
+            f"the secret {name} is too simple: it needs {SHORTEST} characters and {DIFFERENT} different ones, or it "
+            "would be taken out of ordinary text everywhere"
+        )
+    return value
