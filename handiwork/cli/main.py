@@ -49,6 +49,14 @@ MaxIterations = Annotated[int | None, typer.Option("--max-iterations", help="Pau
 MaxCost = Annotated[float | None, typer.Option("--max-cost", help="Pause after this many US dollars.")]
 MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Pause after this many tokens, in and out.")]
 MaxTime = Annotated[float | None, typer.Option("--max-time", help="Pause after this many seconds of running.")]
+AllowNet = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-net",
+        help="A host the sandbox may reach, like example.org or *.example.org, or pypi, npm, debian, all; "
+        "can be repeated. Ports 80 and 443, another as example.org:8080.",
+    ),
+]
 Confirm = Annotated[
     str | None,
     typer.Option("--confirm", help="Ask before actions: never, risky (what leaves the sandbox), always."),
@@ -95,6 +103,7 @@ def run(
     base_url: BaseUrl = None,
     sandbox: SandboxKind = None,
     mount_ro: MountRo = None,
+    allow_net: AllowNet = None,
     confirm: Confirm = None,
     max_iterations: MaxIterations = None,
     max_cost: MaxCost = None,
@@ -120,6 +129,7 @@ def run(
         "base_url": base_url,
         "sandbox": sandbox,
         "mount_ro": mount_ro,
+        "allow_net": allow_net,
         "confirmation": confirm,
         "max_iterations": max_iterations,
         "max_cost": max_cost,
@@ -144,6 +154,7 @@ def resume(
     ] = False,
     model: ModelName = None,
     base_url: BaseUrl = None,
+    allow_net: AllowNet = None,
     confirm: Confirm = None,
     max_iterations: MaxIterations = None,
     max_cost: MaxCost = None,
@@ -163,6 +174,7 @@ def resume(
     flags: dict[str, Any] = {
         "model": model,
         "base_url": base_url,
+        "allow_net": allow_net,
         "confirmation": confirm,
         "max_iterations": max_iterations,
         "max_cost": max_cost,
@@ -198,6 +210,30 @@ def approve(
         from handiwork.cli.approve import approve
 
         return approve(session, reject, always, comment)
+
+    guarded(command)
+
+
+@app.command()
+def allow(
+    hosts: Annotated[
+        list[str], typer.Argument(metavar="HOST...", help="As --allow-net of run takes them.", show_default=False)
+    ],
+    session: Annotated[
+        str | None, typer.Option("--session", help="Its id, or the first characters of it; without one the newest.")
+    ] = None,
+) -> None:
+    """Let a session's sandbox reach more hosts, also while it runs.
+
+    \b
+    handiwork allow example.org --session 3fa9
+    handiwork allow pypi '*.example.org'
+    """
+
+    def command() -> Any:
+        from handiwork.cli.allow import allow
+
+        return allow(hosts, session)
 
     guarded(command)
 

@@ -54,10 +54,14 @@ _DANGEROUS_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy."""
+    """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy.
+
+    ``network`` is what the sandbox may reach.
+    """
 
     isolated: bool
     in_place: bool
+    network: tuple[str, ...] = ()
 
 
 Analyser = Callable[[Action], Awaitable[str | None]]
@@ -67,9 +71,10 @@ Analyser = Callable[[Action], Awaitable[str | None]]
 def needs_approval(action: Action, mode: Confirmation, place: Place, rules: Collection[str]) -> str | None:
     """Return why the user must be asked before the action, None if it may run.
 
-    "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers, and where
-    there is no sandbox, or it holds the user's own files, all that is not known to read only. "always" asks about
-    everything but reading. No mode asks about what ``rules`` allow.
+    "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers; where there
+    is no sandbox, or it holds the user's own files, all that is not known to read only; and where it may reach hosts
+    of the network, all that runs programs. "always" asks about everything but reading. No mode asks about what
+    ``rules`` allow.
     """
     why = _why(action, mode, place)
     return None if why is None or _allowed(action, rules) else why
@@ -121,7 +126,11 @@ def _why(action: Action, mode: Confirmation, place: Place) -> str | None:
         return None
     if not place.isolated:
         return "There is no sandbox: it runs on your machine, as you."
-    return "It can change your own files: the agent does not work on a copy." if place.in_place else None
+    if place.in_place:
+        return "It can change your own files: the agent does not work on a copy."
+    if place.network and not isinstance(action, FileEditAction | FileWriteAction):
+        return f"It can send what it reads to the network: the sandbox may reach {', '.join(place.network)}."
+    return None
 
 
 def _acts(action: Action) -> bool:
