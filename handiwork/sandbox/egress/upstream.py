@@ -44,14 +44,13 @@ def upstream_for(scheme: Literal["http", "https"], host: str, environment: Mappi
         return None
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.scheme not in _PORTS or not parts.hostname:
+            raise ValueError
         port = parts.port or _PORTS[parts.scheme]
-    except (ValueError, KeyError):
-        parts = None
-        port = 0
-    if parts is None or not parts.hostname:
+    except ValueError:
         raise UpstreamError(
             f"{scheme}_proxy of this machine's environment names no HTTP proxy: make it http://HOST:PORT"
-        )
+        ) from None
     authorization = ""
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
