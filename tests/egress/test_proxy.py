@@ -128,6 +128,11 @@ async def test_a_host_that_is_not_there_is_no_matter_of_permission(tmp_path: Pat
         assert (await way.tunnel("nowhere.org:443")).startswith("HTTP/1.1 502")
 
 
+async def test_a_name_without_addresses_is_refused(tmp_path: Path) -> None:
+    async with way_out(tmp_path, "example.org", names={"example.org": [[]]}) as way:
+        assert "no address" in await way.tunnel("example.org:443")
+
+
 async def test_while_nobody_runs_the_session_nothing_leaves(tmp_path: Path) -> None:
     async with way_out(tmp_path, "example.org") as way:
         way.running = False

