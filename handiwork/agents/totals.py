@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,6 +13,7 @@ from handiwork.events.record import (
     CompletionEvent,
     Confirmation,
     Limits,
+    NetworkAllowed,
     SessionStarted,
     SettingsChanged,
     StepStarted,
@@ -26,7 +28,8 @@ class Totals:
     ``time`` is seconds of running, ``cost`` and ``last_cost`` (of the newest priced completion) USD; ``unpriced``
     counts the completions whose cost is unknown, and ``cost_sources`` says where costs come from. ``asked`` are
     the ids of the actions the user is asked about, ``approvals`` the answers to those not yet carried out, and
-    ``rules`` what was learnt from answers. ``outputs`` are the blobs of outputs too large for their observations.
+    ``rules`` what was learnt from answers. ``network`` is what the sandbox may reach. ``outputs`` are the blobs of
+    outputs too large for their observations.
     """
 
     model: str = ""
@@ -45,6 +48,7 @@ class Totals:
     asked: list[int] = field(default_factory=list[int])
     approvals: dict[int, ApprovalEvent] = field(default_factory=dict[int, ApprovalEvent])
     rules: list[str] = field(default_factory=list[str])
+    network: list[str] = field(default_factory=list[str])
     outputs: list[str] = field(default_factory=list[str])
     last_id: int = 0
     last_timestamp: datetime | None = None
@@ -60,6 +64,10 @@ class Totals:
                 self.limits, self.confirmation = event.limits, event.confirmation
                 base_url = event.settings.get("base_url")
                 self.base_url = base_url if isinstance(base_url, str) else None
+                hosts = event.settings.get("allow_net")
+                self._widen(map(str, hosts) if isinstance(hosts, list) else ())
+            case NetworkAllowed():
+                self._widen(event.hosts)
             case StepStarted():
                 self.iteration += 1
             case CompletionEvent():
@@ -79,6 +87,9 @@ class Totals:
                 self._close(event, action)
             case _:
                 pass
+
+    def _widen(self, hosts: Iterable[str]) -> None:
+        self.network = list(dict.fromkeys([*self.network, *hosts]))
 
     def _count(self, completion: CompletionEvent) -> None:
         self.usage = self.usage + completion.usage

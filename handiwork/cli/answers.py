@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from handiwork.agents.state import State
 from handiwork.events.base import Action
 from handiwork.events.observation import AgentStateChangedObservation
-from handiwork.events.record import ApprovalEvent, CondensationEvent, Limits, SettingsChanged
+from handiwork.events.record import ApprovalEvent, CondensationEvent, Limits, NetworkAllowed, SettingsChanged
 from handiwork.log.eventlog import EventLog
+from handiwork.sandbox.egress.hosts import parse
 from handiwork.session.approvals import rule_for
 
 TAKEN_BACK = "(The last {} steps repeated themselves and were taken back. Try something else.)"
@@ -35,6 +37,13 @@ def approval(action: Action, allowed: bool, comment: str = "", always: bool = Fa
     """Return the answer about an action; ``always`` learns the rule that allows it, and its like, from now on."""
     rule = rule_for(action) if always else None
     return ApprovalEvent(action=action.id, allowed=allowed, comment=comment, rule=rule, source="user")
+
+
+def network_allowed(hosts: Sequence[str]) -> NetworkAllowed:
+    """Return what lets the sandbox reach these hosts too. Raises ValueError, with a message, for what is no host."""
+    for host in hosts:
+        parse(host)
+    return NetworkAllowed(hosts=tuple(hosts), source="user")
 
 
 def is_stuck(state: State) -> bool:

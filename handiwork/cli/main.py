@@ -49,6 +49,14 @@ MaxIterations = Annotated[int | None, typer.Option("--max-iterations", help="Pau
 MaxCost = Annotated[float | None, typer.Option("--max-cost", help="Pause after this many US dollars.")]
 MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Pause after this many tokens, in and out.")]
 MaxTime = Annotated[float | None, typer.Option("--max-time", help="Pause after this many seconds of running.")]
+AllowNet = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-net",
+        help="A host the sandbox may reach, like example.org or *.example.org, or pypi, npm, debian, all; "
+        "can be repeated. Ports 80 and 443, another as example.org:8080.",
+    ),
+]
 Confirm = Annotated[
     str | None,
     typer.Option("--confirm", help="Ask before actions: never, risky (what leaves the sandbox), always."),
@@ -105,6 +113,7 @@ def run(
     sandbox: SandboxKind = None,
     mount_ro: MountRo = None,
     secret: SecretNames = None,
+    allow_net: AllowNet = None,
     confirm: Confirm = None,
     max_iterations: MaxIterations = None,
     max_cost: MaxCost = None,
@@ -132,6 +141,7 @@ def run(
         "sandbox": sandbox,
         "mount_ro": mount_ro,
         "secrets": secret,
+        "allow_net": allow_net,
         "confirmation": confirm,
         "max_iterations": max_iterations,
         "max_cost": max_cost,
@@ -157,6 +167,7 @@ def resume(
     model: ModelName = None,
     base_url: BaseUrl = None,
     secret: SecretNames = None,
+    allow_net: AllowNet = None,
     confirm: Confirm = None,
     max_iterations: MaxIterations = None,
     max_cost: MaxCost = None,
@@ -177,6 +188,7 @@ def resume(
         "model": model,
         "base_url": base_url,
         "secrets": secret,
+        "allow_net": allow_net,
         "confirmation": confirm,
         "max_iterations": max_iterations,
         "max_cost": max_cost,
@@ -212,6 +224,30 @@ def approve(
         from handiwork.cli.approve import approve
 
         return approve(session, reject, always, comment)
+
+    guarded(command)
+
+
+@app.command()
+def allow(
+    hosts: Annotated[
+        list[str], typer.Argument(metavar="HOST...", help="As --allow-net of run takes them.", show_default=False)
+    ],
+    session: Annotated[
+        str | None, typer.Option("--session", help="Its id, or the first characters of it; without one the newest.")
+    ] = None,
+) -> None:
+    """Let a session's sandbox reach more hosts, also while it runs.
+
+    \b
+    handiwork allow example.org --session 3fa9
+    handiwork allow pypi '*.example.org'
+    """
+
+    def command() -> Any:
+        from handiwork.cli.allow import allow
+
+        return allow(hosts, session)
 
     guarded(command)
 

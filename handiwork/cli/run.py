@@ -51,6 +51,7 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
         sandbox=settings.sandbox,
         workspace=str(workspace.resolve()),
         in_place=in_place,
+        allow_net=settings.allow_net,
         mount_ro=tuple(str(Path(path).expanduser().absolute()) for path in settings.mount_ro),
         limits=settings.limits,
         confirmation=settings.confirmation,

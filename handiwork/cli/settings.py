@@ -18,6 +18,7 @@ from pydantic_settings import (
 )
 
 from handiwork.events.record import Confirmation, Limits
+from handiwork.sandbox.egress import hosts
 
 PREFIX = "HANDIWORK_"
 OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DATA", "CACHE", "API_KEY", "BENCHDATA", "DEBUG"))
@@ -55,6 +56,9 @@ class Settings(BaseSettings):
     mount_ro: Annotated[tuple[str, ...], NoDecode] = ()
     """More paths the sandbox may read; in the variable they are separated by colons."""
 
+    allow_net: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts the sandbox may reach, with wildcards, or pypi, npm, debian, all; in the variable separated by commas."""
+
     confirmation: Confirmation = "never"
     """What the user is asked before it is done."""
 
@@ -77,6 +81,18 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
+
+    @field_validator("allow_net", mode="before")
+    @classmethod
+    def _hosts(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("allow_net")
+    @classmethod
+    def _patterns(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for host in value:
+            hosts.parse(host)
+        return value
 
     @classmethod
     def settings_customise_sources(

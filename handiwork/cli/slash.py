@@ -9,6 +9,7 @@ from typing import get_args
 from rich.console import Console
 from rich.text import Text
 
+from handiwork.cli.answers import network_allowed
 from handiwork.cli.plain import plain
 from handiwork.cli.settings import model_name
 from handiwork.events.record import Confirmation, SettingsChanged
@@ -22,6 +23,7 @@ Ask = Callable[[str], Awaitable[str | None]]
 HELP = """\
   /model NAME [BASE_URL]            go on with another model, like openai:NAME, or NAME http://HOST:PORT/v1
   /confirm never|risky|always       what you are asked before it is done, from the next action on
+  /allow HOST...                    let the sandbox reach these too: example.org, *.example.org, pypi, npm, debian, all
   /help                             this"""
 MODES: tuple[Confirmation, ...] = get_args(Confirmation)
 
@@ -54,10 +56,19 @@ class Slash:
             case "/confirm", (mode,) if mode in MODES:
                 await self._log.append(SettingsChanged(confirmation=mode, source="user"))
                 return f"  confirmation: {mode}"
-            case "/model" | "/confirm" | "/help", _:
+            case "/allow", (_, *_):
+                return await self._allow(arguments)
+            case "/model" | "/confirm" | "/allow" | "/help", _:
                 return HELP
             case _:
                 return f"  there is no command {name}; a message to the agent begins without a slash\n{HELP}"
+
+    async def _allow(self, hosts: tuple[str, ...]) -> str:
+        try:
+            await self._log.append(network_allowed(hosts))
+        except ValueError as error:
+            return f"  the network stays as it is: {error}"
+        return f"  the sandbox may reach {', '.join(hosts)} from now on"
 
     async def _change_model(self, model: str, base_url: str | None) -> str:
         try:

@@ -49,7 +49,9 @@ from handiwork.events.record import (
     ApprovalEvent,
     CompletionEvent,
     CondensationEvent,
+    EgressEvent,
     LoopEvent,
+    NetworkAllowed,
     SessionStarted,
     SettingsChanged,
     StepStarted,
@@ -81,6 +83,7 @@ class Transcript:
         self.steps = 0
         self.subtasks = Subtasks()
         self._header = ""
+        self._asked_for: set[tuple[str, int, bool]] = set()
 
     def lines(self, event: Event) -> list[Text]:
         """Return what a person sees of the event, nothing for most records; all of it is harmless to print."""
@@ -136,6 +139,18 @@ class Transcript:
         changes = [f"{name} {value:g}" for name, value in limits.items()] or (["none"] if event.limits else [])
         said = {"model": event.model, "limits": ", ".join(changes), "confirmation": event.confirmation}
         yield Text(f"  changed: {plain('; '.join(f'{key}: {value}' for key, value in said.items() if value))}", "dim")
+
+    @_of.register
+    def _(self, event: NetworkAllowed) -> Iterator[Text]:
+        yield Text(f"  changed: the sandbox may reach {plain(', '.join(event.hosts))}", "dim")
+
+    @_of.register
+    def _(self, event: EgressEvent) -> Iterator[Text]:
+        asked_for = (event.host, event.port, event.allowed)
+        if asked_for not in self._asked_for:  # a program makes many connections, or tries again
+            self._asked_for.add(asked_for)
+            what = plain(f"{event.host}:{event.port} {'reached' if event.allowed else 'refused'}: {event.reason}")
+            yield Text(f"  network: {what}", "dim" if event.allowed else "yellow")
 
     @_of.register
     def _(self, event: UnknownEvent) -> Iterator[Text]:

@@ -133,8 +133,14 @@ class SettingsChanged(Record):
     confirmation: Confirmation | None = None
 
 
+class NetworkAllowed(Record):
+    """The sandbox may reach these hosts too from here on: names, wildcards or presets, as ``--allow-net`` has them."""
+
+    hosts: tuple[str, ...]
+
+
 class EgressEvent(Record):
-    """The sandbox asked for ``host``:``port`` and was let through or not."""
+    """The sandbox asked for ``host``:``port`` and was let through or not, for this ``reason``."""
 
     host: str
     port: int

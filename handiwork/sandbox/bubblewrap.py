@@ -19,6 +19,8 @@ from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.cgroups import ControlGroups, Counters, scope, unified_group
 from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.disk import Disk
+from handiwork.sandbox.egress.inside import find_certificates, server_arguments
+from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.identity import sandbox_ids
 from handiwork.sandbox.in_place import GitPlace, submodules
@@ -50,7 +52,7 @@ class BubblewrapSandbox(ServedSandbox):
     over that pristine one, changes being kept in ``session_dir``, and ``mounts`` are directories of the
     workspace, relative to it, that the copy leaves out and that are laid under it; without, on the real one,
     but what it does to ``.git`` is kept in ``session_dir``. ``read_only`` paths are shown as well.
-    ``soft_timeout`` is in seconds.
+    ``soft_timeout`` is in seconds. Without ``egress`` there is no network at all; with it, no more than it allows.
     """
 
     name = "bubblewrap"
@@ -65,8 +67,9 @@ class BubblewrapSandbox(ServedSandbox):
         read_only: Sequence[Path] = (),
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
         soft_timeout: float = 120.0,
+        egress: Egress | None = None,
     ) -> None:
-        super().__init__(workspace, save_blob, limits, soft_timeout)
+        super().__init__(workspace, save_blob, limits, soft_timeout, egress)
         self._session_dir = session_dir
         self._base = base
         self._mounts = mounts
@@ -84,7 +87,7 @@ class BubblewrapSandbox(ServedSandbox):
         if self._base is None:
             self._git_place = GitPlace(Path(self.workspace))
         self._make_layers(uid, gid)
-        view = self._view()
+        view = self._view(endpoint)
         self._groups = ControlGroups(endpoint.groups, self._limits)
         scoped, environment = scope(self._limits)
         self._info, tell = os.pipe()
@@ -194,7 +197,7 @@ class BubblewrapSandbox(ServedSandbox):
         mounts = {layers_of(self._session_dir, name): workspace / name for name in self._mounts}
         return {upper_dir(self._session_dir).parent: self._base, **mounts}
 
-    def _view(self) -> View:
+    def _view(self, endpoint: Endpoint) -> View:
         workspace = Path(self.workspace)
         tools = find_toolchains(workspace, os.environ)
         roots = [root for root in (*tools.roots, *self._read_only) if not root.is_relative_to(workspace)]
@@ -207,6 +210,8 @@ class BubblewrapSandbox(ServedSandbox):
             view.add_in_place(workspace, submodules(workspace), self._session_dir)
         else:
             view.add_copy(workspace, self._base, self._mounts, self._session_dir)
+        if self._proxy is not None:
+            view.add_way_out(endpoint.proxy, find_certificates(os.environ))
         view.add("--remount-ro", "/", "--chdir", f"{bundle.PREFIX}/app")
         view.add_environment(tools)
         return view
@@ -220,6 +225,7 @@ class BubblewrapSandbox(ServedSandbox):
         return [
             *(*bundle.INSIDE_PYTHON, "-m", "inside", "--fd", str(listening)),
             *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
+            *(server_arguments() if self._proxy is not None else ()),
         ]
 
 

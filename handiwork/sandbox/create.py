@@ -8,6 +8,7 @@ from pathlib import Path
 from handiwork.sandbox.base import Sandbox, SandboxError
 from handiwork.sandbox.bubblewrap import BubblewrapSandbox
 from handiwork.sandbox.client import SaveBlob
+from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.host import HostSandbox
 from handiwork.sandbox.limits import ResourceLimits
 
@@ -23,6 +24,7 @@ def create(
     limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
     soft_timeout: float = 120.0,
     withheld: Collection[str] = (),
+    egress: Egress | None = None,
 ) -> Sandbox:
     """Return the sandbox of a kind, "bubblewrap" or "none", not started; ``base`` None works in place.
 
@@ -30,7 +32,9 @@ def create(
     the variables ``withheld``. Raises SandboxError.
     """
     if kind == "bubblewrap":
-        return BubblewrapSandbox(session_dir, workspace, save_blob, base, mounts, read_only, limits, soft_timeout)
+        return BubblewrapSandbox(
+            session_dir, workspace, save_blob, base, mounts, read_only, limits, soft_timeout, egress
+        )
     if kind == "none":
         return HostSandbox(base or workspace, save_blob, limits, soft_timeout, withheld)
     raise SandboxError(f'there is no sandbox "{kind}"; choose "bubblewrap" or "none".')

@@ -31,6 +31,8 @@ class Endpoint:
                 break
             except FileExistsError:
                 continue
+        self.proxy = self.path.with_name(f"{self.id}.proxy")
+        """Where the sandbox's proxy may listen."""
         self.groups = group_folders(self.id)
         with open(owner, "w") as file:
             file.write(self._record(f"{os.getpid()} {_start_time(os.getpid())}"))
@@ -42,6 +44,7 @@ class Endpoint:
         """Remove the socket, the groups and the record; what cannot go yet is left to ``sweep_stale``."""
         self.socket.close()
         self.path.unlink(missing_ok=True)
+        self.proxy.unlink(missing_ok=True)
         # The kernel takes a process out of its groups after its end is told, and tells nobody when.
         for _ in range(round(_GROUPS_TIMEOUT / _GROUPS_PAUSE)):
             if remove_groups(self.groups.values()):
@@ -73,7 +76,8 @@ def sweep_stale() -> list[str]:
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
-    path.with_name(f"{path.name}.owner").unlink(missing_ok=True)
+    for kind in ("proxy", "owner"):
+        path.with_name(f"{path.name}.{kind}").unlink(missing_ok=True)
 
 
 def _private_folder() -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from handiwork.events.base import Action, Observation
 from handiwork.sandbox.base import NO_SECRETS, OnOutput, SandboxError
 from handiwork.sandbox.client import Client, SaveBlob
+from handiwork.sandbox.egress.proxy import Egress, Proxy
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint, sweep_stale
@@ -23,11 +24,19 @@ class ServedSandbox(ABC):
 
     name: str
 
-    def __init__(self, workspace: Path, save_blob: SaveBlob, limits: ResourceLimits, soft_timeout: float) -> None:
+    def __init__(
+        self,
+        workspace: Path,
+        save_blob: SaveBlob,
+        limits: ResourceLimits,
+        soft_timeout: float,
+        egress: Egress | None = None,
+    ) -> None:
         self.workspace = str(workspace)
         self._save_blob = save_blob
         self._limits = limits
         self._soft_timeout = soft_timeout
+        self._proxy = None if egress is None else Proxy(egress)
         self._endpoint: Endpoint | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._client: Client | None = None
@@ -52,6 +61,8 @@ class ServedSandbox(ABC):
         try:
             sweep_stale()
             self._endpoint = Endpoint()
+            if self._proxy is not None:
+                await self._proxy.listen(self._endpoint.proxy)
             self._client = Client(self._endpoint.path, self._save_blob)
             self._process = await self._spawn(self._endpoint)
             # Only the server's own copy may remain, so that its end is noticed by who connects.
@@ -97,6 +108,8 @@ class ServedSandbox(ABC):
         if self._process is not None:
             await self._stop(self._process)
             self._process = None
+        if self._proxy is not None:
+            await self._proxy.close()
         if self._messages is not None:
             await self._messages
             self._messages = None

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from handiwork.sandbox.bundle import PREFIX
+from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET, variables
 from handiwork.sandbox.launcher import STAGE
 from handiwork.sandbox.toolchains import SYSTEM, Toolchains, credentials_in
 
@@ -120,6 +121,14 @@ class View:
             self.add("--bind", f"{STAGE}/git", git)
         elif git.exists():
             self.add("--ro-bind", f"{place}/.git", git)
+
+    def add_way_out(self, proxy: Path, certificates: Path | None) -> None:
+        """Show the proxy's socket and the certificates that the machine trusts, and make programs use both."""
+        self.add("--ro-bind", self.stage("proxy", proxy), SOCKET)
+        if certificates is not None:
+            self.add("--ro-bind", self.stage("certificates", certificates.resolve()), CERTIFICATES)
+        for name, value in variables(certificates is not None).items():
+            self.add("--setenv", name, value)
 
     def add_environment(self, tools: Toolchains) -> None:
         """Set the environment, which is otherwise empty."""

@@ -57,12 +57,13 @@ _DANGEROUS_OPTIONS = (
 class Place:
     """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy.
 
-    ``secrets`` are the names of those that actions can use.
+    ``secrets`` are the names of those that actions can use, ``network`` is what the sandbox may reach.
     """
 
     isolated: bool
     in_place: bool
     secrets: frozenset[str] = frozenset()
+    network: tuple[str, ...] = ()
 
 
 Analyser = Callable[[Action], Awaitable[str | None]]
@@ -73,8 +74,9 @@ def needs_approval(action: Action, mode: Confirmation, place: Place, rules: Coll
     """Return why the user must be asked before the action, None if it may run.
 
     "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers, what uses a
-    secret, and where there is no sandbox, or it holds the user's own files, all that is not known to read only.
-    "always" asks about everything but reading. No mode asks about what ``rules`` allow.
+    secret; where there is no sandbox, or it holds the user's own files, all that is not known to read only; and where
+    it may reach hosts of the network, all that runs programs. "always" asks about everything but reading. No mode asks
+    about what ``rules`` allow.
     """
     why = _why(action, mode, place)
     if names_in(action, place.secrets) and _exact(action) not in rules:
@@ -130,7 +132,11 @@ def _why(action: Action, mode: Confirmation, place: Place) -> str | None:
         return None
     if not place.isolated:
         return "There is no sandbox: it runs on your machine, as you."
-    return "It can change your own files: the agent does not work on a copy." if place.in_place else None
+    if place.in_place:
+        return "It can change your own files: the agent does not work on a copy."
+    if place.network and not isinstance(action, FileEditAction | FileWriteAction):
+        return f"It can send what it reads to the network: the sandbox may reach {', '.join(place.network)}."
+    return None
 
 
 def _acts(action: Action) -> bool:

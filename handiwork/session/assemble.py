@@ -22,8 +22,10 @@ from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.bubblewrap import upper_dir
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
+from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
+from handiwork.session.network import recorded
 from handiwork.session.secrets import Secrets, load
 from handiwork.session.session import Session, Terms
 from handiwork.session.watch import Status, Watch
@@ -42,6 +44,7 @@ class Setup(Model):
     workspace: str
     in_place: bool = False
     mount_ro: tuple[str, ...] = ()
+    allow_net: tuple[str, ...] = ()
     limits: Limits = Limits()
     confirmation: Confirmation = "never"
     secrets: tuple[str, ...] = ()
@@ -154,7 +157,9 @@ def _copy(setup: Setup, folder: Path) -> None:
         shutil.copytree(workspace.base, work_dir(folder), symlinks=True)
 
 
-def sandbox_of(store: Store, folder: Path, setup: Setup, session_folder: Path | None = None) -> Sandbox:
+def sandbox_of(
+    store: Store, folder: Path, setup: Setup, session_folder: Path | None = None, egress: Egress | None = None
+) -> Sandbox:
     """Return the session's sandbox, not started; one on a child's ``folder`` where the session's is given too."""
 
     async def save_blob(data: AsyncIterator[bytes]) -> str:
@@ -169,7 +174,7 @@ def sandbox_of(store: Store, folder: Path, setup: Setup, session_folder: Path | 
         )
     base = None if setup.in_place else workspace.base
     read_only = [Path(path) for path in setup.mount_ro]
-    return sandboxes.create("bubblewrap", folder, place, save_blob, base, workspace.mounts, read_only)
+    return sandboxes.create("bubblewrap", folder, place, save_blob, base, workspace.mounts, read_only, egress=egress)
 
 
 def _llm(store: Store, setup: Setup, watch: Watch) -> LLM:
@@ -194,8 +199,11 @@ def _open(
     def make_llm(model: str, base_url: str | None) -> LLM:
         return _llm(store, setup.model_copy(update={"model": model, "base_url": base_url}), watch)
 
+    def allowed() -> list[str]:
+        return session.state.totals.network
+
     def on_copy(copy: Path) -> Sandbox:
-        return sandbox_of(store, copy, setup, folder)
+        return sandbox_of(store, copy, setup, folder, recorded(log, allowed, subtask=int(copy.name)))
 
     terms = Terms(
         limits=setup.limits,
@@ -204,6 +212,6 @@ def _open(
         settings=setup.model_dump(mode="json"),
     )
     branches = None if setup.in_place else WorkspaceBranches(folder, setup.sandbox != "none", on_copy)
-    sandbox = sandbox_of(store, folder, setup)
+    sandbox = sandbox_of(store, folder, setup, egress=recorded(log, allowed))
     session = Session(log, store.blobs, agent, llm, sandbox, terms, watch, make_llm, branches, secrets=secrets)
     return Opened(session, setup, log, store)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from handiwork.events.action import AgentState
@@ -31,7 +32,8 @@ class Gate:
             # Where the session goes on all the same, the user wrote a message instead of an answer.
             waits = journal.state.agent_state == "awaiting_user_confirmation"
             return "asked" if waits else UserRejectObservation(content=DENIED)
-        why = needs_approval(action, totals.confirmation, self._place, totals.rules)
+        place = replace(self._place, network=tuple(totals.network))
+        why = needs_approval(action, totals.confirmation, place, totals.rules)
         if why is None and self._analyser is not None:
             why = await analyse(action, totals.confirmation, self._analyser)
         if why is None:

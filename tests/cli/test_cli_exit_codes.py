@@ -74,6 +74,15 @@ def test_1_an_agent_that_asks_where_nobody_answers(program: Program) -> None:
     assert "awaiting user input" in run.stdout
 
 
+def test_hosts_are_allowed_from_another_terminal(program: Program) -> None:
+    program.run(finish())
+    assert program("allow", "no such host").returncode == 2
+    allowed = program("allow", "example.org", "pypi")
+    assert (allowed.returncode, allowed.stdout) == (0, "")
+    assert "may reach example.org, pypi from now on" in allowed.stderr
+    assert "changed: the sandbox may reach example.org, pypi" in program("show").stdout
+
+
 def test_1_an_action_that_nobody_allows_until_it_is_approved(program: Program) -> None:
     run = program.run(bash("echo day >> greeting.txt"), bash("touch no"), finish(), flags=("--confirm", "risky"))
     assert run.returncode == 1

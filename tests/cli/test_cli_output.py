@@ -169,7 +169,19 @@ def test_the_doctor_says_what_forbids_a_task(program: Program) -> None:
 
 def test_every_command_explains_itself(program: Program) -> None:
     listed = program("--help").stdout
-    for command in ("run", "resume", "sessions", "show", "diff", "apply", "approve", "models", "agents", "doctor"):
+    for command in (
+        "run",
+        "resume",
+        "sessions",
+        "show",
+        "diff",
+        "apply",
+        "approve",
+        "allow",
+        "models",
+        "agents",
+        "doctor",
+    ):
         assert f"  {command} " in listed
         assert program(command, "--help").stdout.startswith(f"Usage: handiwork {command} ")
 

@@ -273,6 +273,15 @@ async def test_the_model_and_the_mode_change_at_any_question(desk: Desk) -> None
     assert desk.screen.count("/model NAME [BASE_URL]") == 2
 
 
+async def test_hosts_can_be_allowed_at_any_question(desk: Desk) -> None:
+    answers = ("/allow", "/allow http://a", "/allow example.org pypi", "y")
+    state = await desk.run(bash("true"), finish(), answers=answers, confirmation="always")
+    assert state.totals.network == ["example.org", "pypi"]
+    assert "the network stays as it is" in desk.screen
+    assert "may reach example.org, pypi from now on" in desk.screen
+    assert desk.screen.count("/allow HOST...") == 1
+
+
 @pytest.mark.parametrize(
     ("reason", "question"), [("context", "larger context window"), ("user", "a message to the agent")]
 )

@@ -17,6 +17,7 @@ VALUES = {
     "agent": ("FileAgent", "VariableAgent", "FlagAgent"),
     "sandbox": ("none", "bubblewrap", "none"),
     "mount_ro": (("/file",), ("/variable", "/two"), ("/flag",)),
+    "allow_net": (("pypi",), ("npm", "*.example.org:8080"), ("all",)),
     "confirmation": ("always", "never", "risky"),
     "max_iterations": (1, 2, 3),
     "max_cost": (0.1, 0.2, 0.3),
@@ -40,6 +41,12 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     return write
 
 
+@pytest.mark.parametrize("host", ["*", "https://example.org", "1.2.3.4", "example.org:ssh"])
+def test_what_is_no_host_is_told_so(host: str) -> None:
+    with pytest.raises(SettingsError, match=r"--allow-net: .*(host|address|beginning)"):
+        load({"model": "openai:any", "allow_net": [host]})
+
+
 def as_toml(value: object) -> str:
     return json.dumps(value)
 
@@ -56,7 +63,7 @@ def test_a_flag_wins_over_a_variable_and_that_over_the_file(
     flags = {other: value for other, value in OTHERS.items() if other != key}
     config(f"{key} = {as_toml(in_file)}\n")
     assert getattr(load(flags), key) == in_file
-    text = ":".join(in_variable) if isinstance(in_variable, tuple) else str(in_variable)
+    text = (":" if key == "mount_ro" else ",").join(in_variable) if isinstance(in_variable, tuple) else str(in_variable)
     monkeypatch.setenv(f"HANDIWORK_{key.upper()}", text)
     assert getattr(load(flags), key) == in_variable
     assert getattr(load({**flags, key: in_flag}), key) == in_flag

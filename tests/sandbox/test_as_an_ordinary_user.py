@@ -13,7 +13,7 @@ import pytest
 UID = 12345
 CHECKOUT = Path(__file__).resolve().parents[2]
 
-TESTS = [f"tests/sandbox/test_{name}.py" for name in ("hiding_the_host", "the_workspace", "in_place")]
+TESTS = [f"tests/sandbox/test_{name}.py" for name in ("hiding_the_host", "the_workspace", "in_place", "egress")]
 TESTS += [f"tests/limits/test_{name}.py" for name in ("over_a_limit", "levels")]
 
 SCRIPT = """

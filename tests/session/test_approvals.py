@@ -66,6 +66,14 @@ class TestModes:
     def test_risky_asks_about_every_call_of_an_mcp_server(self, place: Place) -> None:
         assert "create_issue of the MCP server github" in str(needs_approval(CALL, "risky", place, ()))
 
+    def test_risky_asks_about_what_could_send_something_over_the_network(self) -> None:
+        online = Place(isolated=True, in_place=False, network=("pypi", "example.org"))
+        for action in (run("rm -rf ."), IPythonRunCellAction(code="1"), BrowseURLAction(url="http://a")):
+            assert "the sandbox may reach pypi, example.org" in str(needs_approval(action, "risky", online, ()))
+            assert needs_approval(action, "never", online, ()) is None
+        for action in (run("ls"), EDIT, FileReadAction(path="a")):
+            assert needs_approval(action, "risky", online, ()) is None
+
     def test_what_is_typed_into_a_program_is_not_read_as_a_command(self) -> None:
         assert needs_approval(CmdRunAction(command="ls", is_input=True), "risky", HOST, ())
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import uvicorn
 
+from .forward import Forwarder
 from .server import App
 
 _OWN_PREFIX = "HANDIWORK_INSIDE_"
@@ -25,6 +26,9 @@ def main() -> None:
     parser.add_argument("--workspace", required=True, help="directory that relative paths start from")
     parser.add_argument("--soft-timeout", type=float, default=120.0, help="seconds a command is waited for")
     parser.add_argument("--no-bashrc", action="store_true", help="start the shell without the user's ~/.bashrc")
+    parser.add_argument(
+        "--forward", nargs=2, metavar=("PORT", "PATH"), help="a port of the loopback, and the unix socket behind it"
+    )
     parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
     options = parser.parse_args()
     if options.parent not in (None, os.getppid()):
@@ -33,7 +37,8 @@ def main() -> None:
         parser.error(f"the workspace {options.workspace} is no directory")
     listener = _listen(options.unix) if options.fd is None else socket.socket(fileno=options.fd)
     _keep_descriptors_from_children()
-    app = App(options.workspace, _shell_environment(), options.soft_timeout, bashrc=not options.no_bashrc)
+    forwarder = Forwarder(int(options.forward[0]), options.forward[1]) if options.forward else None
+    app = App(options.workspace, _shell_environment(), options.soft_timeout, forwarder, bashrc=not options.no_bashrc)
     config = uvicorn.Config(
         app,
         loop="asyncio",

@@ -16,6 +16,7 @@ from .actions import Actions, Json, RequestError, parse_keep, parse_secrets
 from .children import Children
 from .errors import ActionError
 from .files import CHUNK, list_directory, open_file, replacing, telling
+from .forward import Forwarder
 from .jobs import Jobs
 from .notebook import Notebook
 from .output import Keep, Spools, write_all
@@ -35,11 +36,20 @@ _LINES = b"application/x-ndjson"
 class App:
     """One sandbox's server: one shell, one action at a time. The ASGI server must send lifespan events."""
 
-    def __init__(self, workspace: str, environment: Mapping[str, str], soft_timeout: float, *, bashrc: bool) -> None:
+    def __init__(
+        self,
+        workspace: str,
+        environment: Mapping[str, str],
+        soft_timeout: float,
+        forwarder: Forwarder | None = None,
+        *,
+        bashrc: bool,
+    ) -> None:
         self._workspace = os.path.abspath(workspace)
         self._bashrc = bashrc
         self._environment = environment
         self._soft_timeout = soft_timeout
+        self._forwarder = forwarder
         self._started = time.monotonic()
         self._turn = asyncio.Lock()
         self._current: asyncio.Task[Any] | None = None
@@ -82,12 +92,16 @@ class App:
             self._actions = Actions(self._shell, notebook, jobs, self._spools)
             try:
                 children.open()
+                if self._forwarder is not None:
+                    await self._forwarder.open()
                 self._shell.open()
-            except ActionError as error:
+            except (ActionError, OSError) as error:
                 await send({"type": "lifespan.startup.failed", "message": str(error)})
                 return
             await send({"type": "lifespan.startup.complete"})
             await receive()
+            if self._forwarder is not None:
+                self._forwarder.close()
             jobs.close()
             notebook.close()
             self._shell.close()

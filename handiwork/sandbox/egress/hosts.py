@@ -1,0 +1,113 @@
+"""Which hosts a sandbox may reach: the patterns that users write, and what a host's name has to be to fit one.
+
+A pattern is ``example.org`` (that name alone), ``*.example.org`` (every name below it, but not itself), a preset
+(``pypi``, ``npm``, ``debian``), or ``all``. It means ports 80 and 443; ``example.org:8080`` means port 8080 alone.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+
+PORTS = frozenset({80, 443})
+"""What a pattern allows that names no port."""
+
+PRESETS: dict[str, tuple[str, ...]] = {
+    "pypi": ("pypi.org", "files.pythonhosted.org"),
+    "npm": ("registry.npmjs.org",),
+    "debian": ("deb.debian.org", "security.debian.org"),
+}
+"""Hosts of package registries, by what users call them."""
+
+ALL = "all"
+
+Host = str | ipaddress.IPv4Address | ipaddress.IPv6Address
+"""A name in lower case, ASCII and without a dot at its end; or an address."""
+
+_NAME_LENGTH = 253
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+# What the system's resolver would take for an address, in one of its old forms, if it were asked for it.
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+
+
+class HostError(ValueError):
+    """It is no host, or no pattern; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Allows ``host``: a name, ``*.`` and a name, or ``all``, at ``ports``; ``text`` is what the user wrote."""
+
+    text: str
+    host: str
+    ports: frozenset[int]
+
+    def matches(self, host: Host, port: int) -> bool:
+        """Whether the host, as ``canonical`` gives it, is allowed at the port. Addresses are so by ``all`` only."""
+        if port not in self.ports:
+            return False
+        if self.host == ALL:
+            return True
+        if not isinstance(host, str):
+            return False
+        return host.endswith(self.host[1:]) if self.host.startswith("*.") else host == self.host
+
+
+def canonical(text: str) -> Host:
+    """Return a host as it was asked for in a request, in the one form that is compared. Raises HostError."""
+    if text.startswith("[") and text.endswith("]"):
+        return _address(text[1:-1], text)
+    if not text.isascii():
+        raise HostError(f"{text!a} is not a host's name: others than ASCII's characters go as xn--...")
+    name = text.lower().removesuffix(".")
+    labels = name.split(".")
+    if _NUMBER.fullmatch(labels[-1]):
+        return _address(name, text)
+    if len(name) > _NAME_LENGTH or not all(map(_LABEL.fullmatch, labels)):
+        raise HostError(f"{text!a} is not a host's name")
+    return name
+
+
+def parse(text: str) -> tuple[Pattern, ...]:
+    """Return what a user's pattern allows; a preset is several. Raises HostError."""
+    written = text.strip()
+    host, colon, port = written.rpartition(":")
+    if not colon:
+        host = written
+    elif not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise HostError(f'"{written}" is not a host: name it alone, as example.org, or with a port, example.org:8080')
+    ports = frozenset({int(port)}) if colon else PORTS
+    host = host.lower()
+    if host == ALL:
+        return (Pattern(written, ALL, ports),)
+    return tuple(Pattern(written, _pattern(name, written), ports) for name in PRESETS.get(host, (host,)))
+
+
+def allowing(patterns: list[Pattern], host: Host, port: int) -> Pattern | None:
+    """Return the first of the patterns that allows the host at the port."""
+    return next((pattern for pattern in patterns if pattern.matches(host, port)), None)
+
+
+def _pattern(text: str, written: str) -> str:
+    """Return the name, or the wildcard, as it is compared."""
+    star = "*." if text.startswith("*.") else ""
+    name = text.removeprefix("*.")
+    if "*" in name:
+        raise HostError(f'"{written}": a * stands for the beginning of a name only, as in *.example.org; or say all')
+    try:
+        host = canonical(name.encode("idna").decode())
+    except UnicodeError as error:
+        raise HostError(f'"{written}" is not a host\'s name: {error}') from error
+    if not isinstance(host, str):
+        raise HostError(f'"{written}" is an address: name the host; addresses are reached only by all')
+    return star + host
+
+
+def _address(text: str, written: str) -> Host:
+    try:
+        if ":" in text and "%" not in text:
+            return ipaddress.IPv6Address(text)
+        return ipaddress.IPv4Address(text)
+    except ValueError:
+        raise HostError(f"{written!a} is not an address in its usual form") from None

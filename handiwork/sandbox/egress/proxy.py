@@ -1,0 +1,232 @@
+"""The proxy of one sandbox: it runs outside, and it is the only way out.
+
+The sandbox has no network but its own loopback; a forwarder in it hands connections to the unix socket on which this
+listens. It tunnels (CONNECT) and passes on plain HTTP requests; what is in a tunnel it neither sees nor changes, so who
+is allowed is trusted with all that it serves, also under other names.
+
+A host is allowed by its name. Then the name is resolved, here, once: an address that is private, of this machine, of
+its cloud or otherwise not on the internet is refused, and the connection goes to the very address that was looked at,
+so a name that resolves to something else a moment later gains nothing.
+
+Where this machine reaches the internet through a proxy of its own (https_proxy and the like in its environment), that
+one resolves names. Then the decision is by name alone, and what addresses are reached is up to that proxy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from handiwork.events.record import EgressEvent
+from handiwork.sandbox.egress.addresses import Address, why_refused
+from handiwork.sandbox.egress.hosts import Host, HostError, Pattern, allowing, canonical, parse
+from handiwork.sandbox.egress.internet import Internet
+from handiwork.sandbox.egress.pace import Pace
+from handiwork.sandbox.egress.relay import Streams, relay
+from handiwork.sandbox.egress.request import Request, RequestError, read_request
+from handiwork.sandbox.egress.upstream import Upstream, UpstreamError
+
+CONNECTIONS = 128
+"""So many at the same time; others wait."""
+
+BURST, RATE = 500, 20.0
+"""Decisions that are made at once, and then in a second: each is kept in the log, which must not grow without end."""
+
+_RESOLVE_TIME, _CONNECT_TIME = 20.0, 20.0
+
+_STILL = "the session stands still, and nothing leaves its sandbox before it goes on"
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """What a sandbox may reach.
+
+    ``allowed`` gives the user's patterns as they are at that moment. ``record`` keeps a decision, and returns False
+    where it cannot because nobody runs the session: then nothing is let through. ``internet`` is what it goes to.
+    """
+
+    allowed: Callable[[], Collection[str]]
+    record: Callable[[EgressEvent], Awaitable[bool]]
+    internet: Internet = field(default_factory=Internet)
+
+
+class RefusedError(Exception):
+    """The sandbox does not get what it asks for; ``status`` is the HTTP status and its words."""
+
+    def __init__(self, status: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class Proxy:
+    """Serves one sandbox from ``listen`` to ``close``."""
+
+    def __init__(self, egress: Egress) -> None:
+        self._egress, self._internet = egress, egress.internet
+        self._places = asyncio.Semaphore(CONNECTIONS)
+        self._pace = Pace(BURST, RATE)
+        self._server: asyncio.Server | None = None
+        self._open: set[asyncio.Task[None]] = set()
+
+    async def listen(self, path: Path) -> None:
+        """Begin to serve on a new unix socket, whose folder others may not enter. Raises OSError."""
+        self._server = await asyncio.start_unix_server(self._accept, path)
+        # The sandbox's uid may be another; it gets the socket alone, without the folder.
+        path.chmod(0o666)
+
+    async def close(self) -> None:
+        """Cut all connections and stop. Closing twice is allowed."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for task in self._open:
+            task.cancel()
+        await asyncio.gather(*self._open, return_exceptions=True)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve((reader, writer)))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def _serve(self, inside: Streams) -> None:
+        reader, writer = inside
+        try:
+            async with self._places:
+                if request := await read_request(reader):
+                    await self._answer(request, inside)
+        except (RefusedError, RequestError) as refused:
+            writer.write(_response(refused.status, str(refused)))
+            with suppress(OSError):
+                await writer.drain()
+        except OSError:
+            pass  # one of the two has ended it, and the other learns it from its own connection's end
+        finally:
+            writer.close()
+
+    async def _answer(self, request: Request, inside: Streams) -> None:
+        """Decide, connect, and pass on what both sides say."""
+        await self._pace.turn()
+        upstream, addresses = await self._decide(request)
+        outside = await self._connect(request, upstream, addresses)
+        try:
+            if not request.method:
+                inside[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            elif upstream is None:
+                outside[1].write(request.head(request.path))
+            else:
+                outside[1].write(request.head(f"http://{request.authority}{request.path}", upstream.headers))
+            await relay(inside, outside, request.length if request.method else None)
+        finally:
+            outside[1].close()
+
+    async def _decide(self, request: Request) -> tuple[Upstream | None, list[Address]]:
+        """Return by which proxy of the machine's, or to which addresses, to connect. Raises RefusedError."""
+        try:
+            host = canonical(request.host)
+        except HostError as error:
+            raise await self._refused(request.host, request.port, str(error)) from error
+        pattern = await self._allowing(host, request.port)
+        try:
+            upstream = self._internet.upstream("http" if request.method else "https", str(host))
+        except UpstreamError as error:
+            raise await self._refused(host, request.port, str(error)) from error
+        addresses: list[Address] = []
+        if upstream is None or not isinstance(host, str):
+            addresses = await self._public(host, request.port, await self._resolve(host, request.port))
+        where = f", at {addresses[0]}" if upstream is None else ", by this machine's own proxy"
+        await self._record(host, request.port, allowed=True, reason=f"allowed by {pattern.text}{where}")
+        return upstream, addresses
+
+    async def _allowing(self, host: Host, port: int) -> Pattern:
+        allowed = self._egress.allowed()
+        try:
+            pattern = allowing([pattern for text in allowed for pattern in parse(text)], host, port)
+        except HostError as error:
+            raise await self._refused(host, port, f"what this session may reach is not clear: {error}") from error
+        if pattern is not None:
+            return pattern
+        if not isinstance(host, str):
+            raise await self._refused(host, port, "addresses are not reached, only hosts by their names")
+        name = host if port in (80, 443) else f"{host}:{port}"
+        among = f"not among what this session may reach ({', '.join(allowed) or 'nothing'})"
+        raise await self._refused(host, port, among, f"; the user can allow it while this runs: handiwork allow {name}")
+
+    async def _resolve(self, host: Host, port: int) -> list[Address]:
+        if not isinstance(host, str):
+            return [host]
+        try:
+            async with asyncio.timeout(_RESOLVE_TIME):
+                found = await self._internet.resolve(host)
+        except (OSError, UnicodeError) as error:
+            why = f"the name cannot be resolved ({str(error) or 'no answer'})"
+            raise await self._refused(host, port, why, status="502 Bad Gateway") from error
+        return [ipaddress.ip_address(address.partition("%")[0]) for address in found]
+
+    async def _public(self, host: Host, port: int, addresses: list[Address]) -> list[Address]:
+        why = {address: why_refused(address) for address in addresses}
+        public = [address for address, refused in why.items() if refused is None]
+        if not public:
+            said = ", ".join(f"{address} ({refused})" for address, refused in why.items()) or "no address"
+            raise await self._refused(host, port, f"it is not on the internet: {said}")
+        return public
+
+    async def _connect(self, request: Request, upstream: Upstream | None, addresses: list[Address]) -> Streams:
+        """Raises RefusedError where nobody answers."""
+        said = ""
+        for host in [upstream.host] if upstream else map(str, addresses):
+            port, tls = (upstream.port, upstream.tls) if upstream else (request.port, False)
+            try:
+                async with asyncio.timeout(_CONNECT_TIME):
+                    outside = await self._internet.connect(host, port, tls)
+                    if upstream is not None and not request.method:
+                        await _tunnel(outside, request, upstream)
+                    return outside
+            except OSError as error:
+                said = str(error) or type(error).__name__
+        raise RefusedError("502 Bad Gateway", f"{request.authority} is allowed, but cannot be reached: {said}")
+
+    async def _refused(
+        self, host: Host, port: int, why: str, how: str = "", status: str = "403 Forbidden"
+    ) -> RefusedError:
+        """Keep the decision and return what to raise."""
+        await self._record(host, port, allowed=False, reason=why)
+        return RefusedError(status, f"{_printable(host)}:{port} is refused: {why}{how}")
+
+    async def _record(self, host: Host, port: int, *, allowed: bool, reason: str) -> None:
+        event = EgressEvent(host=_printable(host), port=port, allowed=allowed, reason=reason)
+        if not await self._egress.record(event):
+            raise RefusedError("503 Service Unavailable", _STILL)
+
+
+async def _tunnel(outside: Streams, request: Request, upstream: Upstream) -> None:
+    """Have the machine's own proxy connect. Raises OSError where it does not."""
+    reader, writer = outside
+    try:
+        line = f"CONNECT {request.authority} HTTP/1.1\r\nHost: {request.authority}\r\n"
+        writer.write(line.encode() + upstream.headers + b"\r\n")
+        answer = (await reader.readuntil(b"\r\n\r\n")).partition(b"\r\n")[0].decode("latin-1")
+        if not answer.startswith(("HTTP/1.1 2", "HTTP/1.0 2")):
+            raise OSError(f"this machine's own proxy answered {answer}")
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
+        writer.close()
+        raise OSError("this machine's own proxy does not answer as one") from error
+    except BaseException:
+        writer.close()
+        raise
+
+
+def _printable(host: Host) -> str:
+    return str(host).encode("ascii", "backslashreplace").decode()[:255]
+
+
+def _response(status: str, text: str) -> bytes:
+    """Return an answer that says why, also in the status line: of a failed CONNECT many programs show nothing else."""
+    code, words = status.split(" ", 1)
+    body = f"Handiwork: {text}.\n".encode("ascii", "backslashreplace")
+    line = f"HTTP/1.1 {code} {words} ({text})".encode("ascii", "backslashreplace").replace(b"\n", b" ")
+    head = f"\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return line.replace(b"\r", b" ") + head.encode() + body

@@ -1,0 +1,41 @@
+"""Passes bytes on between two connections."""
+
+from __future__ import annotations
+
+import asyncio
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+_PIECE = 65536
+
+
+async def relay(client: Streams, server: Streams, length: int | None = None) -> None:
+    """Pass on what both say, of the client's ``length`` bytes if that is given, until the server has said all.
+
+    Raises OSError where one of them breaks off.
+    """
+    asking = asyncio.create_task(_pass_on(client[0], server[1], length))
+    answering = asyncio.create_task(_pass_on(server[0], client[1], None))
+    try:
+        await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
+        # A client that has said all still waits for the answer; a server that has is not asked any more.
+        if asking.done():
+            asking.result()
+        await answering
+    finally:
+        asking.cancel()
+        answering.cancel()
+        await asyncio.gather(asking, answering, return_exceptions=True)
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int | None) -> None:
+    left = length
+    while left != 0:
+        data = await reader.read(_PIECE if left is None else min(_PIECE, left))
+        if not data:
+            if writer.can_write_eof():
+                writer.write_eof()
+            return
+        writer.write(data)
+        await writer.drain()
+        left = None if left is None else left - len(data)

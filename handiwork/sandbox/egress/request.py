@@ -1,0 +1,109 @@
+"""What a program in the sandbox asks of the proxy: the head of its request, taken apart."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+
+_HEAD_TIME = 30.0
+_LINE = re.compile(rb"([A-Z]{1,32}) ([\x21-\x7e]+) HTTP/1\.[01]")
+_HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
+# They are for the proxy, or for the connection to it; or they are said anew: Host as the request line has it, because
+# a server of many names goes by it, and the length as it is counted here.
+_DROPPED = frozenset({b"connection", b"content-length", b"host", b"keep-alive", b"upgrade"})
+
+
+class RequestError(Exception):
+    """It is no request that the proxy takes; ``status`` is the HTTP status and its words."""
+
+    def __init__(self, status: str, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A tunnel to ``host``:``port``, or with a ``method`` one HTTP request for ``path`` there.
+
+    ``host`` is as it was sent; ``headers`` are lines to pass on, each with its end; ``length`` is the body's, in bytes.
+    """
+
+    host: str
+    port: int
+    method: str = ""
+    path: str = ""
+    headers: bytes = b""
+    length: int = 0
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as HTTP names them."""
+        return self.host if self.method and self.port == 80 else f"{self.host}:{self.port}"
+
+    def head(self, target: str, more: bytes = b"") -> bytes:
+        """Return the head to send for ``target``; the server closes the connection after its answer."""
+        own = f"{self.method} {target} HTTP/1.1\r\nHost: {self.authority}\r\nConnection: close\r\n"
+        body = f"Content-Length: {self.length}\r\n" if self.length or self.method not in ("GET", "HEAD") else ""
+        return (own + body).encode() + more + self.headers + b"\r\n"
+
+
+async def read_request(reader: asyncio.StreamReader) -> Request | None:
+    """Return the next request, None where the connection ends without one. Raises RequestError, OSError.
+
+    It is read strictly: another proxy behind this one must not find a second request in what was taken for one.
+    """
+    try:
+        async with asyncio.timeout(_HEAD_TIME):
+            head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.IncompleteReadError as error:
+        if error.partial:
+            raise RequestError("400 Bad Request", "the request's head is cut") from error
+        return None
+    except asyncio.LimitOverrunError as error:
+        raise RequestError("431 Request Header Fields Too Large", "the request's head is too large") from error
+    except TimeoutError as error:
+        raise RequestError("408 Request Timeout", "the request's head did not come") from error
+    line, *lines = head[:-4].split(b"\r\n")
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise RequestError("400 Bad Request", "this is an HTTP proxy, and that was no HTTP/1 request")
+    method, target = found[1].decode(), found[2].decode()
+    if method == "CONNECT":
+        return Request(*_authority(target))
+    if not target.lower().startswith("http://"):
+        raise RequestError("400 Bad Request", "a request to a proxy names http://HOST/PATH; https goes by CONNECT")
+    authority = re.split("[/?#]", target[7:], maxsplit=1)[0]
+    path = target[7 + len(authority) :]
+    headers, length = _headers(lines)
+    return Request(*_authority(authority, 80), method, path if path.startswith("/") else f"/{path}", headers, length)
+
+
+def _authority(text: str, default: int | None = None) -> tuple[str, int]:
+    """Return host and port. Credentials, as in user:password@host, are not taken."""
+    host, colon, port = text.rpartition(":")
+    if default is not None and (not colon or text.endswith("]")):
+        return text, default
+    if not host or not (port.isdigit() and 0 < int(port) < 65536):
+        raise RequestError("400 Bad Request", f"{text} is not HOST:PORT")
+    return host, int(port)
+
+
+def _headers(lines: list[bytes]) -> tuple[bytes, int]:
+    """Return the lines to pass on, and the length of the body."""
+    kept: list[bytes] = []
+    lengths: set[bytes] = set()
+    for line in lines:
+        found = _HEADER.fullmatch(line)
+        if found is None:
+            raise RequestError("400 Bad Request", "a header of the request is none")
+        name = found[1].lower()
+        if name == b"transfer-encoding":
+            raise RequestError("411 Length Required", "through this proxy, a body has a Content-Length")
+        if name == b"content-length":
+            lengths.add(found[2].strip(b" \t"))
+        elif name not in _DROPPED and not name.startswith(b"proxy-"):
+            kept.append(line + b"\r\n")
+    if len(lengths) > 1 or not all(re.fullmatch(rb"[0-9]{1,18}", length) for length in lengths):
+        raise RequestError("400 Bad Request", "the request's Content-Length is no length")
+    return b"".join(kept), int(lengths.pop()) if lengths else 0

@@ -1,0 +1,26 @@
+"""What a session's sandboxes ask of the network, kept in its log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from handiwork.events.record import EgressEvent
+from handiwork.log.errors import LeaseLost
+from handiwork.log.eventlog import EventLog
+from handiwork.sandbox.egress.proxy import Egress
+
+
+def recorded(log: EventLog, allowed: Callable[[], Collection[str]], subtask: int = 0) -> Egress:
+    """Return the way out of a sandbox: every decision is in the log before it takes effect.
+
+    ``allowed`` gives what the user allows at that moment; ``subtask`` is whose sandbox it is.
+    """
+
+    async def record(event: EgressEvent) -> bool:
+        try:
+            await log.append(event.placed(subtask=subtask))
+        except LeaseLost:
+            return False  # a program in the background goes on while nobody runs the session
+        return True
+
+    return Egress(allowed, record)
