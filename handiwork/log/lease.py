@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy import delete, insert, select, update
 
 from handiwork.log.errors import LeaseHeld, LogError
-from handiwork.log.process import Process
+from handiwork.process import Process
 from handiwork.log.schema import leases
 from handiwork.log.transaction import Transaction
 from handiwork.log.worker import Worker

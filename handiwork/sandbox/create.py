@@ -8,6 +8,8 @@ from pathlib import Path
 from handiwork.sandbox.base import Sandbox, SandboxError
 from handiwork.sandbox.bubblewrap import BubblewrapSandbox
 from handiwork.sandbox.client import SaveBlob
+from handiwork.sandbox.docker import DockerSandbox
+from handiwork.sandbox.docker_cli import OnStatus
 from handiwork.sandbox.host import HostSandbox
 from handiwork.sandbox.limits import ResourceLimits
 
@@ -22,13 +24,19 @@ def create(
     read_only: Sequence[Path] = (),
     limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
     soft_timeout: float = 120.0,
+    image: str | None = None,
+    on_status: OnStatus = lambda _: None,
 ) -> Sandbox:
-    """Return the sandbox of a kind, "bubblewrap" or "none", not started; ``base`` None works in place.
+    """Return the sandbox of a kind, "bubblewrap", "docker" or "none", not started; ``base`` None works in place.
 
-    "none" has no mounts: the agent works in ``base`` itself where there is one. Raises SandboxError.
+    "docker" needs an ``image``, and tells ``on_status`` what its start waits for. "none" has no mounts: the agent
+    works in ``base`` itself where there is one. Raises SandboxError.
     """
     if kind == "bubblewrap":
         return BubblewrapSandbox(session_dir, workspace, save_blob, base, mounts, read_only, limits, soft_timeout)
+    if kind == "docker" and image is not None:
+        files = (session_dir, workspace, save_blob, base, mounts, read_only)
+        return DockerSandbox(image, *files, limits, soft_timeout, on_status)
     if kind == "none":
         return HostSandbox(base or workspace, save_blob, limits, soft_timeout)
-    raise SandboxError(f'there is no sandbox "{kind}"; choose "bubblewrap" or "none".')
+    raise SandboxError(f'there is no sandbox "{kind}"; choose "bubblewrap", "docker" with an image, or "none".')

@@ -20,8 +20,8 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.bubblewrap import upper_dir
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
+from handiwork.sandbox.layers import upper_dir
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
 from handiwork.session.session import Session, Terms
