@@ -48,6 +48,7 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
         model=model_name(settings.model),
         base_url=settings.base_url,
         sandbox=settings.sandbox,
+        image=settings.image,
         workspace=str(workspace.resolve()),
         in_place=in_place,
         mount_ro=tuple(str(Path(path).expanduser().absolute()) for path in settings.mount_ro),

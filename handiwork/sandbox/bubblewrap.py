@@ -26,7 +26,7 @@ from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint
 from handiwork.sandbox.served import ServedSandbox
-from handiwork.sandbox.toolchains import check_mounts, find_toolchains
+from handiwork.sandbox.toolchains import check_mounts, check_no_daemon, find_toolchains
 from handiwork.sandbox.view import UID, View
 
 _NAMESPACES = (
@@ -75,6 +75,7 @@ class BubblewrapSandbox(ServedSandbox):
 
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
         check_mounts(self._read_only)
+        check_no_daemon([self._places.workspace])
         filters = seccomp.program(os.uname().machine)
         self._places.check()
         uid, gid = sandbox_ids(self._session_dir)

@@ -30,7 +30,7 @@ from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint
 from handiwork.sandbox.served import ServedSandbox
-from handiwork.sandbox.toolchains import check_mounts
+from handiwork.sandbox.toolchains import check_mounts, check_no_daemon
 from handiwork.sandbox.view import HOME, git_environment
 
 _START_TIMEOUT = 60.0
@@ -39,10 +39,10 @@ _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROXIES = [f"{kind}_proxy" for kind in ("http", "https", "ftp", "all", "no")]
 _PEER = struct.Struct("3i")  # pid, uid and gid of who is at the other end of a unix socket
 
-_HARDENED = (
-    "--read-only --cap-drop ALL --security-opt no-new-privileges --network none --ipc private "
-    "--hostname sandbox --log-driver none --no-healthcheck"
-).split()
+_HARDENED = [
+    *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
+    *("--hostname=sandbox", "--log-driver=none", "--no-healthcheck"),
+]
 
 
 class DockerSandbox(ServedSandbox):
@@ -79,7 +79,8 @@ class DockerSandbox(ServedSandbox):
 
     async def _spawn(self, endpoint: Endpoint) -> Process:
         self._places.check()
-        check_mounts([*self._read_only, self._places.workspace])
+        check_mounts(self._read_only)
+        check_no_daemon([self._places.workspace])
         image, rootless, _ = await asyncio.gather(
             docker_cli.image_of(self._image, self._on_status), docker_cli.is_rootless(), docker_cli.sweep()
         )

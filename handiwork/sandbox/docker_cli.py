@@ -6,9 +6,10 @@ import asyncio
 import json
 import os
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from tempfile import NamedTemporaryFile
 
 from handiwork.process import Process
 from handiwork.sandbox.base import SandboxError
@@ -82,6 +83,21 @@ async def sweep() -> list[str]:
 async def remove(*containers: str) -> None:
     """End the containers and remove them with their volumes; those that are gone, or about to be, are no error."""
     await _run("rm", "--force", "--volumes", *containers)
+
+
+@asynccontextmanager
+async def empty_image(name: str) -> AsyncGenerator[None]:
+    """Have an image with nothing in it, and remove it again. Raises SandboxError."""
+    with NamedTemporaryFile(suffix=".tar") as archive:
+        archive.write(bytes(10240))
+        archive.flush()
+        code, said = await _run("import", archive.name, name)
+    if code:
+        raise SandboxError(explained(said))
+    try:
+        yield
+    finally:
+        await _run("image", "rm", "--force", name)
 
 
 def owner() -> str:

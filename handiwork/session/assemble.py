@@ -34,7 +34,8 @@ class Setup(Model):
     agent: str
     model: str
     base_url: str | None = None
-    sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
+    sandbox: Literal["bubblewrap", "docker", "none"] = "bubblewrap"
+    image: str | None = None
     workspace: str
     in_place: bool = False
     mount_ro: tuple[str, ...] = ()
@@ -142,8 +143,13 @@ def _copy(setup: Setup, folder: Path) -> None:
         shutil.copytree(workspace.base, work_dir(folder), symlinks=True)
 
 
-def sandbox_of(store: Store, folder: Path, setup: Setup, session_folder: Path | None = None) -> Sandbox:
-    """Return the session's sandbox, not started; one on a child's ``folder`` where the session's is given too."""
+def sandbox_of(
+    store: Store, folder: Path, setup: Setup, session_folder: Path | None = None, watch: Watch = lambda _: None
+) -> Sandbox:
+    """Return the session's sandbox, not started; one on a child's ``folder`` where the session's is given too.
+
+    ``watch`` is told what its start waits for.
+    """
 
     async def save_blob(data: AsyncIterator[bytes]) -> str:
         return await store.blobs.put(data)
@@ -154,7 +160,8 @@ def sandbox_of(store: Store, folder: Path, setup: Setup, session_folder: Path | 
         return sandboxes.create("none", folder, place if setup.in_place else work_dir(folder), save_blob)
     base = None if setup.in_place else workspace.base
     read_only = [Path(path) for path in setup.mount_ro]
-    return sandboxes.create("bubblewrap", folder, place, save_blob, base, workspace.mounts, read_only)
+    files = (folder, place, save_blob, base, workspace.mounts, read_only)
+    return sandboxes.create(setup.sandbox, *files, image=setup.image, on_status=lambda text: watch(Status(text)))
 
 
 def _llm(store: Store, setup: Setup, watch: Watch) -> LLM:
@@ -171,7 +178,7 @@ def _open(
         return _llm(store, setup.model_copy(update={"model": model, "base_url": base_url}), watch)
 
     def on_copy(copy: Path) -> Sandbox:
-        return sandbox_of(store, copy, setup, folder)
+        return sandbox_of(store, copy, setup, folder, watch)
 
     terms = Terms(
         limits=setup.limits,
@@ -180,6 +187,6 @@ def _open(
         settings=setup.model_dump(mode="json"),
     )
     branches = None if setup.in_place else WorkspaceBranches(folder, setup.sandbox != "none", on_copy)
-    sandbox = sandbox_of(store, folder, setup)
+    sandbox = sandbox_of(store, folder, setup, watch=watch)
     session = Session(log, store.blobs, agent, llm, sandbox, terms, watch, make_llm, branches)
     return Opened(session, setup, log, store)
