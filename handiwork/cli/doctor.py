@@ -48,6 +48,10 @@ USERNS = {
 """Kernel settings below /proc/sys, each with the value that forbids user namespaces and one that allows them."""
 
 
+Attempt = Callable[[], Coroutine[Any, Any, tuple[str, float]]]
+"""Gives what a command printed that should print "works", and when it was begun."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """What one check found; ``needed`` ones that fail prevent any task."""
@@ -55,9 +59,6 @@ class Finding:
     check: str
     level: Literal["ok", "warn", "fail"]
     text: str
-
-
-Check = Callable[[], Iterator[Finding]]
 
 
 def doctor(as_json: bool) -> Exit:
@@ -174,8 +175,6 @@ def _tried(
 
 
 async def _try_sandbox(kind: str, image: str | None = None) -> tuple[str, float]:
-    """Return what a command printed that should print "works", and when it was begun."""
-
     async def no_blobs(_: AsyncIterator[bytes]) -> str:
         raise SandboxError("the output of a command of a few bytes was too large")
 
@@ -240,3 +239,9 @@ def _models() -> Iterator[Finding]:
     yield Finding("local model", "ok" if ready else "warn", f"{default}: {state}")
     keys = [key for key in provider_keys().values() if key]
     yield Finding("provider keys", "ok", ", ".join(keys) if keys else "none in the environment; not needed for local")
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    *(_python, _settings, _git, _bundle, _namespaces, _sandbox, _docker),
+    *(_limits, _room, _log, _leftovers, _models),
+)

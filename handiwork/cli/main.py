@@ -41,7 +41,7 @@ BaseUrl = Annotated[
 ]
 SandboxKind = Annotated[
     str | None,
-    typer.Option("--sandbox", help="bubblewrap, docker, or none: commands run on this machine, unprotected."),
+    typer.Option("--sandbox", help="bubblewrap, docker, or none: this machine, unprotected."),
 ]
 Image = Annotated[
     str | None, typer.Option("--image", help="Run commands in this Docker image, any that is for linux/amd64.")

@@ -124,9 +124,7 @@ def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:
     if settings.image is None and kind == "docker":
         raise SettingsError("the sandbox docker needs an image: add --image NAME, like --image debian:12")
     if settings.image is not None and kind not in (None, "docker"):
-        raise SettingsError(
-            f"the image {settings.image} is for the sandbox docker, not for {kind}: leave one of them out"
-        )
+        raise SettingsError(f"the image {settings.image} is for the sandbox docker, not {kind}: leave one of them out")
     return settings if settings.image is None else settings.model_copy(update={"sandbox": "docker"})
 
 

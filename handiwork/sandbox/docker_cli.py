@@ -20,6 +20,7 @@ OWNER, SESSION = "handiwork.owner", "handiwork.session"
 OnStatus = Callable[[str], None]
 """Called with what is waited for."""
 
+_ANSWER_TIMEOUT = 60.0
 _ARCHITECTURE = "amd64"
 _IMAGE = '{"environment":{{json .Config.Env}},"system":{{json .Os}},"architecture":{{json .Architecture}}}'
 _CONTAINER = '{{.ID}} {{.Label "' + OWNER + '"}}'
@@ -154,11 +155,13 @@ async def _run(*arguments: str) -> tuple[int, str]:
     """Run docker and return its exit code, and what it printed if that is 0, else its errors. Raises SandboxError."""
     process = await _start(*arguments)
     try:
-        output, errors = await process.communicate()
-    except asyncio.CancelledError:
+        output, errors = await asyncio.wait_for(process.communicate(), _ANSWER_TIMEOUT)
+    except BaseException as error:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+        if isinstance(error, TimeoutError):
+            raise SandboxError(f"the Docker daemon did not answer in {_ANSWER_TIMEOUT:.0f} s: restart it.") from error
         raise
     code = process.returncode or 0
     return code, (errors or output if code else output).decode("utf-8", "replace").strip()
