@@ -35,6 +35,7 @@ from handiwork.sandbox.view import HOME, git_environment
 
 _START_TIMEOUT = 60.0
 _END_TIMEOUT = 20.0
+_REMOVALS = 20
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROXIES = [f"{kind}_proxy" for kind in ("http", "https", "ftp", "all", "no")]
 _PEER = struct.Struct("3i")  # pid, uid and gid of who is at the other end of a unix socket
@@ -78,6 +79,7 @@ class DockerSandbox(ServedSandbox):
         self._git_place: GitPlace | None = None
 
     async def _spawn(self, endpoint: Endpoint) -> Process:
+        docker_cli.check_local()
         self._places.check()
         check_mounts(self._read_only)
         check_no_daemon([self._places.workspace])
@@ -98,16 +100,17 @@ class DockerSandbox(ServedSandbox):
         options += [f"--mount={mount}" for mount in self._mounts(endpoint)]
         python, *arguments = bundle.INSIDE_PYTHON
         server = [*arguments, "-m", "inside", "--from", GIVER, "--workspace", self.workspace]
-        process = await docker_cli.start(
+        command = [
             *("run", "--rm", "--pull=never", "--name", self._container, *options, "--workdir", self.workspace),
             *(f"--entrypoint={python}", self._image, *server, "--soft-timeout", str(self._soft_timeout)),
-            stdout=DEVNULL,
-            stderr=PIPE,
-        )
+        ]
+        # Killed in the middle, as a cancelled start would be, the program could leave a container behind.
+        starting = asyncio.ensure_future(docker_cli.start(*command, stdout=DEVNULL, stderr=PIPE))
         try:
+            process = await asyncio.shield(starting)
             await self._hand_over(endpoint.socket, process)
-        except BaseException:
-            await self._stop(process)
+        except asyncio.CancelledError:
+            await self._stop(await starting)
             raise
         return process
 
@@ -129,6 +132,7 @@ class DockerSandbox(ServedSandbox):
             ended.cancel()
             await asyncio.gather(asked, ended, return_exceptions=True)
         if process.returncode is None:
+            await self._stop(process)
             raise SandboxError(f"a container of {self._image} did not start in {_START_TIMEOUT:.0f} s; try again.")
         assert process.stderr is not None
         said = (await process.stderr.read()).decode("utf-8", "replace")
@@ -142,24 +146,20 @@ class DockerSandbox(ServedSandbox):
         return Guard(self._limits, self._first[0], Counters(groups_of(self._first[0])), disk, client.interrupt)
 
     async def _stop(self, process: Process) -> None:
-        if process.returncode is None:
-            try:
-                if self._first is None:
-                    raise PermissionError("which process it is was not told yet")
-                # All others of the container end with its first.
+        """End the container; ``process`` ends when it is removed."""
+        if process.returncode is None and self._first is not None:
+            # All others of the container end with its first. Rootless, it may be of a user who is not this one.
+            with suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(self._first[1], signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            except PermissionError:
-                await docker_cli.remove(self._container)
-            try:
-                # It ends when the container is removed.
-                await asyncio.wait_for(process.wait(), _END_TIMEOUT)
-            except TimeoutError:
-                with suppress(ProcessLookupError):
-                    process.kill()
-                await process.wait()
-                await docker_cli.remove(self._container)
+        for timeout in (_END_TIMEOUT if self._first else 0.0, *[1.0] * _REMOVALS):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), timeout)
+                return
+            # It may be about to be made only, so once is not enough.
+            await docker_cli.remove(self._container)
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
     async def close(self) -> None:
         """End the container and remove it; the workspace's files stay. Closing twice is allowed."""

@@ -33,6 +33,16 @@ class Image:
     environment: dict[str, str]
 
 
+def check_local() -> None:
+    """Raise SandboxError if the daemon is on another machine, which has neither the workspace nor our socket."""
+    host = os.environ.get("DOCKER_HOST", "")
+    if host and not host.startswith("unix://"):
+        raise SandboxError(
+            f"the Docker daemon at {host} (DOCKER_HOST) is not on this machine, so it does not see the workspace: "
+            "unset DOCKER_HOST to use the one here, or leave --image out to use bubblewrap."
+        )
+
+
 async def image_of(name: str, on_status: OnStatus) -> Image:
     """Return what is known of the image, which is pulled where it is not there. Raises SandboxError."""
     if not name or name.startswith("-") or any(map(str.isspace, name)):
@@ -59,14 +69,6 @@ async def is_rootless() -> bool:
     if code:
         raise SandboxError(explained(said))
     return any(str(option).startswith("name=rootless") for option in json.loads(said) or ())
-
-
-async def daemon() -> str:
-    """Return in words which daemon answers. Raises SandboxError where none does."""
-    code, said = await _run("info", "--format", "{{.ServerVersion}}, {{.Driver}}, control groups {{.CgroupVersion}}")
-    if code:
-        raise SandboxError(explained(said))
-    return said
 
 
 async def sweep() -> list[str]:

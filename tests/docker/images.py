@@ -58,12 +58,11 @@ def _make(name: str, recipe: Recipe, tag: str) -> None:
     root = unpacked(recipe.packages, cache_dir() / "test-docker", recipe.suite)
     if name == "musl":
         _link_applets(root)
-    archive = subprocess.Popen(
-        ["tar", "-c", "--owner=0", "--group=0", "-C", root, "--exclude=./usr/share/doc", "."], stdout=subprocess.PIPE
-    )
     changes = [f"--change={change}" for change in recipe.changes]
-    subprocess.run(["docker", "import", *changes, "-", tag], stdin=archive.stdout, capture_output=True, check=True)
-    assert archive.wait() == 0
+    packing = ["tar", "-c", "--owner=0", "--group=0", "-C", root, "--exclude=./usr/share/doc", "."]
+    with subprocess.Popen(packing, stdout=subprocess.PIPE) as archive:
+        subprocess.run(["docker", "import", *changes, "-", tag], stdin=archive.stdout, capture_output=True, check=True)
+    assert archive.returncode == 0
 
 
 def _link_applets(root: Path) -> None:

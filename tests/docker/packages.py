@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -29,9 +30,9 @@ def unpacked(packages: Sequence[str], cache: Path, suite: str = "") -> Path:
             for archive in sorted(
                 archives.glob("*.deb"), key=lambda path: (not path.name.startswith("base-files"), path)
             ):
-                fields = subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE)
-                _run("tar", "-x", "--keep-directory-symlink", "-C", str(root), stdin=fields.stdout)
-                fields.wait()
+                with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as files:
+                    _run("tar", "-x", "--keep-directory-symlink", "-C", str(root), stdin=files.stdout)
+                assert files.returncode == 0
             root.rename(target)
     return target
 
@@ -57,7 +58,7 @@ def _fetch_with_dependencies(packages: Sequence[str], suite: str, work: Path, li
     _run("apt-get", "-qq", *options, "--yes", "--download-only", "install", *packages)
 
 
-def _run(*command: str, cwd: Path | None = None, stdin: object = subprocess.DEVNULL) -> str:
-    done = subprocess.run(command, cwd=cwd, stdin=stdin, capture_output=True, text=True, check=False)  # pyright: ignore
+def _run(*command: str, cwd: Path | None = None, stdin: IO[bytes] | int | None = subprocess.DEVNULL) -> str:
+    done = subprocess.run(command, cwd=cwd, stdin=stdin, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{command}: {done.stderr}"
     return done.stdout

@@ -104,6 +104,13 @@ async def test_without_docker_it_is_said_what_to_install(box: Box, monkeypatch: 
         await box.make().start()
 
 
+async def test_a_daemon_on_another_machine_is_refused(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    box.image = "any"
+    with pytest.raises(SandboxError, match="is not on this machine"):
+        await box.make().start()
+
+
 @pytest.mark.parametrize(
     ("said", "advice"),
     [
