@@ -12,10 +12,11 @@ PACKAGE = ROOT / "handiwork"
 
 LAYERS: dict[str, set[str]] = {
     "paths": set(),
+    "process": set(),
     "events": set(),
-    "log": {"events", "paths"},
+    "log": {"events", "paths", "process"},
     "llm": {"events", "paths"},
-    "sandbox": {"events", "paths"},
+    "sandbox": {"events", "paths", "process"},
     "agents": {"events", "llm"},
     "session": {"agents", "events", "llm", "log", "paths", "sandbox"},
     "evals": {"agents", "events", "llm", "log", "paths", "sandbox", "session"},

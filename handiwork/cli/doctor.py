@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import json
+import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rich.text import Text
 
@@ -29,6 +30,7 @@ from handiwork.log.errors import LogError
 from handiwork.log.store import Store
 from handiwork.paths import cache_dir, data_dir
 from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox import docker_cli
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.bundle import bundle_root
 from handiwork.sandbox.cgroups import level
@@ -46,6 +48,10 @@ USERNS = {
 """Kernel settings below /proc/sys, each with the value that forbids user namespaces and one that allows them."""
 
 
+Attempt = Callable[[], Coroutine[Any, Any, tuple[str, float]]]
+"""Gives what a command printed that should print "works", and when it was begun."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """What one check found; ``needed`` ones that fail prevent any task."""
@@ -55,14 +61,11 @@ class Finding:
     text: str
 
 
-Check = Callable[[], Iterator[Finding]]
-
-
 def doctor(as_json: bool) -> Exit:
     """Run all checks and print a line for each finding."""
     console = terminal_console()
     failed = False
-    for check in (_python, _settings, _git, _bundle, _namespaces, _sandbox, _limits, _room, _log, _leftovers, _models):
+    for check in CHECKS:
         for finding in check():
             failed = failed or finding.level == "fail"
             if as_json:
@@ -106,8 +109,6 @@ def _git() -> Iterator[Finding]:
         yield Finding("git", "ok", said.stdout.strip())
     else:
         yield Finding("git", "fail", "not on PATH: install it (apt install git)")
-    docker = shutil.which("docker")
-    yield Finding("docker", "ok", docker or "not there; it is not needed")
 
 
 def _bundle() -> Iterator[Finding]:
@@ -131,20 +132,34 @@ def _namespaces() -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
+    yield _tried("bubblewrap", "fail", lambda: _try_sandbox("bubblewrap"))
+
+
+def _docker() -> Iterator[Finding]:
+    if shutil.which("docker") is None:
+        yield Finding("docker", "ok", "not there; only --image needs it")
+        return
+
+    async def in_an_empty_image() -> tuple[str, float]:
+        async with docker_cli.empty_image(name := f"handiwork-doctor-{os.getpid()}"):
+            return await _try_sandbox("docker", name)
+
+    yield _tried("docker", "warn", in_an_empty_image)
+
+
+def _tried(kind: str, bad: Literal["warn", "fail"], attempt: Attempt) -> Finding:
     began = time.monotonic()
     try:
-        output, started = asyncio.run(_try_sandbox())
+        output, started = asyncio.run(attempt())
     except SandboxError as error:
-        yield Finding("bubblewrap", "fail", str(error))
-        return
+        return Finding(kind, bad, str(error))
     took = f"started in {started - began:.2f} s, ended after {time.monotonic() - began:.2f} s"
     if output.strip() == "works":
-        yield Finding("bubblewrap", "ok", took)
-    else:
-        yield Finding("bubblewrap", "fail", f"a command gave {output!r} instead of its output")
+        return Finding(kind, "ok", took)
+    return Finding(kind, bad, f"a command gave {output!r} instead of its output")
 
 
-async def _try_sandbox() -> tuple[str, float]:
+async def _try_sandbox(kind: str, image: str | None = None) -> tuple[str, float]:
     async def no_blobs(_: AsyncIterator[bytes]) -> str:
         raise SandboxError("the output of a command of a few bytes was too large")
 
@@ -154,7 +169,7 @@ async def _try_sandbox() -> tuple[str, float]:
         for made in (session, base, workspace):
             made.mkdir(mode=0o755)
         session.chmod(0o700)
-        sandbox = sandboxes.create("bubblewrap", session, workspace, no_blobs, base)
+        sandbox = sandboxes.create(kind, session, workspace, no_blobs, base, image=image)
         try:
             await sandbox.start()
             started = time.monotonic()
@@ -209,3 +224,9 @@ def _models() -> Iterator[Finding]:
     yield Finding("local model", "ok" if ready else "warn", f"{default}: {state}")
     keys = [key for key in provider_keys().values() if key]
     yield Finding("provider keys", "ok", ", ".join(keys) if keys else "none in the environment; not needed for local")
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    *(_python, _settings, _git, _bundle, _namespaces, _sandbox, _docker),
+    *(_limits, _room, _log, _leftovers, _models),
+)

@@ -40,7 +40,11 @@ BaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="The OpenAI-compatible server that has the model, like http://HOST/v1.")
 ]
 SandboxKind = Annotated[
-    str | None, typer.Option("--sandbox", help="bubblewrap, or none: commands run on this machine, unprotected.")
+    str | None,
+    typer.Option("--sandbox", help="bubblewrap, docker, or none: this machine, unprotected."),
+]
+Image = Annotated[
+    str | None, typer.Option("--image", help="Run commands in this Docker image, any that is for linux/amd64.")
 ]
 MountRo = Annotated[
     list[str] | None, typer.Option("--mount-ro", help="A path the sandbox may read besides; can be repeated.")
@@ -111,6 +115,7 @@ def run(
     model: ModelName = None,
     base_url: BaseUrl = None,
     sandbox: SandboxKind = None,
+    image: Image = None,
     mount_ro: MountRo = None,
     secret: SecretNames = None,
     allow_net: AllowNet = None,
@@ -139,6 +144,7 @@ def run(
         "model": model,
         "base_url": base_url,
         "sandbox": sandbox,
+        "image": image,
         "mount_ro": mount_ro,
         "secrets": secret,
         "allow_net": allow_net,

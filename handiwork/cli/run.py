@@ -49,6 +49,7 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
         model=model_name(settings.model),
         base_url=settings.base_url,
         sandbox=settings.sandbox,
+        image=settings.image,
         workspace=str(workspace.resolve()),
         in_place=in_place,
         allow_net=settings.allow_net,

@@ -50,8 +50,11 @@ class Settings(BaseSettings):
     agent: str = "CodeActAgent"
     """The agent: an installed one's name, or "file.py:Class"."""
 
-    sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
-    """Where commands run; "none" is this machine, unprotected."""
+    sandbox: Literal["bubblewrap", "docker", "none"] = "bubblewrap"
+    """Where commands run; "docker" goes with an image, "none" is this machine, unprotected."""
+
+    image: str | None = None
+    """The Docker image that commands run in."""
 
     mount_ro: Annotated[tuple[str, ...], NoDecode] = ()
     """More paths the sandbox may read; in the variable they are separated by colons."""
@@ -122,11 +125,26 @@ def load(flags: Mapping[str, Any]) -> Settings:
         raise SettingsError(_explain_all(error, given)) from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{settings_file()} cannot be read: {error}") from None
+    settings = _with_image(settings, given)
     if settings.model.startswith(("local:", "scripted:")):
         if "base_url" in given:
             raise SettingsError(f"--base-url is for a model on a server, not for {settings.model}: add --model")
         return settings.model_copy(update={"base_url": None})
     return settings
+
+
+def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:
+    """Have an image mean Docker, and a flag for another sandbox mean that the image set elsewhere is not for now."""
+    kind = settings.sandbox if "sandbox" in settings.model_fields_set else None
+    if "sandbox" in flags and "image" not in flags and kind != "docker":
+        return settings.model_copy(update={"image": None})
+    if "image" in flags and "sandbox" not in flags:
+        kind = None
+    if settings.image is None and kind == "docker":
+        raise SettingsError("the sandbox docker needs an image: add --image NAME, like --image debian:12")
+    if settings.image is not None and kind not in (None, "docker"):
+        raise SettingsError(f"the image {settings.image} is for the sandbox docker, not {kind}: leave one of them out")
+    return settings if settings.image is None else settings.model_copy(update={"sandbox": "docker"})
 
 
 def model_name(name: str) -> str:

@@ -96,6 +96,8 @@ class Transcript:
     @_of.register
     def _(self, event: SessionStarted) -> Iterator[Text]:
         sandbox = "no sandbox" if event.sandbox == "none" else event.sandbox
+        if image := event.settings.get("image"):
+            sandbox = f"{sandbox} {image}"
         parts = [event.agent, event.model, sandbox, f"session {self.session}"]
         if event.settings.get("in_place"):
             parts.insert(3, "in place")

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from sqlalchemy import delete, insert, select, update
 
 from handiwork.log.errors import LeaseHeld, LogError
-from handiwork.log.process import Process
 from handiwork.log.schema import leases
 from handiwork.log.transaction import Transaction
 from handiwork.log.worker import Worker
+from handiwork.process import Process
 
 BEAT_SECONDS = 5.0
 TIMEOUT_SECONDS = 30.0

@@ -24,11 +24,12 @@ from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.identity import sandbox_ids
 from handiwork.sandbox.in_place import GitPlace, submodules
+from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint
 from handiwork.sandbox.served import ServedSandbox
-from handiwork.sandbox.toolchains import check_mounts, find_toolchains
-from handiwork.sandbox.view import UID, View, git_layers, layers_of
+from handiwork.sandbox.toolchains import check_mounts, check_no_daemon, find_toolchains
+from handiwork.sandbox.view import UID, View
 
 _NAMESPACES = (
     "--unshare-user --disable-userns --unshare-pid --unshare-net --unshare-ipc --unshare-uts "
@@ -38,11 +39,6 @@ _NAMESPACES = (
 
 _NICE = 5
 """Where processor time cannot be shared out by groups, other programs come first by this."""
-
-
-def upper_dir(session_dir: Path) -> Path:
-    """Return where what the agent changed in its copy of the workspace is kept: an overlay's upper layer."""
-    return session_dir / "overlay/upper"
 
 
 class BubblewrapSandbox(ServedSandbox):
@@ -73,6 +69,7 @@ class BubblewrapSandbox(ServedSandbox):
         self._session_dir = session_dir
         self._base = base
         self._mounts = mounts
+        self._places = Places(session_dir, workspace, base, mounts)
         self._read_only = read_only
         self._groups: ControlGroups | None = None
         self._info: int | None = None
@@ -81,12 +78,13 @@ class BubblewrapSandbox(ServedSandbox):
 
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
         check_mounts(self._read_only)
+        check_no_daemon([self._places.workspace])
         filters = seccomp.program(os.uname().machine)
-        self._check_places()
+        self._places.check()
         uid, gid = sandbox_ids(self._session_dir)
         if self._base is None:
             self._git_place = GitPlace(Path(self.workspace))
-        self._make_layers(uid, gid)
+        self._places.make(uid, gid, "home", "tmp")
         view = self._view(endpoint)
         self._groups = ControlGroups(endpoint.groups, self._limits)
         scoped, environment = scope(self._limits)
@@ -165,37 +163,6 @@ class BubblewrapSandbox(ServedSandbox):
         except (ValueError, FileNotFoundError, ProcessLookupError):
             return None
         return self._first if int(parent) == bubblewrap else None
-
-    def _check_places(self) -> None:
-        for path in filter(None, (Path(self.workspace), self._session_dir, self._base)):
-            if not path.is_dir():
-                raise SandboxError(f"{path} is missing, so the session cannot go on: bring it back or start a new one.")
-
-    def _make_layers(self, uid: int, gid: int) -> None:
-        """Make the directories that the sandbox writes to and give them to its uid."""
-        private = [self._session_dir / "home", self._session_dir / "tmp"]
-        modes: dict[Path, int] = {}
-        overlay = self._session_dir / "overlay"
-        private.append(overlay)
-        for layers, lower in self._lowers().items():
-            private += [layers.parent, layers, layers / "work"]
-            # The mount as a whole has the mode of its upper layer.
-            modes[layers / "upper"] = lower.stat().st_mode & 0o777
-        modes = dict.fromkeys(private, 0o700) | modes
-        for directory, mode in modes.items():
-            if not directory.exists():
-                directory.mkdir()
-                directory.chmod(mode)
-                os.chown(directory, uid, gid)
-
-    def _lowers(self) -> dict[Path, Path]:
-        """Where the layers of each overlay are, and what it is laid over."""
-        workspace = Path(self.workspace)
-        if self._base is None:
-            git = workspace / ".git"
-            return {git_layers(self._session_dir): git} if git.is_dir() else {}
-        mounts = {layers_of(self._session_dir, name): workspace / name for name in self._mounts}
-        return {upper_dir(self._session_dir).parent: self._base, **mounts}
 
     def _view(self, endpoint: Endpoint) -> View:
         workspace = Path(self.workspace)

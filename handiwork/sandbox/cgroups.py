@@ -157,6 +157,13 @@ def unified_group(pid: int) -> Path | None:
     return _group_in(Path(f"/proc/{pid}/cgroup").read_text(), "")
 
 
+def groups_of(pid: int) -> list[Path]:
+    """Return the groups a process is in, of either version, that can tell when a limit is reached."""
+    listing = Path(f"/proc/{pid}/cgroup").read_text()
+    found = [_group_in(listing, controller) for controller in ("", "memory", "pids")]
+    return [group for group in found if group is not None]
+
+
 def _settings(controller: str, limits: ResourceLimits) -> tuple[dict[str, str], dict[str, str]]:
     """The settings without which a group is of no use, and those that not every kernel has."""
     quota = str(round(limits.cpus * _PERIOD)) if limits.cpus else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,11 @@ CREDENTIALS = (
     ".ssh",
 )
 """Never seen, whatever is mounted around them."""
+
+DAEMONS = ("docker.sock", "podman/podman.sock", "containerd/containerd.sock", "crio/crio.sock")
+"""Sockets of container daemons, below the directory for those of running programs."""
+
+_DESKTOP = ("run", "desktop")
 
 
 @dataclass
@@ -110,13 +116,29 @@ def _is_python(root: Path) -> bool:
 
 
 def check_mounts(paths: Iterable[Path]) -> None:
-    """Raise SandboxError if one of the paths does not exist or is, or is below, a place for credentials."""
+    """Raise SandboxError if one of the paths does not exist, has a container daemon's socket in it, or credentials."""
+    paths = tuple(paths)
+    check_no_daemon(paths)
     for path in paths:
         if not path.exists():
             raise SandboxError(f"cannot mount {path} in the sandbox: it does not exist.")
         for part in (path, path.resolve()):
             if any(f"/{name}/" in f"{part}/" for name in CREDENTIALS):
                 raise SandboxError(f"will not mount {path} in the sandbox: credentials are kept there.")
+
+
+def check_no_daemon(paths: Iterable[Path]) -> None:
+    """Raise SandboxError if the socket of a container daemon is in one of the paths: who reaches it is root here."""
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nonexistent")
+    host = os.environ.get("DOCKER_HOST", "")
+    places = [Path(f"/run/{name}") for name in DAEMONS]
+    places += [runtime / name for name in DAEMONS] + [Path.home() / f".docker/{name}/docker.sock" for name in _DESKTOP]
+    places += [Path(host.removeprefix("unix://"))] if host.startswith("unix://") else []
+    sockets = [place.resolve() for place in places if place.exists()]
+    for path in paths:
+        for socket in sockets:
+            if socket.is_relative_to(path.resolve()):
+                raise SandboxError(f"will not show {path} in the sandbox: {socket}, which makes anyone root, is in it.")
 
 
 def credentials_in(roots: Iterable[Path]) -> list[Path]:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from handiwork.sandbox.bundle import PREFIX
 from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET, variables
 from handiwork.sandbox.launcher import STAGE
+from handiwork.sandbox.layers import git_layers, layers_of
 from handiwork.sandbox.toolchains import SYSTEM, Toolchains, credentials_in
 
 HOME = "/home/agent"
@@ -145,16 +145,6 @@ class View:
         }
         for name, value in variables.items():
             self.add("--setenv", name, value)
-
-
-def layers_of(session_dir: Path, mount: str) -> Path:
-    """Return where the overlay of a directory that the copy leaves out has its layers."""
-    return session_dir / "overlay/mounts" / quote(mount, safe="")
-
-
-def git_layers(session_dir: Path) -> Path:
-    """Return where the overlay of ``.git`` has its layers when the agent works in place."""
-    return session_dir / "overlay/git"
 
 
 def git_environment() -> dict[str, str]:

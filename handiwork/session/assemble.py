@@ -20,9 +20,9 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.bubblewrap import upper_dir
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
 from handiwork.sandbox.egress.proxy import Egress
+from handiwork.sandbox.layers import upper_dir
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
 from handiwork.session.network import recorded
@@ -40,7 +40,8 @@ class Setup(Model):
     agent: str
     model: str
     base_url: str | None = None
-    sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
+    sandbox: Literal["bubblewrap", "docker", "none"] = "bubblewrap"
+    image: str | None = None
     workspace: str
     in_place: bool = False
     mount_ro: tuple[str, ...] = ()
@@ -158,9 +159,17 @@ def _copy(setup: Setup, folder: Path) -> None:
 
 
 def sandbox_of(
-    store: Store, folder: Path, setup: Setup, session_folder: Path | None = None, egress: Egress | None = None
+    store: Store,
+    folder: Path,
+    setup: Setup,
+    session_folder: Path | None = None,
+    egress: Egress | None = None,
+    watch: Watch = lambda _: None,
 ) -> Sandbox:
-    """Return the session's sandbox, not started; one on a child's ``folder`` where the session's is given too."""
+    """Return the session's sandbox, not started; one on a child's ``folder`` where the session's is given too.
+
+    Without ``egress`` it has no network. ``watch`` is told what its start waits for.
+    """
 
     async def save_blob(data: AsyncIterator[bytes]) -> str:
         return await store.blobs.put(data)
@@ -174,7 +183,12 @@ def sandbox_of(
         )
     base = None if setup.in_place else workspace.base
     read_only = [Path(path) for path in setup.mount_ro]
-    return sandboxes.create("bubblewrap", folder, place, save_blob, base, workspace.mounts, read_only, egress=egress)
+    files = (folder, place, save_blob, base, workspace.mounts, read_only)
+
+    def on_status(text: str) -> None:
+        watch(Status(text))
+
+    return sandboxes.create(setup.sandbox, *files, egress=egress, image=setup.image, on_status=on_status)
 
 
 def _llm(store: Store, setup: Setup, watch: Watch) -> LLM:
@@ -203,7 +217,7 @@ def _open(
         return session.state.totals.network
 
     def on_copy(copy: Path) -> Sandbox:
-        return sandbox_of(store, copy, setup, folder, recorded(log, allowed, subtask=int(copy.name)))
+        return sandbox_of(store, copy, setup, folder, recorded(log, allowed, subtask=int(copy.name)), watch)
 
     terms = Terms(
         limits=setup.limits,
@@ -212,6 +226,6 @@ def _open(
         settings=setup.model_dump(mode="json"),
     )
     branches = None if setup.in_place else WorkspaceBranches(folder, setup.sandbox != "none", on_copy)
-    sandbox = sandbox_of(store, folder, setup, egress=recorded(log, allowed))
+    sandbox = sandbox_of(store, folder, setup, egress=recorded(log, allowed), watch=watch)
     session = Session(log, store.blobs, agent, llm, sandbox, terms, watch, make_llm, branches, secrets=secrets)
     return Opened(session, setup, log, store)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from handiwork.sandbox.base import Sandbox, SandboxError
-from handiwork.sandbox.bubblewrap import upper_dir
 from handiwork.sandbox.changes import changes_of_overlay, changes_of_tree
 from handiwork.sandbox.diff import unified_diff
 from handiwork.sandbox.identity import sandbox_ids
+from handiwork.sandbox.layers import upper_dir
 from handiwork.sandbox.workspace import Workspace
 
 

@@ -14,12 +14,11 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.bubblewrap import upper_dir
 from handiwork.sandbox.changes import same_content, side_at
 from handiwork.sandbox.commits import import_commits
 from handiwork.sandbox.git import run_git
+from handiwork.sandbox.layers import git_layers, upper_dir
 from handiwork.sandbox.safe_open import WorkspaceError, look
-from handiwork.sandbox.view import git_layers
 from handiwork.sandbox.workspace import Workspace
 from handiwork.session.assemble import Setup, sandbox_of, session_dir, setup_of
 from handiwork.session.branches import work_dir

@@ -16,6 +16,7 @@ VALUES = {
     "base_url": ("http://file/v1", "http://variable/v1", "http://flag/v1"),
     "agent": ("FileAgent", "VariableAgent", "FlagAgent"),
     "sandbox": ("none", "bubblewrap", "none"),
+    "image": ("file:1", "variable:1", "flag:1"),
     "mount_ro": (("/file",), ("/variable", "/two"), ("/flag",)),
     "allow_net": (("pypi",), ("npm", "*.example.org:8080"), ("all",)),
     "confirmation": ("always", "never", "risky"),
@@ -73,6 +74,27 @@ def test_without_any_settings_the_local_model_runs_in_the_sandbox() -> None:
     settings = load({})
     assert (settings.model, settings.sandbox) == ("local:qwen2.5-coder-1.5b", "bubblewrap")
     assert settings.limits.iterations == 100
+
+
+def test_an_image_means_docker_and_a_flag_for_another_sandbox_means_no_image(config: Callable[[str], None]) -> None:
+    assert load({"image": "debian:12"}).sandbox == "docker"
+    config('image = "debian:12"\n')
+    assert (load({}).sandbox, load({}).image) == ("docker", "debian:12")
+    for kind in ("bubblewrap", "none"):
+        settings = load({"sandbox": kind})
+        assert (settings.sandbox, settings.image) == (kind, None)
+    config('sandbox = "none"\n')
+    assert load({"image": "debian:12"}).sandbox == "docker"
+
+
+def test_an_image_and_a_sandbox_that_do_not_go_together_are_told(config: Callable[[str], None]) -> None:
+    with pytest.raises(SettingsError, match="not none: leave one of them out"):
+        load({"image": "debian:12", "sandbox": "none"})
+    with pytest.raises(SettingsError, match="docker needs an image: add --image NAME"):
+        load({"sandbox": "docker"})
+    config('image = "debian:12"\nsandbox = "bubblewrap"\n')
+    with pytest.raises(SettingsError, match="not bubblewrap"):
+        load({})
 
 
 def test_an_unknown_key_of_the_file_is_named_with_the_known_ones(config: Callable[[str], None]) -> None:

@@ -13,8 +13,8 @@ import pytest
 from handiwork.events.action import CmdRunAction, MessageAction
 from handiwork.log.errors import LeaseHeld, LeaseLost
 from handiwork.log.eventlog import EventLog
-from handiwork.log.process import Process
 from handiwork.log.store import Store
+from handiwork.process import Process
 
 HOLD = """
 import asyncio, pathlib, sys

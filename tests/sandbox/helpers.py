@@ -15,7 +15,7 @@ from typing import Any
 from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.bubblewrap import BubblewrapSandbox
+from handiwork.sandbox.create import create
 
 PYTHON = "/opt/handiwork/bin/python3 -I"
 
@@ -35,25 +35,29 @@ class Blobs:
 
 @dataclass
 class Box:
-    """Starts sandboxes and closes them at the end of the test."""
+    """Starts sandboxes, those of a Docker image if one is named, and closes them at the end of the test."""
 
     session_dir: Path
     project: Path
     blobs: Blobs
     stack: AsyncExitStack
+    image: str | None = None
 
-    def make(self, **options: Any) -> BubblewrapSandbox:
+    def make(self, **options: Any) -> Sandbox:
         """A sandbox on a copy of the project, not started."""
         base = self.session_dir / "base"
         if not base.exists():
             shutil.copytree(self.project, base, symlinks=True)
-        return self._keep(BubblewrapSandbox(self.session_dir, self.project, self.blobs.save, base, **options))
+        return self._create(base, **options)
 
-    def in_place(self) -> BubblewrapSandbox:
+    def in_place(self) -> Sandbox:
         """A sandbox on the project itself, not started."""
-        return self._keep(BubblewrapSandbox(self.session_dir, self.project, self.blobs.save))
+        return self._create(None)
 
-    def _keep(self, sandbox: BubblewrapSandbox) -> BubblewrapSandbox:
+    def _create(self, base: Path | None, **options: Any) -> Sandbox:
+        kind = "bubblewrap" if self.image is None else "docker"
+        files = (self.session_dir, self.project, self.blobs.save, base)
+        sandbox = create(kind, *files, image=self.image, **options)
         self.stack.push_async_callback(sandbox.close)
         return sandbox
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.view import git_layers
+from handiwork.sandbox.layers import git_layers
 from tests.sandbox.helpers import Box, git, output, run
 
 PLANTS = {

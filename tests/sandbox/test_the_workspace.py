@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.bubblewrap import upper_dir
+from handiwork.sandbox.layers import upper_dir
 from tests.sandbox.helpers import Box, output, run
 
 

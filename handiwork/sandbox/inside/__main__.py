@@ -1,4 +1,4 @@
-"""Runs the action execution server: ``python -m inside (--fd N | --unix PATH) --workspace DIR``."""
+"""Runs the action execution server: ``python -m inside (--fd N | --unix PATH | --from PATH) --workspace DIR``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import os
 import socket
+import threading
 from pathlib import Path
 
 import uvicorn
@@ -23,6 +24,7 @@ def main() -> None:
     listen = parser.add_mutually_exclusive_group(required=True)
     listen.add_argument("--fd", type=int, help="descriptor of a listening unix socket")
     listen.add_argument("--unix", help="path of a unix socket to make")
+    listen.add_argument("--from", dest="giver", help="path of one that gives itself to who connects; ends with it")
     parser.add_argument("--workspace", required=True, help="directory that relative paths start from")
     parser.add_argument("--soft-timeout", type=float, default=120.0, help="seconds a command is waited for")
     parser.add_argument("--no-bashrc", action="store_true", help="start the shell without the user's ~/.bashrc")
@@ -35,7 +37,10 @@ def main() -> None:
         return
     if not os.path.isdir(options.workspace):
         parser.error(f"the workspace {options.workspace} is no directory")
-    listener = _listen(options.unix) if options.fd is None else socket.socket(fileno=options.fd)
+    if options.giver is not None:
+        listener = _given(options.giver)
+    else:
+        listener = _listen(options.unix) if options.fd is None else socket.socket(fileno=options.fd)
     _keep_descriptors_from_children()
     forwarder = Forwarder(int(options.forward[0]), options.forward[1]) if options.forward else None
     app = App(options.workspace, _shell_environment(), options.soft_timeout, forwarder, bashrc=not options.no_bashrc)
@@ -67,6 +72,22 @@ def _listen(path: str) -> socket.socket:
         os.umask(before)
     listener.listen(_BACKLOG)
     return listener
+
+
+def _given(path: str) -> socket.socket:
+    """Receive the listening socket from the platform, and see to it that this process ends when the platform does."""
+    platform = socket.socket(socket.AF_UNIX)
+    platform.connect(path)
+    _, (descriptor, *_), _, _ = socket.recv_fds(platform, 1, 1)
+
+    def end_with_it() -> None:
+        with contextlib.suppress(OSError):
+            platform.recv(1)
+        # As the first process of a container it takes all others along.
+        os._exit(1)
+
+    threading.Thread(target=end_with_it, daemon=True).start()
+    return socket.socket(fileno=descriptor)
 
 
 def _keep_descriptors_from_children() -> None:

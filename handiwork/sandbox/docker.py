@@ -1,0 +1,237 @@
+"""The sandbox of any Docker image: unchanged, with the bundle mounted beside what is in it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import struct
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from handiwork.sandbox import bundle, docker_cli
+from handiwork.sandbox.base import SandboxError
+from handiwork.sandbox.cgroups import Counters, groups_of
+from handiwork.sandbox.client import Client, SaveBlob
+from handiwork.sandbox.disk import Disk
+from handiwork.sandbox.docker_mounts import (
+    GIVER,
+    make_points,
+    platform_mounts,
+    read_only_mounts,
+    way_out_mounts,
+    workspace_mounts,
+)
+from handiwork.sandbox.egress.inside import find_certificates, server_arguments, variables
+from handiwork.sandbox.egress.proxy import Egress
+from handiwork.sandbox.guard import Guard
+from handiwork.sandbox.in_place import GitPlace
+from handiwork.sandbox.layers import Places
+from handiwork.sandbox.limits import ResourceLimits
+from handiwork.sandbox.runtime import Endpoint
+from handiwork.sandbox.served import ServedSandbox
+from handiwork.sandbox.toolchains import check_mounts, check_no_daemon
+from handiwork.sandbox.view import HOME, git_environment
+
+_START_TIMEOUT = 60.0
+_END_TIMEOUT = 20.0
+_REMOVALS = 20
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PROXIES = [f"{kind}_proxy" for kind in ("http", "https", "ftp", "all", "no")]
+_PEER = struct.Struct("3i")  # pid, uid and gid of who is at the other end of a unix socket
+
+_HARDENED = [
+    *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
+    *("--hostname=sandbox", "--log-driver=none", "--no-healthcheck"),
+]
+
+
+class DockerSandbox(ServedSandbox):
+    """Runs actions in a container of ``image``, of whose own files nothing can be changed.
+
+    The other parameters are those of BubblewrapSandbox, and the agent works on a copy or in place in the same
+    way. ``on_status`` is told what a start waits for.
+    """
+
+    name = "docker"
+
+    def __init__(
+        self,
+        image: str,
+        session_dir: Path,
+        workspace: Path,
+        save_blob: SaveBlob,
+        base: Path | None = None,
+        mounts: Sequence[str] = (),
+        read_only: Sequence[Path] = (),
+        limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
+        soft_timeout: float = 120.0,
+        egress: Egress | None = None,
+        on_status: docker_cli.OnStatus = lambda _: None,
+    ) -> None:
+        super().__init__(workspace, save_blob, limits, soft_timeout, egress)
+        self._image = image
+        self._places = Places(session_dir, workspace, base, mounts)
+        self._read_only = read_only
+        self._certificates = find_certificates(os.environ)
+        self._on_status = on_status
+        self._container = ""
+        self._lifeline: socket.socket | None = None
+        self._first: tuple[int, int] | None = None
+        self._git_place: GitPlace | None = None
+
+    async def _spawn(self, endpoint: Endpoint) -> Process:
+        docker_cli.check_local()
+        self._places.check()
+        check_mounts(self._read_only)
+        check_no_daemon([self._places.workspace])
+        image, rootless, _ = await asyncio.gather(
+            docker_cli.image_of(self._image, self._on_status), docker_cli.is_rootless(), docker_cli.sweep()
+        )
+        self._on_status(f"starting {self._image}")
+        uid, gid = (0, 0) if rootless else self._ids()
+        if self._places.base is None:
+            self._git_place = GitPlace(self._places.workspace)
+        own = (os.getuid(), os.getgid()) if rootless else (uid, gid)
+        self._places.make(*own, "home")
+        make_points(self._places, *own)
+        os.chown(endpoint.path, *own)
+        self._container = f"handiwork-{endpoint.id}"
+        options = [*_HARDENED, "--user", f"{uid}:{gid}", *self._labels(), *self._limit_options()]
+        options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
+        options += [f"--mount={mount}" for mount in self._mounts(endpoint)]
+        python, *arguments = bundle.INSIDE_PYTHON
+        server = [*arguments, "-m", "inside", "--from", GIVER, "--workspace", self.workspace]
+        command = [
+            *("run", "--rm", "--pull=never", "--name", self._container, *options, "--workdir", self.workspace),
+            *(f"--entrypoint={python}", self._image, *server, "--soft-timeout", str(self._soft_timeout)),
+            *(server_arguments() if self._proxy is not None else ()),
+        ]
+        # Killed in the middle, as a cancelled start would be, the program could leave a container behind.
+        starting = asyncio.ensure_future(docker_cli.start(*command, stdout=DEVNULL, stderr=PIPE))
+        try:
+            process = await asyncio.shield(starting)
+            await self._hand_over(endpoint.socket, process)
+        except asyncio.CancelledError:
+            await self._stop(await starting)
+            raise
+        return process
+
+    async def _hand_over(self, listening: socket.socket, process: Process) -> None:
+        """Give the server the socket to listen on. The connection stays: the server ends when it is gone."""
+        listening.setblocking(False)
+        asked = asyncio.create_task(asyncio.get_running_loop().sock_accept(listening))
+        ended = asyncio.create_task(process.wait())
+        try:
+            await asyncio.wait({asked, ended}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+            if asked.done():
+                self._lifeline, _ = asked.result()
+                pid, _, _ = _PEER.unpack(self._lifeline.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+                self._first = pid, os.pidfd_open(pid)
+                socket.send_fds(self._lifeline, [b"s"], [listening.fileno()])
+                return
+        finally:
+            asked.cancel()
+            ended.cancel()
+            await asyncio.gather(asked, ended, return_exceptions=True)
+        if process.returncode is None:
+            await self._stop(process)
+            raise SandboxError(f"a container of {self._image} did not start in {_START_TIMEOUT:.0f} s; try again.")
+        assert process.stderr is not None
+        said = (await process.stderr.read()).decode("utf-8", "replace")
+        raise SandboxError(f"a container of {self._image} did not start. {docker_cli.explained(said)}")
+
+    def _guarded(self, process: Process, client: Client) -> Guard:
+        assert self._first is not None
+        session_dir = self._places.session_dir
+        folders = [session_dir / name for name in ("overlay", "home")]
+        disk = Disk(folders, session_dir, self._limits.disk)
+        return Guard(self._limits, self._first[0], Counters(groups_of(self._first[0])), disk, client.interrupt)
+
+    async def _stop(self, process: Process) -> None:
+        """End the container; ``process`` ends when it is removed."""
+        if process.returncode is None and self._first is not None:
+            # All others of the container end with its first. Rootless, it may be of a user who is not this one.
+            with suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(self._first[1], signal.SIGKILL)
+        for timeout in (_END_TIMEOUT if self._first else 0.0, *[1.0] * _REMOVALS):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), timeout)
+                return
+            # It may be about to be made only, so once is not enough.
+            await docker_cli.remove(self._container)
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+    async def close(self) -> None:
+        """End the container and remove it; the workspace's files stay. Closing twice is allowed."""
+        await super().close()
+        if self._lifeline is not None:
+            self._lifeline.close()
+            self._lifeline = None
+        if self._first is not None:
+            os.close(self._first[1])
+            self._first = None
+        if self._git_place is not None:
+            self._git_place.close()
+            self._git_place = None
+        for layers in self._places.lowers():
+            with suppress(OSError):  # not there, or in use by another
+                # The daemon made it, so who is not root could not remove the session's folder otherwise.
+                (layers / "work/work").rmdir()
+
+    def _ids(self) -> tuple[int, int]:
+        """As whom actions run: the calling user, or when that is root the owner of the workspace.
+
+        Docker mounts no directory with its owner mapped to another uid, so only the owner can write to it, and
+        what a uid of the sandbox's own made would be nobody's. Root inside has no capability and no root
+        file system to write to.
+        """
+        if os.geteuid() != 0:
+            return os.getuid(), os.getgid()
+        found = (self._places.base or self._places.workspace).stat()
+        return found.st_uid, found.st_gid
+
+    def _labels(self) -> list[str]:
+        labels = {docker_cli.OWNER: docker_cli.owner(), docker_cli.SESSION: self._places.session_dir.name}
+        return [f"--label={name}={value}" for name, value in labels.items()]
+
+    def _limit_options(self) -> list[str]:
+        limits = self._limits
+        share = limits.memory // 4  # what lies in memory no process's end gives back
+        return [
+            *(f"--memory={limits.memory}b", f"--memory-swap={limits.memory}b", f"--pids-limit={limits.processes}"),
+            *("--cpu-shares=512", *([f"--cpus={limits.cpus}"] if limits.cpus else [])),
+            *(f"--ulimit=fsize={limits.file_size}", "--ulimit=core=0", f"--shm-size={share}b"),
+            *(f"--tmpfs={path}:exec,mode=1777,size={share}" for path in ("/tmp", "/var/tmp")),
+        ]
+
+    def _environment(self, image: docker_cli.Image) -> dict[str, str]:
+        """What is added to the image's own variables, or put in their place."""
+        return {
+            # Docker gives every container the proxies that its user's settings name, with the passwords in them.
+            **{name: "" for proxy in _PROXIES for name in (proxy, proxy.upper())},
+            **({} if "LANG" in image.environment else {"LANG": "C.UTF-8"}),
+            "HOME": HOME,
+            "USER": "agent",
+            "LOGNAME": "agent",
+            "SHELL": f"{bundle.PREFIX}/bin/bash",
+            "TMPDIR": "/tmp",
+            "PATH": f"{image.environment.get('PATH') or _DEFAULT_PATH}:{bundle.PREFIX}/bin",
+            **git_environment(),
+            **(variables(self._certificates is not None) if self._proxy is not None else {}),
+        }
+
+    def _mounts(self, endpoint: Endpoint) -> list[str]:
+        empty = self._places.session_dir / "empty-file"
+        empty.touch()
+        return [
+            *platform_mounts(endpoint.path, self._places.session_dir / "home"),
+            *(way_out_mounts(endpoint.proxy, self._certificates) if self._proxy is not None else ()),
+            *workspace_mounts(self._places),
+            *read_only_mounts(self._read_only, empty),
+        ]

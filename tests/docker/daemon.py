@@ -1,0 +1,78 @@
+"""A Docker daemon for tests: the one that runs, or one of our own from Debian packages, nothing being installed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from handiwork.paths import cache_dir
+from tests.docker.packages import unpacked
+
+DEADLINE = 120.0
+DAEMON = ["docker.io", "containerd", "runc", "tini", "libnetfilter-conntrack3", "libnfnetlink0"]
+
+
+def answers() -> bool:
+    """Whether a daemon can be used."""
+    if shutil.which("docker") is None:
+        return False
+    return subprocess.run(["docker", "info"], capture_output=True, check=False, timeout=60).returncode == 0
+
+
+@contextmanager
+def daemon() -> Iterator[None]:
+    """Have `docker` and a daemon in the environment; one of our own is ended afterwards, its images are kept."""
+    if answers():
+        yield
+        return
+    if os.geteuid() != 0:
+        pytest.skip("no Docker daemon runs, and only root can start one")
+    home = cache_dir() / "test-docker"
+    home.mkdir(parents=True, exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch, open(home / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        root = unpacked(DAEMON, home)
+        patch.setenv("PATH", f"{os.environ['PATH']}:{root}/usr/bin:{root}/usr/sbin")
+        with tempfile.TemporaryDirectory(prefix="hw-docker-") as folder:
+            patch.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
+            process = _start(Path(folder), home)
+            try:
+                _wait(process, Path(folder))
+                yield
+            finally:
+                process.send_signal(signal.SIGTERM)
+                process.wait(DEADLINE)
+
+
+def _start(folder: Path, home: Path) -> subprocess.Popen[bytes]:
+    with open(folder / "log", "wb") as log:
+        return subprocess.Popen(
+            [
+                # It does not outlive the tests, even if they are killed.
+                *("setpriv", "--pdeathsig", "TERM", "dockerd", "--host", os.environ["DOCKER_HOST"]),
+                *("--data-root", home / "data", "--exec-root", folder / "exec", "--pidfile", folder / "pid"),
+                *("--bridge=none", "--iptables=false", "--ip6tables=false"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _wait(process: subprocess.Popen[bytes], folder: Path) -> None:
+    until = time.monotonic() + DEADLINE
+    while not answers():
+        if process.poll() is not None or time.monotonic() > until:
+            pytest.fail(f"dockerd does not start:\n{(folder / 'log').read_text(errors='replace')[-3000:]}")
+        time.sleep(0.1)
