@@ -11,7 +11,8 @@ import select
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 
 from handiwork.sandbox import bundle, launcher, seccomp
@@ -23,10 +24,21 @@ from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.identity import sandbox_ids
 from handiwork.sandbox.in_place import GitPlace, submodules
 from handiwork.sandbox.limits import ResourceLimits
+from handiwork.sandbox.processes import paused
 from handiwork.sandbox.runtime import Endpoint
 from handiwork.sandbox.served import ServedSandbox
+from handiwork.sandbox.snapshots import Place, Snapshot, Snapshots
 from handiwork.sandbox.toolchains import check_mounts, find_toolchains
-from handiwork.sandbox.view import UID, View, git_layers, layers_of
+from handiwork.sandbox.view import (
+    HOME_LAYER,
+    UID,
+    WORKSPACE_LAYER,
+    View,
+    git_layers,
+    home_layers,
+    layers_of,
+    mount_layer,
+)
 
 _NAMESPACES = (
     "--unshare-user --disable-userns --unshare-pid --unshare-net --unshare-ipc --unshare-uts "
@@ -43,6 +55,17 @@ def upper_dir(session_dir: Path) -> Path:
     return session_dir / "overlay/upper"
 
 
+def snapshot_places(
+    session_dir: Path, base: Path, workspace: Path, mounts: Sequence[str], fork: bool
+) -> dict[str, Place]:
+    """Return what a sandbox on a copy writes to, as snapshots name it; ``fork`` says whether it is laid over one."""
+    home = home_layers(session_dir) / "upper" if fork else session_dir / "home"
+    places = {WORKSPACE_LAYER: Place(upper_dir(session_dir), base), HOME_LAYER: Place(home)}
+    return places | {
+        mount_layer(name): Place(layers_of(session_dir, name) / "upper", workspace / name) for name in mounts
+    }
+
+
 class BubblewrapSandbox(ServedSandbox):
     """Runs actions as an unprivileged user who sees the system read-only and of the user's files the workspace.
 
@@ -50,7 +73,8 @@ class BubblewrapSandbox(ServedSandbox):
     over that pristine one, changes being kept in ``session_dir``, and ``mounts`` are directories of the
     workspace, relative to it, that the copy leaves out and that are laid under it; without, on the real one,
     but what it does to ``.git`` is kept in ``session_dir``. ``read_only`` paths are shown as well.
-    ``soft_timeout`` is in seconds.
+    ``soft_timeout`` is in seconds. ``layer`` is that of the snapshot a fork begins with, ``snapshots`` takes those of
+    this session.
     """
 
     name = "bubblewrap"
@@ -65,8 +89,12 @@ class BubblewrapSandbox(ServedSandbox):
         read_only: Sequence[Path] = (),
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
         soft_timeout: float = 120.0,
+        layer: Path | None = None,
+        snapshots: Snapshots | None = None,
     ) -> None:
         super().__init__(workspace, save_blob, limits, soft_timeout)
+        self._layer = layer
+        self._snapshots = snapshots
         self._session_dir = session_dir
         self._base = base
         self._mounts = mounts
@@ -90,6 +118,7 @@ class BubblewrapSandbox(ServedSandbox):
         self._info, tell = os.pipe()
         listening = endpoint.socket.fileno()
         seccomp_fd = _in_memory(filters)
+        state = _in_memory(self._shell_state())
         options = [*_NAMESPACES, *view.arguments, "--seccomp", str(seccomp_fd), "--info-fd", str(tell)]
         arguments = _in_memory(b"".join(option.encode() + b"\0" for option in options))
         plan = {
@@ -99,7 +128,7 @@ class BubblewrapSandbox(ServedSandbox):
             "cgroups": self._groups.joins,
             "rlimits": self._rlimits(counted=bool(scoped or self._groups.counts_processes)),
             "nice": 0 if scoped or self._groups.shares_cpu else _NICE,
-            "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening)],
+            "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening, state)],
             **view.plan(),
         }
         plan_file = _in_memory(marshal.dumps(plan))
@@ -110,13 +139,13 @@ class BubblewrapSandbox(ServedSandbox):
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(listening, seccomp_fd, tell, arguments, plan_file),
+                pass_fds=(listening, seccomp_fd, tell, arguments, plan_file, state),
                 # Everything it needs is in the plan: what is in an environment can be read in /proc.
                 env=environment,
                 start_new_session=True,
             )
         finally:
-            for descriptor in (seccomp_fd, tell, arguments, plan_file):
+            for descriptor in (seccomp_fd, tell, arguments, plan_file, state):
                 os.close(descriptor)
 
     def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
@@ -151,6 +180,23 @@ class BubblewrapSandbox(ServedSandbox):
         if self._git_place is not None:
             self._git_place.close()
             self._git_place = None
+
+    async def snapshot(self) -> Snapshot | None:
+        """Keep the files and the shell's state; the processes stand still while files are copied."""
+        if self._snapshots is None:
+            return None
+        first, state = None, b""
+        if self._client is not None and self._process is not None:
+            state = await self._client.shell_state()
+            first = self._first_process(self._process.pid)
+        still = partial(paused, first) if first else nullcontext
+        # Nobody may go on while the processes stand still, so a cancelled snapshot is taken to its end too.
+        taking = asyncio.ensure_future(asyncio.to_thread(self._snapshots.take, state, still))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            await asyncio.wait([taking])
+            raise
 
     def _first_process(self, bubblewrap: int) -> int | None:
         """The pid, outside, of the sandbox's first process, if bubblewrap has come to start it."""
@@ -192,7 +238,11 @@ class BubblewrapSandbox(ServedSandbox):
             git = workspace / ".git"
             return {git_layers(self._session_dir): git} if git.is_dir() else {}
         mounts = {layers_of(self._session_dir, name): workspace / name for name in self._mounts}
-        return {upper_dir(self._session_dir).parent: self._base, **mounts}
+        if self._layer is None:
+            return {upper_dir(self._session_dir).parent: self._base, **mounts}
+        mounts = {layers: self._layer / mount_layer(name) for layers, name in zip(mounts, self._mounts, strict=True)}
+        home = {home_layers(self._session_dir): self._layer / HOME_LAYER}
+        return {upper_dir(self._session_dir).parent: self._layer / WORKSPACE_LAYER, **home, **mounts}
 
     def _view(self) -> View:
         workspace = Path(self.workspace)
@@ -200,13 +250,13 @@ class BubblewrapSandbox(ServedSandbox):
         roots = [root for root in (*tools.roots, *self._read_only) if not root.is_relative_to(workspace)]
         view = View()
         view.add_system()
-        view.add_private(self._session_dir, self._limits.memory // 4)
+        view.add_private(self._session_dir, self._limits.memory // 4, self._layer)
         view.add_bundle(bundle.bundle_root(), bundle.inside_code())
         view.add_read_only(roots)
         if self._base is None:
             view.add_in_place(workspace, submodules(workspace), self._session_dir)
         else:
-            view.add_copy(workspace, self._base, self._mounts, self._session_dir)
+            view.add_copy(workspace, self._base, self._mounts, self._session_dir, self._layer)
         view.add("--remount-ro", "/", "--chdir", f"{bundle.PREFIX}/app")
         view.add_environment(tools)
         return view
@@ -216,10 +266,15 @@ class BubblewrapSandbox(ServedSandbox):
         own = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: self._limits.file_size}
         return own if counted else {**own, resource.RLIMIT_NPROC: self._limits.processes}
 
-    def _server(self, listening: int) -> list[str]:
+    def _shell_state(self) -> bytes:
+        kept = self._layer / "shell" if self._layer else None
+        return kept.read_bytes() if kept is not None and kept.exists() else b""
+
+    def _server(self, listening: int, state: int) -> list[str]:
         return [
             *(*bundle.INSIDE_PYTHON, "-m", "inside", "--fd", str(listening)),
             *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
+            *("--shell-state", str(state)),
         ]
 
 

@@ -10,6 +10,7 @@ from handiwork.sandbox.bubblewrap import BubblewrapSandbox
 from handiwork.sandbox.client import SaveBlob
 from handiwork.sandbox.host import HostSandbox
 from handiwork.sandbox.limits import ResourceLimits
+from handiwork.sandbox.snapshots import Snapshots
 
 
 def create(
@@ -22,13 +23,17 @@ def create(
     read_only: Sequence[Path] = (),
     limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
     soft_timeout: float = 120.0,
+    layer: Path | None = None,
+    snapshots: Snapshots | None = None,
 ) -> Sandbox:
     """Return the sandbox of a kind, "bubblewrap" or "none", not started; ``base`` None works in place.
 
-    "none" has no mounts: the agent works in ``base`` itself where there is one. Raises SandboxError.
+    "none" has no mounts: the agent works in ``base`` itself where there is one. ``layer`` and ``snapshots`` are those
+    of BubblewrapSandbox; the others have none. Raises SandboxError.
     """
     if kind == "bubblewrap":
-        return BubblewrapSandbox(session_dir, workspace, save_blob, base, mounts, read_only, limits, soft_timeout)
+        common = (session_dir, workspace, save_blob, base, mounts, read_only, limits, soft_timeout)
+        return BubblewrapSandbox(*common, layer=layer, snapshots=snapshots)
     if kind == "none":
         return HostSandbox(base or workspace, save_blob, limits, soft_timeout)
     raise SandboxError(f'there is no sandbox "{kind}"; choose "bubblewrap" or "none".')

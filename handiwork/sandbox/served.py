@@ -13,6 +13,7 @@ from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint, sweep_stale
+from handiwork.sandbox.snapshots import Snapshot
 
 _START_TIMEOUT = 60.0
 _STDERR_KEPT = 8192
@@ -86,6 +87,10 @@ class ServedSandbox(ABC):
     async def list_files(self, path: str = ".") -> list[str]:
         """Names in a directory, directories first and ending in "/". Raises OSError, SandboxError."""
         return await self._started().list_files(path)
+
+    async def snapshot(self) -> Snapshot | None:
+        """Keep nothing: only some sandboxes have their files apart."""
+        return None
 
     async def close(self) -> None:
         """End all its processes and mounts; the workspace's files stay. Closing twice is allowed."""

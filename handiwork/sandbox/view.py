@@ -15,6 +15,8 @@ from handiwork.sandbox.toolchains import SYSTEM, Toolchains, credentials_in
 
 HOME = "/home/agent"
 UID = 1000
+WORKSPACE_LAYER, HOME_LAYER = "workspace", "home"
+"""What these are called in a snapshot."""
 
 _FILES = {
     "passwd": f"root:x:0:0::/:/usr/sbin/nologin\nagent:x:{UID}:{UID}::{HOME}:/bin/bash\n"
@@ -65,11 +67,19 @@ class View:
         self.add("--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--dir", "/var")
         self.add("--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp")
 
-    def add_private(self, session_dir: Path, shared_memory: int) -> None:
-        """Give the session's own home, /tmp, and so many bytes of shared memory, which no process's end gives back."""
+    def add_private(self, session_dir: Path, shared_memory: int, layer: Path | None) -> None:
+        """Give the session's own home, /tmp, and so many bytes of shared memory, which no process's end gives back.
+
+        With a ``layer`` of a snapshot, the home is laid over that one's.
+        """
+        if layer:
+            self.stage("layer", layer, owned=True)
+            self.stage("overlay", session_dir / "overlay")
+            self.directories.append("home")
+            self.overlays.append(_overlay("home", f"layer/{HOME_LAYER}", str(home_layers(Path()))))
         self.add("--size", str(shared_memory), "--perms", "1777", "--tmpfs", "/dev/shm")
         self.add("--bind", self.stage("tmp", session_dir / "tmp"), "/tmp")
-        self.add("--bind", self.stage("home", session_dir / "home"), HOME)
+        self.add("--bind", f"{STAGE}/home" if layer else self.stage("home", session_dir / "home"), HOME)
 
     def add_bundle(self, bundle: Path, inside: Path) -> None:
         """Show the platform's own programs, and the server's code."""
@@ -83,19 +93,24 @@ class View:
         for path in credentials_in(paths):
             self.add(*(("--tmpfs", path) if path.is_dir() else ("--ro-bind", f"{STAGE}/empty-file", path)))
 
-    def add_copy(self, workspace: Path, base: Path, mounts: Sequence[str], session_dir: Path) -> None:
+    def add_copy(
+        self, workspace: Path, base: Path, mounts: Sequence[str], session_dir: Path, layer: Path | None
+    ) -> None:
         """Mount the session's copy over ``base`` at ``workspace``; ``mounts`` are directories of the real one.
 
-        The agent can change those too: each has an upper layer of its own.
+        The agent can change those too: each has an upper layer of its own. With a ``layer`` of a snapshot, what that
+        has of each comes in between.
         """
+        above = "layer/{}:".format if layer else "".format
         self.stage("base", base, owned=True)
         self.stage("overlay", session_dir / "overlay")
         self.directories += ["workspace", "points", *(f"points/{name}" for name in mounts)]
-        self.overlays.append(_overlay("workspace", "base:points", "overlay"))
+        self.overlays.append(_overlay("workspace", above(WORKSPACE_LAYER) + "base:points", "overlay"))
         for number, name in enumerate(mounts):
             self.stage(f"mount-{number}", workspace / name, owned=True)
             layers = layers_of(Path(), name)
-            self.overlays.append(_overlay(f"workspace/{name}", f"mount-{number}", str(layers)))
+            lower = above(mount_layer(name)) + f"mount-{number}"
+            self.overlays.append(_overlay(f"workspace/{name}", lower, str(layers)))
         self.add("--bind", f"{STAGE}/workspace", workspace)
 
     def add_in_place(self, workspace: Path, submodules: Sequence[Path], session_dir: Path) -> None:
@@ -141,6 +156,16 @@ class View:
 def layers_of(session_dir: Path, mount: str) -> Path:
     """Return where the overlay of a directory that the copy leaves out has its layers."""
     return session_dir / "overlay/mounts" / quote(mount, safe="")
+
+
+def home_layers(session_dir: Path) -> Path:
+    """Return where the overlay of the home has its layers when it is laid over that of a snapshot."""
+    return session_dir / "overlay/home"
+
+
+def mount_layer(mount: str) -> str:
+    """Return what a directory that the copy leaves out is called in a snapshot."""
+    return f"mount-{quote(mount, safe='')}"
 
 
 def git_layers(session_dir: Path) -> Path:

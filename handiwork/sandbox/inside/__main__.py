@@ -26,14 +26,16 @@ def main() -> None:
     parser.add_argument("--soft-timeout", type=float, default=120.0, help="seconds a command is waited for")
     parser.add_argument("--no-bashrc", action="store_true", help="start the shell without the user's ~/.bashrc")
     parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
+    parser.add_argument("--shell-state", type=int, help="descriptor to read the state from that the shell begins with")
     options = parser.parse_args()
     if options.parent not in (None, os.getppid()):
         return
     if not os.path.isdir(options.workspace):
         parser.error(f"the workspace {options.workspace} is no directory")
     listener = _listen(options.unix) if options.fd is None else socket.socket(fileno=options.fd)
+    state = b"" if options.shell_state is None else _read_all(options.shell_state)
     _keep_descriptors_from_children()
-    app = App(options.workspace, _shell_environment(), options.soft_timeout, bashrc=not options.no_bashrc)
+    app = App(options.workspace, _shell_environment(), options.soft_timeout, bashrc=not options.no_bashrc, state=state)
     config = uvicorn.Config(
         app,
         loop="asyncio",
@@ -49,6 +51,11 @@ def main() -> None:
         timeout_graceful_shutdown=1,
     )
     uvicorn.Server(config).run(sockets=[listener])
+
+
+def _read_all(descriptor: int) -> bytes:
+    with open(descriptor, "rb") as file:
+        return file.read()
 
 
 def _listen(path: str) -> socket.socket:

@@ -33,11 +33,17 @@ _LINES = b"application/x-ndjson"
 
 
 class App:
-    """One sandbox's server: one shell, one action at a time. The ASGI server must send lifespan events."""
+    """One sandbox's server: one shell, one action at a time. The ASGI server must send lifespan events.
 
-    def __init__(self, workspace: str, environment: Mapping[str, str], soft_timeout: float, *, bashrc: bool) -> None:
+    ``state`` is what ``Shell.kept`` of another shell gave, for this one to begin with.
+    """
+
+    def __init__(
+        self, workspace: str, environment: Mapping[str, str], soft_timeout: float, *, bashrc: bool, state: bytes = b""
+    ) -> None:
         self._workspace = os.path.abspath(workspace)
         self._bashrc = bashrc
+        self._state = state
         self._environment = environment
         self._soft_timeout = soft_timeout
         self._started = time.monotonic()
@@ -52,6 +58,7 @@ class App:
             ("GET", "files"): self._get_file,
             ("PUT", "files"): self._put_file,
             ("GET", "list"): self._list,
+            ("GET", "shell"): self._get_shell,
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,7 +89,7 @@ class App:
             self._actions = Actions(self._shell, notebook, jobs, self._spools)
             try:
                 children.open()
-                self._shell.open()
+                self._shell.open(self._state)
             except ActionError as error:
                 await send({"type": "lifespan.startup.failed", "message": str(error)})
                 return
@@ -163,6 +170,10 @@ class App:
 
     async def _list(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _respond(send, 200, {"entries": list_directory(self._path(scope))})
+
+    async def _get_shell(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _begin(send, 200, _BYTES)
+        await send({"type": "http.response.body", "body": await self._shell.kept()})
 
     def _path(self, scope: Scope) -> str:
         query = urllib.parse.parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
