@@ -34,6 +34,7 @@ from handiwork.sandbox.bundle import bundle_root
 from handiwork.sandbox.cgroups import level
 from handiwork.sandbox.limits import ResourceLimits, size_text
 from handiwork.sandbox.runtime import sweep_stale
+from handiwork.session.keeping import GIGABYTE, objects_of
 
 ROOM = 2_000_000_000
 """Bytes that should be free for copies of workspaces and for the local model."""
@@ -62,7 +63,20 @@ def doctor(as_json: bool) -> Exit:
     """Run all checks and print a line for each finding."""
     console = terminal_console()
     failed = False
-    for check in (_python, _settings, _git, _bundle, _namespaces, _sandbox, _limits, _room, _log, _leftovers, _models):
+    for check in (
+        _python,
+        _settings,
+        _git,
+        _bundle,
+        _namespaces,
+        _sandbox,
+        _limits,
+        _room,
+        _snapshots,
+        _log,
+        _leftovers,
+        _models,
+    ):
         for finding in check():
             failed = failed or finding.level == "fail"
             if as_json:
@@ -181,6 +195,16 @@ def _room() -> Iterator[Finding]:
             )
         else:
             yield Finding(name, "ok", text)
+
+
+def _snapshots() -> Iterator[Finding]:
+    try:
+        limit = load({}).snapshots * GIGABYTE
+    except SettingsError:
+        return  # told above
+    used = objects_of(data_dir()).used()
+    text = f"take {size_text(used)} of {size_text(limit)}"
+    yield Finding("snapshots", "ok" if used <= limit else "warn", text if used <= limit else f"{text}: `handiwork gc`")
 
 
 def _log() -> Iterator[Finding]:

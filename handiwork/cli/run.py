@@ -53,6 +53,7 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
         mount_ro=tuple(str(Path(path).expanduser().absolute()) for path in settings.mount_ro),
         limits=settings.limits,
         confirmation=settings.confirmation,
+        snapshots=settings.snapshots,
     )
 
     async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:

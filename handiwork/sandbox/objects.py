@@ -101,7 +101,8 @@ class Objects:
     def read(self, node: Node) -> bytes:
         """Return a file's bytes. Raises WorkspaceError if they are not kept any more."""
         self._check(node)
-        return self._place(node).read_bytes()
+        with open(self._place(node), "rb") as file:
+            return file.read()
 
     def layer(self, digest: str) -> Path:
         """Return a directory with all of a tree in it, to be laid under others and never written to; made once.

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from handiwork.sandbox.objects import Node, Objects, Tree, is_opaque
@@ -21,7 +22,7 @@ BUDGET = 20 << 30
 """Bytes that the snapshots of all sessions may take unless the user says otherwise."""
 
 _TICK = 20_000_000  # nanoseconds within which two changes may have the same time of change
-_BATCH = 200
+_MANY = 200  # files from which on a second thread is of use
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 Signature = tuple[int, int, int, int, int]
@@ -125,14 +126,15 @@ class Snapshots:
         for path in paths:
             parent, _, name = path.rpartition("/")
             folders.setdefault(parent, []).append(name)
-        jobs = list(folders.items())
-        if len(paths) < _BATCH:
-            return {path: node for job in jobs for path, node in self._read_folder(upper, *job)}
-        with ThreadPoolExecutor(2) as threads:
-            read = threads.map(lambda job: list(self._read_folder(upper, *job)), jobs)
-            return {path: node for pairs in read for path, node in pairs}
+        read = partial(self._read_folder, upper)
+        if len(paths) < _MANY:
+            found = [read(folder, names) for folder, names in folders.items()]
+        else:
+            with ThreadPoolExecutor(2) as threads:
+                found = list(threads.map(read, folders.keys(), folders.values()))
+        return {path: node for pairs in found for path, node in pairs}
 
-    def _read_folder(self, upper: Path, folder: str, names: list[str]) -> Iterable[tuple[str, Node]]:
+    def _read_folder(self, upper: Path, folder: str, names: list[str]) -> list[tuple[str, Node]]:
         found: list[tuple[str, Node]] = []
         with open_dir(upper, folder) as parent:
             for name in names:

@@ -20,10 +20,10 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.bubblewrap import upper_dir
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
+from handiwork.session.keeping import layer_of, layers, snapshots_of
 from handiwork.session.session import Session, Terms
 from handiwork.session.watch import Status, Watch
 
@@ -40,6 +40,8 @@ class Setup(Model):
     mount_ro: tuple[str, ...] = ()
     limits: Limits = Limits()
     confirmation: Confirmation = "never"
+    snapshots: int = 20
+    """GiB that the snapshots of all sessions may take; 0 takes none."""
 
 
 class SetupError(Exception):
@@ -114,7 +116,7 @@ def _changes(setup: Setup, folder: Path) -> list[Change]:
         return changes_of_tree(workspace, Path(setup.workspace))
     if setup.sandbox == "none":
         return changes_of_tree(workspace, work_dir(folder))
-    return changes_of_overlay(workspace, upper_dir(folder))
+    return changes_of_overlay(workspace, *layers(folder, workspace))
 
 
 async def setup_of(log: EventLog) -> Setup:
@@ -152,9 +154,14 @@ def sandbox_of(store: Store, folder: Path, setup: Setup, session_folder: Path | 
     place = Path(setup.workspace)
     if setup.sandbox == "none":
         return sandboxes.create("none", folder, place if setup.in_place else work_dir(folder), save_blob)
-    base = None if setup.in_place else workspace.base
     read_only = [Path(path) for path in setup.mount_ro]
-    return sandboxes.create("bubblewrap", folder, place, save_blob, base, workspace.mounts, read_only)
+    common = ("bubblewrap", folder, place, save_blob)
+    if setup.in_place:
+        return sandboxes.create(*common, None, workspace.mounts, read_only)
+    layer = layer_of(session_folder or folder, workspace)
+    snapshots = None if session_folder else snapshots_of(folder, workspace, setup.snapshots)
+    copied = (workspace.base, workspace.mounts, read_only)
+    return sandboxes.create(*common, *copied, layer=layer, snapshots=snapshots)
 
 
 def _llm(store: Store, setup: Setup, watch: Watch) -> LLM:
