@@ -51,8 +51,8 @@ class Workspace:
             saved = json.loads((session_dir / "workspace.json").read_text())
         except FileNotFoundError as error:
             raise WorkspaceError(f"there is no workspace in {session_dir}; start a new session") from error
-        base = Path(os.path.normpath(session_dir / saved["base"]))
-        return cls(Path(saved["source"]), base, tuple(saved["mounts"]), tuple(saved["left_out"]), saved["tree"])
+        base = Path(os.path.normpath(session_dir / saved.get("base", "base")))
+        return cls(Path(saved["source"]), base, tuple(saved["mounts"]), tuple(saved["left_out"]), saved.get("tree", ""))
 
     def save(self, session_dir: Path) -> None:
         """Write it there, where ``load`` finds it; the base may be that of a session beside this one."""

@@ -10,6 +10,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import CmdRunAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.record import CompletionEvent
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.session.assemble import Setup, create, reopen
@@ -67,7 +68,9 @@ class Workbench:
 
     async def resumed(self, log: EventLog, message: str | None, *commands: str | dict[str, Any]) -> State:
         """Have a session carry out more commands."""
-        model = self.setup(*commands).model
+        # A scripted model begins after as many replies as the conversation has.
+        before = sum(isinstance(event, CompletionEvent) for event in await log.read())
+        model = self.setup(*["true"] * before, *commands).model
         opened = await reopen(self.store, self.data, log.id, lambda _: None, model=model)
         try:
             return await opened.run(message)
