@@ -29,11 +29,11 @@ def fork(
 ) -> Exit:
     """Make a new session of an event of another; with a message it is run. Raises as ``resume`` does, SetupError."""
     check_environment()
-    changes = {key: value for key, value in flags.items() if value is not None}
+    changes: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
     if "model" in changes:
-        changes = {"base_url": None, **changes, "model": model_name(changes["model"])}
+        changes = {"base_url": None, **changes, "model": model_name(str(changes["model"]))}
     if "agent" in changes:
-        changes["agent"] = agent_name(changes["agent"])
+        changes["agent"] = agent_name(str(changes["agent"]))
     made = asyncio.run(_fork(session, at, restored, changes))
     if message is not None:
         return resume(made, message, False, as_json, {})
