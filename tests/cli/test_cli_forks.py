@@ -10,6 +10,8 @@ from tests.sandbox.conftest import namespaces_allowed
 pytestmark = pytest.mark.skipif(not namespaces_allowed(), reason="this machine allows no user namespaces")
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_session_is_forked_with_its_files_and_goes_on(program: Program) -> None:
     model = program.script(bash("echo one > greeting.txt"), bash("echo two > greeting.txt"), finish())
     assert program("run", "greet", "--model", model).returncode == 0
