@@ -25,14 +25,18 @@ from handiwork.sandbox.diff import diffstat, unified_diff
 from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.session import assemble
 from handiwork.session.commits import NoRepositoryError, fetch_commits
+from handiwork.session.forks import changes_from_to
 
 SHOWN = 200
 """Lines of a diff that are shown at the end of a run."""
 
 
-def diff(session: str | None) -> Exit:
-    """Print what a session changed: coloured on a terminal, elsewhere exactly the patch."""
-    found, _ = asyncio.run(_changes(session))
+def diff(session: str | None, first: int | None, last: int | None) -> Exit:
+    """Print what a session changed, or only from one event to another: coloured on a terminal, else the patch."""
+    if first is None and last is None:
+        found, _ = asyncio.run(_changes(session))
+    else:
+        found = asyncio.run(_changes_from_to(session, first, last))
     text = unified_diff(found)
     if not text:
         say("the session has changed nothing")
@@ -108,6 +112,11 @@ def overview(found: list[Change], session: str) -> list[Text]:
 
 def _coloured(text: str) -> list[Text]:
     return [coloured_diff_line(Text(line)) for line in plain(text).rstrip("\n").split("\n")]
+
+
+async def _changes_from_to(session: str | None, first: int | None, last: int | None) -> list[Change]:
+    async with Store.open(data_dir()) as store:
+        return await changes_from_to(data_dir(), await find(store, session), first, last)
 
 
 async def _changes(session: str | None) -> tuple[list[Change], assemble.Setup]:

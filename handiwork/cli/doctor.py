@@ -34,8 +34,10 @@ from handiwork.sandbox import docker_cli
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.bundle import bundle_root
 from handiwork.sandbox.cgroups import level
+from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits, size_text
 from handiwork.sandbox.runtime import sweep_stale
+from handiwork.session.keeping import GIGABYTE, objects_of
 
 ROOM = 2_000_000_000
 """Bytes that should be free for copies of workspaces and for the local model."""
@@ -169,7 +171,7 @@ async def _try_sandbox(kind: str, image: str | None = None) -> tuple[str, float]
         for made in (session, base, workspace):
             made.mkdir(mode=0o755)
         session.chmod(0o700)
-        sandbox = sandboxes.create(kind, session, workspace, no_blobs, base, image=image)
+        sandbox = sandboxes.create(kind, Places(session, workspace, base), no_blobs, image=image)
         try:
             await sandbox.start()
             started = time.monotonic()
@@ -196,6 +198,16 @@ def _room() -> Iterator[Finding]:
             )
         else:
             yield Finding(name, "ok", text)
+
+
+def _snapshots() -> Iterator[Finding]:
+    try:
+        limit = load({}).snapshots * GIGABYTE
+    except SettingsError:
+        return  # told above
+    used = objects_of(data_dir()).used()
+    text = f"take {size_text(used)} of {size_text(limit)}"
+    yield Finding("snapshots", "ok" if used <= limit else "warn", text if used <= limit else f"{text}: `handiwork gc`")
 
 
 def _log() -> Iterator[Finding]:
@@ -228,5 +240,5 @@ def _models() -> Iterator[Finding]:
 
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     *(_python, _settings, _git, _bundle, _namespaces, _sandbox, _docker),
-    *(_limits, _room, _log, _leftovers, _models),
+    *(_limits, _room, _snapshots, _log, _leftovers, _models),
 )

@@ -57,6 +57,7 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
         limits=settings.limits,
         confirmation=settings.confirmation,
         secrets=tuple(map(given, settings.secrets)),
+        snapshots=settings.snapshots,
     )
 
     async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:

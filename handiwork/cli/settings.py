@@ -80,6 +80,9 @@ class Settings(BaseSettings):
     max_time: float | None = Field(default=None, gt=0)
     """Seconds of running after which it pauses."""
 
+    snapshots: int = Field(default=20, ge=0)
+    """GiB that the snapshots of all sessions may take; 0 takes none."""
+
     @field_validator("mount_ro", "secrets", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:

@@ -12,6 +12,7 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox, SandboxError
+from handiwork.sandbox.layers import Places
 
 PATIENCE = 3
 """How much longer than its CPU time a command may take on the clock, for one that waits, or a busy machine."""
@@ -35,7 +36,7 @@ async def run_code(files: Mapping[str, str], command: str, seconds: float) -> Cm
         for path, text in files.items():
             (work / path).parent.mkdir(parents=True, exist_ok=True)
             (work / path).write_text(text)
-        sandbox = sandboxes.create("bubblewrap", session, work, _no_blobs)
+        sandbox = sandboxes.create("bubblewrap", Places(session, work), _no_blobs)
         try:
             await sandbox.start()
             (work / ".command").write_text(command)

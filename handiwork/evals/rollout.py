@@ -153,6 +153,7 @@ def _setup(conditions: Conditions, workspace: Path, budget: float | None) -> Set
         base_url=conditions.base_url,
         workspace=str(workspace),
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),
+        snapshots=0,  # nobody goes back to a step of it
     )
 
 

@@ -108,11 +108,16 @@ class LoopEvent(Record):
 
 
 class SnapshotEvent(Record):
-    """The sandbox's files at this moment, as tree ``tree`` of the store."""
+    """The sandbox's files and its shell's state at this moment, as tree ``tree`` of the store of snapshots.
+
+    ``size`` is the bytes that the store grew by, ``changed`` the number of paths that are others than in the one
+    before. Where ``tree`` is "" the files could not be kept, and ``problem`` says why.
+    """
 
     tree: str
     size: int = 0
     changed: int = 0
+    problem: str = ""
 
 
 class ApprovalEvent(Record):

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from handiwork.events.base import Action, Observation
+from handiwork.sandbox.snapshots import Snapshot
 
 OnOutput = Callable[[str], None]
 """Called with each piece of a command's output as it arrives."""
@@ -59,6 +60,14 @@ class Sandbox(Protocol):
 
     async def list_files(self, path: str = ".") -> list[str]:
         """Names in a directory, directories first and ending in "/"."""
+        ...
+
+    async def snapshot(self) -> Snapshot | None:
+        """Keep the files and the shell's state as they are; None if the last snapshot has them, or none are taken.
+
+        Nothing is restarted. Also possible when it is not started. Raises WorkspaceError, OSError for what cannot be
+        kept, SandboxError.
+        """
         ...
 
     async def close(self) -> None:

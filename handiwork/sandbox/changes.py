@@ -6,7 +6,7 @@ import io
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -104,23 +104,42 @@ def same_content(one: Side | None, other: Side | None) -> bool:
     return one.sha256 == other.sha256
 
 
-def changes_of_overlay(workspace: Workspace, upper: Path) -> list[Change]:
-    """What ``upper``, the upper layer of an overlay above the base, changes; sorted by path.
+def changes_of_overlay(workspace: Workspace, *layers: Path) -> list[Change]:
+    """What the ``layers`` of an overlay above the base, the lowest first, change; sorted by path.
 
-    Reads only the layer and what it covers. Raises WorkspaceError for what cannot be read.
+    Reads only the layers and what they cover. Raises WorkspaceError for what cannot be read.
     """
-    base, covered, found = workspace.base, set[str](), dict[str, Side]()
-    for path, status in walk(upper, prune=workspace.mounts):
-        below = look(base, path)
-        if not stat.S_ISDIR(status.st_mode):
-            covered.update(_files(base, path, below))
-            side = _side(upper, path, status)
-            if side and not (side.size == 0 and not side.is_link and _is_whiteout(upper, path)):
-                found[path] = side
-        elif below and (not stat.S_ISDIR(below.st_mode) or _is_opaque(upper, path)):
-            covered.update(_files(base, path, below))
-    pairs = ((path, side_at(base, path), found.get(path)) for path in covered | found.keys())
-    return _changes(workspace, pairs)
+    found = _sides(workspace, layers)
+    return _changes(workspace, ((path, side_at(workspace.base, path), side) for path, side in found.items()))
+
+
+def changes_between(workspace: Workspace, before: Sequence[Path], after: Sequence[Path]) -> list[Change]:
+    """What is other over the layers ``after`` than over those ``before``. As ``changes_of_overlay`` otherwise."""
+    old, new = _sides(workspace, before), _sides(workspace, after)
+
+    def side(sides: dict[str, Side | None], path: str) -> Side | None:
+        return sides[path] if path in sides else side_at(workspace.base, path)
+
+    return _changes(workspace, ((path, side(old, path), side(new, path)) for path in old.keys() | new.keys()))
+
+
+def _sides(workspace: Workspace, layers: Sequence[Path]) -> dict[str, Side | None]:
+    """What is at each path that the layers add or cover, None for nothing."""
+    sides: dict[str, Side | None] = {}
+    for number, layer in enumerate(layers):
+        covered, found = set[str](), dict[str, Side]()
+        for path, status in walk(layer, prune=workspace.mounts):
+            below = [(lower, look(lower, path)) for lower in (workspace.base, *layers[:number])]
+            if not stat.S_ISDIR(status.st_mode):
+                side = _side(layer, path, status)
+                if side and not (side.size == 0 and not side.is_link and _is_whiteout(layer, path)):
+                    found[path] = side
+            elif not _is_opaque(layer, path):
+                below = [(lower, there) for lower, there in below if there and not stat.S_ISDIR(there.st_mode)]
+            for lower, there in below:
+                covered.update(_files(lower, path, there))
+        sides |= {**dict.fromkeys(covered), **found}
+    return sides
 
 
 def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:

@@ -129,6 +129,12 @@ class Client:
                 raise SandboxError(_NOT_UNDERSTOOD)
             return [str(entry) for entry in cast(list[object], entries)]
 
+    async def shell_state(self) -> bytes:
+        """Return the bash code that gives another shell the state of this one. Raises SandboxError."""
+        async with self._request("GET", "/shell") as response:
+            await _checked(response)
+            return await _all_of(response)
+
     async def close(self) -> None:
         """Give back what the client holds."""
         await self._http.aclose()

@@ -12,35 +12,36 @@ from handiwork.sandbox.docker import DockerSandbox
 from handiwork.sandbox.docker_cli import OnStatus
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.host import HostSandbox
+from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
+from handiwork.sandbox.snapshots import Snapshots
 
 
 def create(
     kind: str,
-    session_dir: Path,
-    workspace: Path,
+    places: Places,
     save_blob: SaveBlob,
-    base: Path | None = None,
-    mounts: Sequence[str] = (),
     read_only: Sequence[Path] = (),
     limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
     soft_timeout: float = 120.0,
+    *,
+    snapshots: Snapshots | None = None,
     egress: Egress | None = None,
     image: str | None = None,
     on_status: OnStatus = lambda _: None,
     withheld: Collection[str] = (),
 ) -> Sandbox:
-    """Return the sandbox of a kind, "bubblewrap", "docker" or "none", not started; ``base`` None works in place.
+    """Return the sandbox of a kind, "bubblewrap", "docker" or "none", not started.
 
-    "docker" needs an ``image``, and tells ``on_status`` what its start waits for. "none" has no mounts: the agent
-    works in ``base`` itself where there is one, with the user's environment but for the variables ``withheld``.
-    Raises SandboxError.
+    "docker" needs an ``image``, and tells ``on_status`` what its start waits for. "none" works in the base itself
+    where there is one, with the user's environment but for the variables ``withheld``; it has no mounts and takes no
+    snapshots. Raises SandboxError.
     """
-    files = (session_dir, workspace, save_blob, base, mounts, read_only, limits, soft_timeout, egress)
+    common = (places, save_blob, read_only, limits, soft_timeout, snapshots, egress)
     if kind == "bubblewrap":
-        return BubblewrapSandbox(*files)
+        return BubblewrapSandbox(*common)
     if kind == "docker" and image is not None:
-        return DockerSandbox(image, *files, on_status)
+        return DockerSandbox(image, *common, on_status)
     if kind == "none":
-        return HostSandbox(base or workspace, save_blob, limits, soft_timeout, withheld)
+        return HostSandbox(places.base or places.workspace, save_blob, limits, soft_timeout, withheld)
     raise SandboxError(f'there is no sandbox "{kind}"; choose "bubblewrap", "docker" with an image, or "none".')

@@ -19,6 +19,7 @@ from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.disk import Disk
 from handiwork.sandbox.docker_mounts import (
     GIVER,
+    home_mount,
     make_points,
     platform_mounts,
     read_only_mounts,
@@ -31,8 +32,9 @@ from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.in_place import GitPlace
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
-from handiwork.sandbox.runtime import Endpoint
+from handiwork.sandbox.runtime import Endpoint, in_memory
 from handiwork.sandbox.served import ServedSandbox
+from handiwork.sandbox.snapshots import Snapshots
 from handiwork.sandbox.toolchains import check_mounts, check_no_daemon
 from handiwork.sandbox.view import HOME, git_environment
 
@@ -52,8 +54,7 @@ _HARDENED = [
 class DockerSandbox(ServedSandbox):
     """Runs actions in a container of ``image``, of whose own files nothing can be changed.
 
-    The other parameters are those of BubblewrapSandbox, and the agent works on a copy or in place in the same
-    way. ``on_status`` is told what a start waits for.
+    The other parameters are those of BubblewrapSandbox. ``on_status`` is told what a start waits for.
     """
 
     name = "docker"
@@ -61,20 +62,18 @@ class DockerSandbox(ServedSandbox):
     def __init__(
         self,
         image: str,
-        session_dir: Path,
-        workspace: Path,
+        places: Places,
         save_blob: SaveBlob,
-        base: Path | None = None,
-        mounts: Sequence[str] = (),
         read_only: Sequence[Path] = (),
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
         soft_timeout: float = 120.0,
+        snapshots: Snapshots | None = None,
         egress: Egress | None = None,
         on_status: docker_cli.OnStatus = lambda _: None,
     ) -> None:
-        super().__init__(workspace, save_blob, limits, soft_timeout, egress)
+        super().__init__(places.workspace, save_blob, limits, soft_timeout, snapshots, egress)
         self._image = image
-        self._places = Places(session_dir, workspace, base, mounts)
+        self._places = places
         self._read_only = read_only
         self._certificates = find_certificates(os.environ)
         self._on_status = on_status
@@ -131,7 +130,11 @@ class DockerSandbox(ServedSandbox):
                 self._lifeline, _ = asked.result()
                 pid, _, _ = _PEER.unpack(self._lifeline.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
                 self._first = pid, os.pidfd_open(pid)
-                socket.send_fds(self._lifeline, [b"s"], [listening.fileno()])
+                state = in_memory(self._places.shell_state())
+                try:
+                    socket.send_fds(self._lifeline, [b"s"], [listening.fileno(), state])
+                finally:
+                    os.close(state)
                 return
         finally:
             asked.cancel()
@@ -143,6 +146,9 @@ class DockerSandbox(ServedSandbox):
         assert process.stderr is not None
         said = (await process.stderr.read()).decode("utf-8", "replace")
         raise SandboxError(f"a container of {self._image} did not start. {docker_cli.explained(said)}")
+
+    def _first_process(self, process: Process) -> int | None:
+        return None if self._first is None else self._first[0]
 
     def _guarded(self, process: Process, client: Client) -> Guard:
         assert self._first is not None
@@ -230,7 +236,8 @@ class DockerSandbox(ServedSandbox):
         empty = self._places.session_dir / "empty-file"
         empty.touch()
         return [
-            *platform_mounts(endpoint.path, self._places.session_dir / "home"),
+            *platform_mounts(endpoint.path),
+            home_mount(self._places),
             *(way_out_mounts(endpoint.proxy, self._certificates) if self._proxy is not None else ()),
             *workspace_mounts(self._places),
             *read_only_mounts(self._read_only, empty),

@@ -12,7 +12,15 @@ from handiwork.sandbox import bundle
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET
 from handiwork.sandbox.in_place import submodules
-from handiwork.sandbox.layers import Places, git_layers, layers_of
+from handiwork.sandbox.layers import (
+    HOME_LAYER,
+    WORKSPACE_LAYER,
+    Places,
+    git_layers,
+    home_layers,
+    layers_of,
+    mount_layer,
+)
 from handiwork.sandbox.toolchains import credentials_in
 from handiwork.sandbox.view import HOME
 
@@ -23,12 +31,18 @@ _SEPARATORS = frozenset(':,\\"')
 """They would end an option of an overlay, or need more escapes than Docker passes on."""
 
 
-def platform_mounts(socket: Path, home: Path) -> Iterator[str]:
-    """What the server inside needs, and the session's own home."""
+def platform_mounts(socket: Path) -> Iterator[str]:
+    """What the server inside needs."""
     yield _bind(bundle.bundle_root(), bundle.PREFIX, read_only=True)
     yield _bind(bundle.inside_code(), f"{bundle.PREFIX}/app", read_only=True)
     yield _bind(socket, GIVER)
-    yield _bind(home, HOME)
+
+
+def home_mount(places: Places) -> str:
+    """The session's own home, laid over that of the snapshot that a fork begins with."""
+    if places.layer is None:
+        return _bind(places.session_dir / "home", HOME)
+    return _overlay(Path(HOME), [places.layer / HOME_LAYER], home_layers(places.session_dir))
 
 
 def way_out_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
@@ -44,9 +58,12 @@ def workspace_mounts(places: Places) -> Iterator[str]:
         yield from _in_place(places)
         return
     points = points_dir(places.session_dir)
-    yield _overlay(places.workspace, [places.base, points], places.session_dir / "overlay")
+    above = [] if places.layer is None else [places.layer / WORKSPACE_LAYER]
+    yield _overlay(places.workspace, [*above, places.base, points], places.session_dir / "overlay")
     for name in places.mounts:
-        yield _overlay(places.workspace / name, [places.workspace / name], layers_of(places.session_dir, name))
+        above = [] if places.layer is None else [places.layer / mount_layer(name)]
+        real = places.workspace / name
+        yield _overlay(real, [*above, real], layers_of(places.session_dir, name))
 
 
 def read_only_mounts(paths: Sequence[Path], empty: Path) -> Iterator[str]:

@@ -70,6 +70,9 @@ class HostSandbox(ServedSandbox):
             start_new_session=True,
         )
 
+    def _first_process(self, process: asyncio.subprocess.Process) -> int | None:
+        return process.pid
+
     def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
         return Guard(self._limits, process.pid, Counters(()), None, client.interrupt)
 

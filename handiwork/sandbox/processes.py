@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 """A process has ended; or, where there is no sandbox, is another user's, as sudo makes them."""
+
+_STILL = (b"T", b"t", b"Z", b"X")
+_STOPPING = 2.0  # seconds that a process may take to stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,25 @@ def end(first: int, since: int) -> None:
         send(process, signal.SIGKILL)
 
 
+@contextmanager
+def paused(first: int) -> Generator[None]:
+    """Hold ``first`` and its descendants still; those that stood still before are left so.
+
+    A shell that saw its jobs stop would say so: parents are stopped before their children and go on after them.
+    """
+    stopped: list[Process] = []
+    try:
+        while fresh := [found for found in family(first) if found not in stopped and not _stands_still(found)]:
+            for process in fresh:
+                send(process, signal.SIGSTOP)
+            stopped += fresh
+            _until_still(fresh)
+        yield
+    finally:
+        for process in reversed(stopped):
+            send(process, signal.SIGCONT)
+
+
 def send(process: Process, number: signal.Signals) -> None:
     """Signal the process if it still is the same one: pids are used again."""
     with suppress(*_GONE):
@@ -73,6 +95,20 @@ def proportional(process: Process) -> int:
     with suppress(*_GONE):
         return _sum(Path(f"/proc/{process.pid}/smaps_rollup"), ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
     return 0
+
+
+def _until_still(members: list[Process]) -> None:
+    """Wait until they stand still, but not for one that waits for a disk or for the network's."""
+    deadline = time.monotonic() + _STOPPING
+    while time.monotonic() < deadline and not all(map(_stands_still, members)):
+        time.sleep(0.0005)
+
+
+def _stands_still(process: Process) -> bool:
+    """Whether a process is stopped, or has ended."""
+    with suppress(*_GONE):
+        return Path(f"/proc/{process.pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in _STILL
+    return True
 
 
 def _sum(file: Path, names: tuple[str, ...]) -> int:

@@ -96,3 +96,11 @@ def _start_time(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def in_memory(data: bytes) -> int:
+    """Return a descriptor from which the bytes can be read."""
+    descriptor = os.memfd_create("handiwork")
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor

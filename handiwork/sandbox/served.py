@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from handiwork.events.base import Action, Observation
@@ -13,7 +15,9 @@ from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.egress.proxy import Egress, Proxy
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.limits import ResourceLimits
+from handiwork.sandbox.processes import paused
 from handiwork.sandbox.runtime import Endpoint, sweep_stale
+from handiwork.sandbox.snapshots import Snapshot, Snapshots
 
 _START_TIMEOUT = 60.0
 _STDERR_KEPT = 8192
@@ -30,12 +34,14 @@ class ServedSandbox(ABC):
         save_blob: SaveBlob,
         limits: ResourceLimits,
         soft_timeout: float,
+        snapshots: Snapshots | None = None,
         egress: Egress | None = None,
     ) -> None:
         self.workspace = str(workspace)
         self._save_blob = save_blob
         self._limits = limits
         self._soft_timeout = soft_timeout
+        self._snapshots = snapshots
         self._proxy = None if egress is None else Proxy(egress)
         self._endpoint: Endpoint | None = None
         self._process: asyncio.subprocess.Process | None = None
@@ -50,6 +56,10 @@ class ServedSandbox(ABC):
     @abstractmethod
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         """End the server and all it started."""
+
+    @abstractmethod
+    def _first_process(self, process: asyncio.subprocess.Process) -> int | None:
+        """Return the pid, as it is outside, of which all others inside are descendants, if it is there yet."""
 
     @abstractmethod
     def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
@@ -99,6 +109,23 @@ class ServedSandbox(ABC):
     async def list_files(self, path: str = ".") -> list[str]:
         """Names in a directory, directories first and ending in "/". Raises OSError, SandboxError."""
         return await self._started().list_files(path)
+
+    async def snapshot(self) -> Snapshot | None:
+        """Keep the files and the shell's state; the processes stand still while files are copied."""
+        if self._snapshots is None:
+            return None
+        first, state = None, b""
+        if self._client is not None and self._process is not None:
+            state = await self._client.shell_state()
+            first = self._first_process(self._process)
+        still = partial(paused, first) if first else nullcontext
+        # Nobody may go on while the processes stand still, so a cancelled snapshot is taken to its end too.
+        taking = asyncio.ensure_future(asyncio.to_thread(self._snapshots.take, state, still))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            await asyncio.wait([taking])
+            raise
 
     async def close(self) -> None:
         """End all its processes and mounts; the workspace's files stay. Closing twice is allowed."""

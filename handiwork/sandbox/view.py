@@ -11,7 +11,15 @@ from typing import Any
 from handiwork.sandbox.bundle import PREFIX
 from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET, variables
 from handiwork.sandbox.launcher import STAGE
-from handiwork.sandbox.layers import git_layers, layers_of
+from handiwork.sandbox.layers import (
+    HOME_LAYER,
+    WORKSPACE_LAYER,
+    Places,
+    git_layers,
+    home_layers,
+    layers_of,
+    mount_layer,
+)
 from handiwork.sandbox.toolchains import SYSTEM, Toolchains, credentials_in
 
 HOME = "/home/agent"
@@ -66,11 +74,19 @@ class View:
         self.add("--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--dir", "/var")
         self.add("--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp")
 
-    def add_private(self, session_dir: Path, shared_memory: int) -> None:
-        """Give the session's own home, /tmp, and so many bytes of shared memory, which no process's end gives back."""
+    def add_private(self, places: Places, shared_memory: int) -> None:
+        """Give the session's own home, /tmp, and so many bytes of shared memory, which no process's end gives back.
+
+        With a layer of a snapshot, the home is laid over that one's.
+        """
+        if places.layer:
+            self.stage("layer", places.layer, owned=True)
+            self.stage("overlay", places.session_dir / "overlay")
+            self.directories.append("home")
+            self.overlays.append(_overlay("home", f"layer/{HOME_LAYER}", str(home_layers(Path()))))
         self.add("--size", str(shared_memory), "--perms", "1777", "--tmpfs", "/dev/shm")
-        self.add("--bind", self.stage("tmp", session_dir / "tmp"), "/tmp")
-        self.add("--bind", self.stage("home", session_dir / "home"), HOME)
+        self.add("--bind", self.stage("tmp", places.session_dir / "tmp"), "/tmp")
+        self.add("--bind", f"{STAGE}/home" if places.layer else self.stage("home", places.session_dir / "home"), HOME)
 
     def add_bundle(self, bundle: Path, inside: Path) -> None:
         """Show the platform's own programs, and the server's code."""
@@ -84,20 +100,23 @@ class View:
         for path in credentials_in(paths):
             self.add(*(("--tmpfs", path) if path.is_dir() else ("--ro-bind", f"{STAGE}/empty-file", path)))
 
-    def add_copy(self, workspace: Path, base: Path, mounts: Sequence[str], session_dir: Path) -> None:
-        """Mount the session's copy over ``base`` at ``workspace``; ``mounts`` are directories of the real one.
+    def add_copy(self, places: Places, base: Path) -> None:
+        """Mount the session's copy over ``base`` at the workspace, with the mounts of the real one below it.
 
-        The agent can change those too: each has an upper layer of its own.
+        The agent can change those too: each has an upper layer of its own. With a layer of a snapshot, what that has
+        of each comes in between.
         """
+        above = "layer/{}:".format if places.layer else "".format
         self.stage("base", base, owned=True)
-        self.stage("overlay", session_dir / "overlay")
-        self.directories += ["workspace", "points", *(f"points/{name}" for name in mounts)]
-        self.overlays.append(_overlay("workspace", "base:points", "overlay"))
-        for number, name in enumerate(mounts):
-            self.stage(f"mount-{number}", workspace / name, owned=True)
+        self.stage("overlay", places.session_dir / "overlay")
+        self.directories += ["workspace", "points", *(f"points/{name}" for name in places.mounts)]
+        self.overlays.append(_overlay("workspace", above(WORKSPACE_LAYER) + "base:points", "overlay"))
+        for number, name in enumerate(places.mounts):
+            self.stage(f"mount-{number}", places.workspace / name, owned=True)
             layers = layers_of(Path(), name)
-            self.overlays.append(_overlay(f"workspace/{name}", f"mount-{number}", str(layers)))
-        self.add("--bind", f"{STAGE}/workspace", workspace)
+            lower = above(mount_layer(name)) + f"mount-{number}"
+            self.overlays.append(_overlay(f"workspace/{name}", lower, str(layers)))
+        self.add("--bind", f"{STAGE}/workspace", places.workspace)
 
     def add_in_place(self, workspace: Path, submodules: Sequence[Path], session_dir: Path) -> None:
         """Mount the real directory, but nothing through which the agent could make the user's git run programs.

@@ -41,6 +41,9 @@ class Workspace:
     left_out: tuple[str, ...]
     """Neither copied nor to be mounted: ignored secrets, big ignored files, what cannot be read."""
 
+    tree: str = ""
+    """The snapshot that a fork began with, "" for none."""
+
     @classmethod
     def load(cls, session_dir: Path) -> Workspace:
         """The workspace that ``make_copy`` made there. Raises WorkspaceError when there is none."""
@@ -48,12 +51,14 @@ class Workspace:
             saved = json.loads((session_dir / "workspace.json").read_text())
         except FileNotFoundError as error:
             raise WorkspaceError(f"there is no workspace in {session_dir}; start a new session") from error
-        return cls(Path(saved["source"]), session_dir / "base", tuple(saved["mounts"]), tuple(saved["left_out"]))
+        base = Path(os.path.normpath(session_dir / saved.get("base", "base")))
+        return cls(Path(saved["source"]), base, tuple(saved["mounts"]), tuple(saved["left_out"]), saved.get("tree", ""))
 
-    def save(self) -> None:
-        """Write it beside the base, where ``load`` finds it."""
-        saved = {"source": str(self.source), "mounts": self.mounts, "left_out": self.left_out}
-        (self.base.parent / "workspace.json").write_text(json.dumps(saved))
+    def save(self, session_dir: Path) -> None:
+        """Write it there, where ``load`` finds it; the base may be that of a session beside this one."""
+        base = os.path.relpath(self.base, session_dir)
+        saved = {"source": str(self.source), "base": base, "mounts": self.mounts, "left_out": self.left_out}
+        (session_dir / "workspace.json").write_text(json.dumps({**saved, "tree": self.tree}))
 
     def manifest(self) -> Manifest:
         """What was copied."""
@@ -76,7 +81,7 @@ def make_copy(source: Path, session_dir: Path, *, force: bool = False, progress:
         manifest = _Copier(source, base, progress).copy(chosen)
         save_manifest(manifest, session_dir / "manifest.json")
         workspace = Workspace(source, base, tuple(sorted(chosen.mounts)), tuple(sorted(chosen.left_out)))
-        workspace.save()
+        workspace.save(session_dir)
     except BaseException as error:
         shutil.rmtree(base, ignore_errors=True)
         if isinstance(error, OSError):

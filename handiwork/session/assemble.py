@@ -22,9 +22,10 @@ from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
 from handiwork.sandbox.egress.proxy import Egress
-from handiwork.sandbox.layers import upper_dir
+from handiwork.sandbox.layers import Places
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
+from handiwork.session.keeping import layer_of, layers, snapshots_of
 from handiwork.session.network import recorded
 from handiwork.session.secrets import Secrets, load
 from handiwork.session.session import Session, Terms
@@ -49,6 +50,8 @@ class Setup(Model):
     limits: Limits = Limits()
     confirmation: Confirmation = "never"
     secrets: tuple[str, ...] = ()
+    snapshots: int = 20
+    """GiB that the snapshots of all sessions may take; 0 takes none."""
 
 
 class SetupError(Exception):
@@ -130,7 +133,7 @@ def _changes(setup: Setup, folder: Path) -> list[Change]:
         return changes_of_tree(workspace, Path(setup.workspace))
     if setup.sandbox == "none":
         return changes_of_tree(workspace, work_dir(folder))
-    return changes_of_overlay(workspace, upper_dir(folder))
+    return changes_of_overlay(workspace, *layers(folder, workspace))
 
 
 async def setup_of(log: EventLog) -> Setup:
@@ -178,17 +181,27 @@ def sandbox_of(
     place = Path(setup.workspace)
     if setup.sandbox == "none":
         names = [given.partition("=")[0] for given in setup.secrets]
-        return sandboxes.create(
-            "none", folder, place if setup.in_place else work_dir(folder), save_blob, withheld=names
-        )
-    base = None if setup.in_place else workspace.base
-    read_only = [Path(path) for path in setup.mount_ro]
-    files = (folder, place, save_blob, base, workspace.mounts, read_only)
+        there = Places(folder, place if setup.in_place else work_dir(folder))
+        return sandboxes.create("none", there, save_blob, withheld=names)
+    there, snapshots = Places(folder, place), None
+    if not setup.in_place:
+        layer = layer_of(session_folder or folder, workspace)
+        there = Places(folder, place, workspace.base, workspace.mounts, layer)
+        snapshots = None if session_folder else snapshots_of(there, workspace.tree, setup.snapshots)
 
     def on_status(text: str) -> None:
         watch(Status(text))
 
-    return sandboxes.create(setup.sandbox, *files, egress=egress, image=setup.image, on_status=on_status)
+    return sandboxes.create(
+        setup.sandbox,
+        there,
+        save_blob,
+        [Path(path) for path in setup.mount_ro],
+        snapshots=snapshots,
+        egress=egress,
+        image=setup.image,
+        on_status=on_status,
+    )
 
 
 def _llm(store: Store, setup: Setup, watch: Watch) -> LLM:

@@ -14,6 +14,7 @@ from handiwork.sandbox.diff import unified_diff
 from handiwork.sandbox.identity import sandbox_ids
 from handiwork.sandbox.layers import upper_dir
 from handiwork.sandbox.workspace import Workspace
+from handiwork.session.keeping import layers
 
 
 def work_dir(session_dir: Path) -> Path:
@@ -72,7 +73,9 @@ class WorkspaceBranches:
     def _diff(self, folder: Path) -> str:
         workspace = Workspace.load(self._session_dir)
         if self._isolated:
-            return unified_diff(changes_of_overlay(workspace, upper_dir(folder)))
+            return unified_diff(
+                changes_of_overlay(workspace, *layers(self._session_dir, workspace)[:-1], upper_dir(folder))
+            )
         return unified_diff(changes_of_tree(workspace, work_dir(folder)))
 
 

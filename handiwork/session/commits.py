@@ -17,11 +17,12 @@ from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.changes import same_content, side_at
 from handiwork.sandbox.commits import import_commits
 from handiwork.sandbox.git import run_git
-from handiwork.sandbox.layers import git_layers, upper_dir
+from handiwork.sandbox.layers import git_layers
 from handiwork.sandbox.safe_open import WorkspaceError, look
 from handiwork.sandbox.workspace import Workspace
 from handiwork.session.assemble import Setup, sandbox_of, session_dir, setup_of
 from handiwork.session.branches import work_dir
+from handiwork.session.keeping import layers
 
 LARGEST = 1 << 30
 """Bytes that a bundle of commits may have."""
@@ -70,8 +71,10 @@ def may_have_commits(setup: Setup, folder: Path) -> bool:
             return False  # they are the user's already
         base, mine = (side_at(place, ".git/logs/HEAD") for place in (folder / "base", work_dir(folder)))
         return not same_content(base, mine)
-    layer, git = (git_layers(folder) / "upper", "") if setup.in_place else (upper_dir(folder), ".git/")
-    return any(look(layer, git + name) for name in _REFERENCES)
+    if setup.in_place:
+        return any(look(git_layers(folder) / "upper", name) for name in _REFERENCES)
+    mine = layers(folder, Workspace.load(folder))
+    return any(look(layer, f".git/{name}") for layer in mine for name in _REFERENCES)
 
 
 def _head(base: Path) -> str | None:

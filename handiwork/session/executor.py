@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from handiwork.events.base import Action, Observation
+from handiwork.events.base import Action, Event, Observation
 from handiwork.events.observation import ErrorObservation
+from handiwork.events.record import SnapshotEvent
 from handiwork.sandbox.base import OnOutput, Sandbox, SandboxError
+from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.session.interrupt import Interrupt
 from handiwork.session.pending import not_run
 from handiwork.session.secrets import Secrets
@@ -35,6 +37,7 @@ class Executor:
         self.sandbox, self.branch, self.secrets = sandbox, branch, secrets
         self._interrupt = interrupt
         self._ready: asyncio.Task[None] | None = None
+        self._problem = ""
 
     def prepare(self) -> None:
         """Begin to start the sandbox, without waiting for it."""
@@ -73,6 +76,20 @@ class Executor:
                 self._ready = None
                 raise
             return ErrorObservation(content=LOST.format(error), error_id="sandbox_lost")
+
+    async def snapshot(self) -> list[Event]:
+        """Keep the session's files as they are now; return the record of it, none where the last one has them."""
+        if self.branch:
+            return []  # a child works on a copy of its own
+        try:
+            taken = await self.sandbox.snapshot()
+        except (WorkspaceError, SandboxError, OSError) as error:
+            told, self._problem = self._problem, str(error)
+            return [] if told == self._problem else [SnapshotEvent(tree="", problem=self._problem)]
+        if taken is None:
+            return []
+        self._problem = ""
+        return [SnapshotEvent(tree=taken.tree, size=taken.size, changed=taken.changed)]
 
     async def close(self) -> None:
         """End the sandbox."""

@@ -162,7 +162,9 @@ class Loop:
             observation = await self._observation(action)
             if observation is None:
                 return
-            await self.journal.append(observation.placed(cause=action.id, subtask=self.subtask))
+            # Together, so that what is in the log up to an observation says what the files were after it.
+            kept = await self.executor.snapshot() if action.runnable else []
+            await self.journal.append(*kept, observation.placed(cause=action.id, subtask=self.subtask))
 
     async def _observation(self, action: Action) -> Observation | None:
         """Return what came of the action; None where the user, or a subtask, is to be waited for."""

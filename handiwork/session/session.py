@@ -111,6 +111,8 @@ class Session:
         if self._started is not None:
             await journal.append(self._started.placed(resumed=self.state.last_id > 0))
             self._started = None
+        if any(abandoned(self.state, state) for state in self.state.tree()):
+            await journal.append(*await self._executor.snapshot())
         for state in self.state.tree():
             for number, action in enumerate(abandoned(self.state, state)):
                 lost = crashed() if number == 0 else not_run()

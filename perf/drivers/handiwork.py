@@ -25,6 +25,7 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CompletionEvent, Limits, SessionStarted, StepStarted
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox.layers import Places
 
 
 async def shell(folder: Path, count: int) -> dict[str, object]:
@@ -34,7 +35,7 @@ async def shell(folder: Path, count: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         session, base = Path(name, "session"), Path(name, "session/base")
         base.mkdir(parents=True)
-        sandbox = sandboxes.create("bubblewrap", session, folder, no_blobs, base)
+        sandbox = sandboxes.create("bubblewrap", Places(session, folder, base), no_blobs)
         try:
             began = time.monotonic()
             await sandbox.start()

@@ -22,6 +22,7 @@ from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageActi
 from handiwork.events.observation import AgentStateChangedObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.layers import Places
 from tests.agents.states import state_of
 from tests.evals.rollouts import instances, no_blobs, prepared, rollout
 
@@ -163,7 +164,7 @@ async def test_a_task_whose_machine_cannot_be_had_here_is_not_put_to_an_agent(
 
 async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
     (instance,) = loaded(tmp_path, {**COUNT, "create": {"init": f"touch {tmp_path}/made"}})
-    host = sandboxes.create("none", tmp_path, tmp_path, no_blobs)
+    host = sandboxes.create("none", Places(tmp_path, tmp_path), no_blobs)
     await host.start()
     try:
         with pytest.raises(UnfitError, match="never without a sandbox"):

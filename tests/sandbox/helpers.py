@@ -16,6 +16,7 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.create import create
+from handiwork.sandbox.layers import Places
 
 PYTHON = "/opt/handiwork/bin/python3 -I"
 
@@ -56,8 +57,8 @@ class Box:
 
     def _create(self, base: Path | None, **options: Any) -> Sandbox:
         kind = "bubblewrap" if self.image is None else "docker"
-        files = (self.session_dir, self.project, self.blobs.save, base)
-        sandbox = create(kind, *files, image=self.image, **options)
+        places = Places(self.session_dir, self.project, base, options.pop("mounts", ()))
+        sandbox = create(kind, places, self.blobs.save, image=self.image, **options)
         self.stack.push_async_callback(sandbox.close)
         return sandbox
 

@@ -18,6 +18,7 @@ from handiwork.events.record import Confirmation, EgressEvent, NetworkAllowed, S
 from handiwork.llm.script import Reply
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.bubblewrap import BubblewrapSandbox
+from handiwork.sandbox.layers import Places
 from handiwork.session.network import recorded
 from handiwork.session.session import Session
 from tests.egress.world import way_out
@@ -39,7 +40,7 @@ class Office:
         way = await self._stack.enter_async_context(way_out(folder))
         egress = replace(recorded(log, lambda: session.state.totals.network), internet=way.world)
         blobs = self.bench.store.blobs
-        sandbox = BubblewrapSandbox(folder, self.bench.workspace, blobs.put, folder / "base", egress=egress)
+        sandbox = BubblewrapSandbox(Places(folder, self.bench.workspace, folder / "base"), blobs.put, egress=egress)
         session = await self.bench.session(replies, log, sandbox=sandbox, confirmation=confirmation)
         return session
 

@@ -18,6 +18,7 @@ from handiwork.events.record import Limits
 from handiwork.llm.scripted import ScriptedLLM
 from handiwork.log.store import Store
 from handiwork.sandbox.bubblewrap import BubblewrapSandbox
+from handiwork.sandbox.layers import Places
 from handiwork.sandbox.workspace import make_copy
 from handiwork.session.approvals import Place, needs_approval
 from handiwork.session.secrets import SecretError, Secrets, given, load
@@ -57,7 +58,7 @@ async def make(tmp_path: Path) -> AsyncIterator[Any]:
             async def save(pieces: AsyncIterator[bytes]) -> str:
                 return await store.blobs.put(pieces)
 
-            sandbox = BubblewrapSandbox(folder, project, save, workspace.base, workspace.mounts, [])
+            sandbox = BubblewrapSandbox(Places(folder, project, workspace.base, workspace.mounts), save)
             llm = ScriptedLLM(replies)
             terms, secrets = Terms(limits=Limits()), Secrets({"TOKEN": TOKEN})
             session = Session(log, store.blobs, CodeActAgent, llm, sandbox, terms, watched.append, secrets=secrets)

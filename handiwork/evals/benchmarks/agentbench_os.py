@@ -22,6 +22,7 @@ from handiwork.evals.benchmarks import agentbench_scripts as scripts
 from handiwork.events.record import Limits
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.layers import Places
 
 UPSTREAM = "https://raw.githubusercontent.com/THUDM/AgentBench/578c5e9f706fc2dd96188ca6c8cf9095ca0c6528"
 ROUNDS = 8
@@ -109,7 +110,7 @@ async def _try_out(kind: str, task: scripts.Task) -> None:
         session, workspace = Path(name, "session"), Path(name, "workspace")
         session.mkdir()
         workspace.mkdir()
-        sandbox = sandboxes.create(kind, session, workspace, _no_blobs)
+        sandbox = sandboxes.create(kind, Places(session, workspace), _no_blobs)
         try:
             await sandbox.start()
             await scripts.make(sandbox, task)

@@ -32,18 +32,28 @@ def main() -> None:
         "--forward", nargs=2, metavar=("PORT", "PATH"), help="a port of the loopback, and the unix socket behind it"
     )
     parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
+    parser.add_argument("--shell-state", type=int, help="descriptor to read the state from that the shell begins with")
     options = parser.parse_args()
     if options.parent not in (None, os.getppid()):
         return
     if not os.path.isdir(options.workspace):
         parser.error(f"the workspace {options.workspace} is no directory")
+    state_from: int | None = options.shell_state
     if options.giver is not None:
-        listener = _given(options.giver)
+        listener, state_from = _given(options.giver)
     else:
         listener = _listen(options.unix) if options.fd is None else socket.socket(fileno=options.fd)
+    state = b"" if state_from is None else _read_all(state_from)
     _keep_descriptors_from_children()
     forwarder = Forwarder(int(options.forward[0]), options.forward[1]) if options.forward else None
-    app = App(options.workspace, _shell_environment(), options.soft_timeout, forwarder, bashrc=not options.no_bashrc)
+    app = App(
+        options.workspace,
+        _shell_environment(),
+        options.soft_timeout,
+        forwarder,
+        bashrc=not options.no_bashrc,
+        state=state,
+    )
     config = uvicorn.Config(
         app,
         loop="asyncio",
@@ -61,6 +71,11 @@ def main() -> None:
     uvicorn.Server(config).run(sockets=[listener])
 
 
+def _read_all(descriptor: int) -> bytes:
+    with open(descriptor, "rb") as file:
+        return file.read()
+
+
 def _listen(path: str) -> socket.socket:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
@@ -74,11 +89,14 @@ def _listen(path: str) -> socket.socket:
     return listener
 
 
-def _given(path: str) -> socket.socket:
-    """Receive the listening socket from the platform, and see to it that this process ends when the platform does."""
+def _given(path: str) -> tuple[socket.socket, int]:
+    """Receive from the platform the listening socket, and a descriptor of the state that the shell begins with.
+
+    This process ends when the platform does.
+    """
     platform = socket.socket(socket.AF_UNIX)
     platform.connect(path)
-    _, (descriptor, *_), _, _ = socket.recv_fds(platform, 1, 1)
+    _, (descriptor, state), _, _ = socket.recv_fds(platform, 1, 2)
 
     def end_with_it() -> None:
         with contextlib.suppress(OSError):
@@ -87,7 +105,7 @@ def _given(path: str) -> socket.socket:
         os._exit(1)
 
     threading.Thread(target=end_with_it, daemon=True).start()
-    return socket.socket(fileno=descriptor)
+    return socket.socket(fileno=descriptor), state
 
 
 def _keep_descriptors_from_children() -> None:

@@ -34,7 +34,10 @@ _LINES = b"application/x-ndjson"
 
 
 class App:
-    """One sandbox's server: one shell, one action at a time. The ASGI server must send lifespan events."""
+    """One sandbox's server: one shell, one action at a time. The ASGI server must send lifespan events.
+
+    ``state`` is what ``Shell.kept`` of another shell gave, for this one to begin with.
+    """
 
     def __init__(
         self,
@@ -44,9 +47,11 @@ class App:
         forwarder: Forwarder | None = None,
         *,
         bashrc: bool,
+        state: bytes = b"",
     ) -> None:
         self._workspace = os.path.abspath(workspace)
         self._bashrc = bashrc
+        self._state = state
         self._environment = environment
         self._soft_timeout = soft_timeout
         self._forwarder = forwarder
@@ -62,6 +67,7 @@ class App:
             ("GET", "files"): self._get_file,
             ("PUT", "files"): self._put_file,
             ("GET", "list"): self._list,
+            ("GET", "shell"): self._get_shell,
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -94,7 +100,7 @@ class App:
                 children.open()
                 if self._forwarder is not None:
                     await self._forwarder.open()
-                self._shell.open()
+                self._shell.open(self._state)
             except (ActionError, OSError) as error:
                 await send({"type": "lifespan.startup.failed", "message": str(error)})
                 return
@@ -177,6 +183,10 @@ class App:
 
     async def _list(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _respond(send, 200, {"entries": list_directory(self._path(scope))})
+
+    async def _get_shell(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await _begin(send, 200, _BYTES)
+        await send({"type": "http.response.body", "body": await self._shell.kept()})
 
     def _path(self, scope: Scope) -> str:
         query = urllib.parse.parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)

@@ -27,6 +27,8 @@ KEYS = {"C-c": b"\x03", "C-d": b"\x04", "C-z": b"\x1a", "C-\\": b"\x1c"}
 
 _IDLE_LIMIT = 256 * 1024  # bytes kept of what background jobs print between commands
 _START_TIMEOUT = 10.0
+_KEEPING = 1.0  # seconds in which a shell tells its state after a command
+_STATE_LIMIT = 1 << 20  # bytes of a state
 _FIRST_LOOK, _LAST_LOOK = 0.04, 0.5  # seconds between looks for a program that waits for input
 _POLL_QUIET = 1.5  # a program that waits for the terminal and for other things must have been quiet so long
 _UNBEGUN = 2.0  # a shell that did not even begin in this time is looked at all the same
@@ -71,6 +73,7 @@ class Shell:
         self._output = Output(spools)
         self._on_output: OnOutput | None = None
         self._ready = asyncio.Event()
+        self._kept = asyncio.Event()
         self._over = asyncio.Event()
         self.last = ""
         """The token of the last command that ended in this shell, "" where there was none."""
@@ -90,9 +93,20 @@ class Shell:
         """The path of a file with bash code that gives another shell this one's state."""
         return f"/proc/{os.getpid()}/fd/{self._state}"
 
-    def open(self) -> None:
-        """Start the shell; raises ActionError where there is no bash."""
-        self._start(restored=False, bashrc=self._bashrc)
+    def open(self, state: bytes = b"") -> None:
+        """Start the shell, with the ``state`` of another one; raises ActionError where there is no bash."""
+        os.pwrite(self._state, state, 0)
+        self._start(restored=bool(state), bashrc=self._bashrc and not state)
+
+    async def kept(self) -> bytes:
+        """Return the bash code that gives another shell this one's state; b"" if it does not tell it."""
+        with contextlib.suppress(TimeoutError):
+            if not self.busy:  # else it is as it was before the command
+                async with asyncio.timeout(_KEEPING):
+                    await self._kept.wait()
+            state = os.pread(self._state, _STATE_LIMIT + 1, 0)
+            return state if len(state) <= _STATE_LIMIT else b""
+        return b""
 
     def close(self) -> None:
         """Kill the shell and all of its session."""
@@ -119,6 +133,7 @@ class Shell:
                 'it, or is_input with "C-c" to stop it.',
             )
         self._token = token = uuid.uuid4().hex[:16]
+        self._kept.clear()
         self._began, self._stopping, self._outcome = False, None, None
         self._over.clear()
         try:
@@ -175,7 +190,9 @@ class Shell:
 
     def on_status(self, word: str, token: str, code: int) -> None:
         """Take what the shell told; only the running command's token counts."""
-        if word == "ended" and token == "":
+        if word == "kept" and token == self.last:
+            self._kept.set()
+        elif word == "ended" and token == "":
             self.directory = self._terminal.directory or self.directory
             self.last = ""
             self._ready.set()
@@ -201,6 +218,7 @@ class Shell:
 
     def _start(self, *, restored: bool, bashrc: bool) -> None:
         self._ready.clear()
+        self._kept.clear()
         if not os.path.isdir(self.directory):
             self.directory = self._home
         self._terminal = Terminal(self, self._state, self._environment, self._children)

@@ -75,6 +75,7 @@ __hw_prompt() {
     __hw_tell ended "$code"
     __hw_due=
     __hw_dump
+    __hw_tell kept 0
   fi
 }
 __hw_hook='{ __hw_prompt; } 2>/dev/null'

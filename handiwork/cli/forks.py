@@ -1,0 +1,95 @@
+"""``handiwork fork``, ``handiwork tree`` and ``handiwork gc``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from rich.text import Text
+
+from handiwork.cli.exits import Exit
+from handiwork.cli.guard import say
+from handiwork.cli.plain import plain
+from handiwork.cli.run import agent_name, resume
+from handiwork.cli.sessions import find
+from handiwork.cli.settings import check_environment, load, model_name
+from handiwork.cli.view import terminal_console
+from handiwork.log.session import SessionInfo
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.sandbox.limits import size_text
+from handiwork.session import forks
+from handiwork.session.forks import Restored
+from handiwork.session.keeping import GIGABYTE
+
+
+def fork(
+    session: str | None, at: int, restored: Restored, message: str | None, as_json: bool, flags: Mapping[str, Any]
+) -> Exit:
+    """Make a new session of an event of another; with a message it is run. Raises as ``resume`` does, SetupError."""
+    check_environment()
+    changes: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
+    if "model" in changes:
+        changes = {"base_url": None, **changes, "model": model_name(str(changes["model"]))}
+    if "agent" in changes:
+        changes["agent"] = agent_name(str(changes["agent"]))
+    made = asyncio.run(_fork(session, at, restored, changes))
+    if message is not None:
+        return resume(made, message, False, as_json, {})
+    terminal_console().print(Text(made), soft_wrap=True)
+    say(f"forked; `handiwork resume {made}` goes on there")
+    return Exit.FINISHED
+
+
+async def _fork(session: str | None, at: int, restored: Restored, changes: Mapping[str, Any]) -> str:
+    async with Store.open(data_dir()) as store:
+        return (await forks.fork(store, data_dir(), await find(store, session), at, restored, **changes)).id
+
+
+def tree(session: str | None) -> Exit:
+    """Print a session with all that it was forked from and that was forked from it."""
+    return asyncio.run(_tree(session))
+
+
+async def _tree(session: str | None) -> Exit:
+    async with Store.open(data_dir()) as store:
+        chosen = (await find(store, session)).id
+        known: dict[str, SessionInfo] = {}
+        before: str | None = None
+        while page := await store.sessions(before=before):
+            known |= {info.id: info for info in page}
+            before = page[-1].id
+    root = known[chosen]
+    while root.parent in known:
+        root = known[root.parent]
+    console = terminal_console()
+    waiting = [(root, 0)]
+    while waiting:
+        info, depth = waiting.pop()
+        console.print(_row(info, depth, chosen), soft_wrap=True)
+        below = sorted((one for one in known.values() if one.parent == info.id), key=lambda one: one.parent_event)
+        waiting += [(one, depth + 1) for one in reversed(below)]
+    return Exit.FINISHED
+
+
+def _row(info: SessionInfo, depth: int, chosen: str) -> Text:
+    place = f"at event {info.parent_event}, " if depth else ""
+    return Text.assemble(
+        "  " * depth,
+        (info.id, "bold cyan" if info.id == chosen else "bold"),
+        (f"  {place}{info.head} events, {info.state.replace('_', ' ')}, {plain(info.model)}  ", "dim"),
+        plain(info.title).replace("\n", " "),
+    )
+
+
+def gc() -> Exit:
+    """Remove snapshots that nothing needs, and the oldest of those over the limit; say how much that was."""
+    freed, left = asyncio.run(_gc(load({}).snapshots * GIGABYTE))
+    say(f"freed {size_text(freed)}; snapshots take {size_text(left)}")
+    return Exit.FINISHED
+
+
+async def _gc(budget: int) -> tuple[int, int]:
+    async with Store.open(data_dir()) as store:
+        return await forks.collect(store, data_dir(), budget)

@@ -1,0 +1,190 @@
+"""Forks: a new session from any event of another, with the files as they were then. Nothing of the old one changes."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from handiwork.agents.registry import find
+from handiwork.agents.state import State
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Event, Observation
+from handiwork.events.observation import ErrorObservation
+from handiwork.events.record import SessionStarted, SnapshotEvent
+from handiwork.log.eventlog import EventLog
+from handiwork.log.store import Store
+from handiwork.sandbox.changes import Change, changes_between
+from handiwork.sandbox.layers import WORKSPACE_LAYER
+from handiwork.sandbox.objects import GRACE, Objects
+from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.sandbox.workspace import Workspace
+from handiwork.session.assemble import Setup, SetupError, session_dir, setup_of
+from handiwork.session.keeping import layer_of, objects_of, untouched
+from handiwork.session.pending import abandoned
+
+Restored = Literal["both", "files", "conversation"]
+
+FORKED = "Not executed: the session was forked before it began."
+FILES_ONLY = (
+    "The files were put back as they were at event {}; what was done after it is undone. Look before you go on."
+)
+CONVERSATION_ONLY = "The files are those of a later time: some work may be done already. Look before you go on."
+
+
+async def fork(
+    store: Store, data: Path, log: EventLog, at: int, restored: Restored = "both", **changes: Any
+) -> EventLog:
+    """Return the log of a new session that goes on from event ``at``, with fields of its Setup changed.
+
+    With "files" it has the whole conversation, but the files of then; with "conversation" the other way round.
+    Raises SetupError, WorkspaceError, LogError.
+    """
+    events = await log.read()
+    if not 0 < at <= len(events):
+        raise SetupError(f"session {log.id} has no event {at}: its events are 1 to {len(events)}")
+    if at < len(events) and isinstance(events[at - 1], SnapshotEvent):
+        at += 1  # it belongs to the observation that follows it
+    setup = await _copied(log)
+    if "agent" in changes:
+        find(changes["agent"])
+    setup = Setup.model_validate({**setup.model_dump(), **changes})
+    conversation = len(events) if restored == "files" else at
+    state = _state(events[:conversation], log.id, conversation)
+    tree = _tree_at(events[: len(events) if restored == "conversation" else at], log.id)
+    forked = await log.fork(conversation)
+    try:
+        tree = await asyncio.to_thread(_make, session_dir(data, log.id), session_dir(data, forked.id), tree)
+        await _begin(forked, state, setup, tree, _said(restored, at))
+        await store.update(forked.id, state="paused" if state.agent_state == "running" else state.agent_state)
+    except BaseException:
+        await store.delete(forked.id)
+        await asyncio.to_thread(shutil.rmtree, session_dir(data, forked.id), ignore_errors=True)
+        raise
+    return forked
+
+
+async def changes_from_to(data: Path, log: EventLog, first: int | None, last: int | None) -> list[Change]:
+    """Return how the files after event ``last`` differ from those after ``first``; None is the end and the beginning.
+
+    Raises SetupError, WorkspaceError.
+    """
+    await _copied(log)
+    events = await log.read()
+    folder = session_dir(data, log.id)
+
+    def compare() -> list[Change]:
+        workspace = Workspace.load(folder)
+        sides: list[list[Path]] = []
+        for at in (first or 0, len(events) if last is None else last):
+            tree = _tree_at(events[:at], log.id)
+            layer = layer_of(folder, replace(workspace, tree=tree))
+            sides.append([layer / WORKSPACE_LAYER] if layer else [])
+        return changes_between(workspace, *sides)
+
+    return await asyncio.to_thread(compare)
+
+
+async def _copied(log: EventLog) -> Setup:
+    setup = await setup_of(log)
+    if setup.in_place or setup.sandbox == "none":
+        raise SetupError(f"session {log.id} does not work on a copy in a sandbox, so its earlier files are not kept")
+    return setup
+
+
+def _state(events: list[Event], session: str, at: int) -> State:
+    state = State()
+    for event in events:
+        state.apply(event)
+    if state.forked:
+        raise SetupError(f"at event {at} of session {session} children work side by side: fork before or after that")
+    return state
+
+
+def _tree_at(events: list[Event], session: str) -> str:
+    """Return the tree of the last snapshot, "" where the files still are as they were at the beginning."""
+    ran = {event.id for event in events if getattr(event, "runnable", False)}
+    for event in reversed(events):
+        if isinstance(event, SnapshotEvent):
+            if not event.tree:
+                raise WorkspaceError(f"the files could not be kept at event {event.id}: {event.problem}")
+            return event.tree
+    if any(isinstance(event, Observation) and event.cause in ran for event in events):
+        raise WorkspaceError(f"session {session} keeps no snapshots, so its earlier files are not known")
+    return ""
+
+
+def _make(old: Path, new: Path, tree: str) -> str:
+    """Make the folder of a fork and return the tree that it begins with."""
+    workspace = Workspace.load(old)
+    workspace = replace(workspace, tree=tree or untouched(new, workspace))
+    new.mkdir(mode=0o700)
+    workspace.save(new)
+    layer_of(new, workspace)
+    return workspace.tree
+
+
+async def _begin(log: EventLog, state: State, setup: Setup, tree: str, said: str) -> None:
+    """Say what the fork runs with, and answer what is not carried out any more."""
+    started = SessionStarted(
+        agent=find(setup.agent).__name__,
+        model=setup.model,
+        sandbox=setup.sandbox,
+        workspace=setup.workspace,
+        limits=setup.limits,
+        confirmation=setup.confirmation,
+        settings=setup.model_dump(mode="json"),
+        resumed=True,
+    )
+    events: list[Event] = [started, SnapshotEvent(tree=tree)]
+    for task in state.tree():
+        for action in abandoned(state, task):
+            lost = ErrorObservation(content=FORKED, error_id="forked")
+            events.append(lost.placed(cause=action.id, subtask=task.id))
+    if said:
+        events.append(MessageAction(content=said, source="environment", subtask=state.active))
+    async with log.lease():
+        await log.append(*events)
+
+
+def _said(restored: Restored, at: int) -> str:
+    return {"both": "", "files": FILES_ONLY.format(at), "conversation": CONVERSATION_ONLY}[restored]
+
+
+async def collect(store: Store, data: Path, budget: int, grace: float = GRACE) -> tuple[int, int]:
+    """Remove what no session's snapshots need, and of sessions that rest, the oldest first, what is over ``budget``.
+
+    Returns the bytes that were freed and that are left. A fork keeps what it began with, and everybody what was used
+    in the last ``grace`` seconds.
+    """
+    objects = objects_of(data)
+    kept: list[tuple[str, set[str]]] = []
+    forks: set[str] = set()
+    before: str | None = None
+    while page := await store.sessions(before=before):
+        for info in page:
+            events = await (await store.log(info.id)).read(after=info.parent_event)
+            kept.append(
+                (info.state, {event.tree for event in events if isinstance(event, SnapshotEvent) and event.tree})
+            )
+            folder = session_dir(data, info.id)
+            if (folder / "workspace.json").exists():
+                forks |= {Workspace.load(folder).tree} - {""}
+        before = page[-1].id
+    return await asyncio.to_thread(_sweep, objects, kept, forks, budget, grace)
+
+
+def _sweep(
+    objects: Objects, kept: list[tuple[str, set[str]]], forks: set[str], budget: int, grace: float
+) -> tuple[int, int]:
+    freed = 0
+    while True:
+        trees = forks.union(*(trees for _, trees in kept))
+        freed += objects.sweep(objects.reachable(trees), forks, grace)
+        left = objects.recount()
+        resting = [number for number, (state, _) in enumerate(kept) if state != "running"]
+        if left <= budget or not resting:
+            return freed, left
+        del kept[resting[-1]]  # they are the newest first

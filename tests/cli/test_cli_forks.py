@@ -1,0 +1,54 @@
+"""`handiwork fork`, `tree`, `diff --from --to` and `gc`, as a user types them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.program import Program, bash, finish
+from tests.sandbox.conftest import namespaces_allowed
+
+pytestmark = pytest.mark.skipif(not namespaces_allowed(), reason="this machine allows no user namespaces")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_session_is_forked_with_its_files_and_goes_on(program: Program) -> None:
+    model = program.script(bash("echo one > greeting.txt"), bash("echo two > greeting.txt"), finish())
+    assert program("run", "greet", "--model", model).returncode == 0
+    events = program.events()
+    first, second = (event["id"] for event in events if event["type"] == "CmdOutputObservation")
+    origin = program("sessions").stdout.split()[0]
+
+    between = program("diff", "--from", str(first), "--to", str(second))
+    assert "-one\n+two\n" in between.stdout
+    forked = program("fork", origin, "--at", str(first))
+    assert forked.returncode == 0, forked.stderr
+    name = forked.stdout.strip()
+    assert f"handiwork resume {name}" in forked.stderr
+    assert "-hello\n+one\n" in program("diff", name).stdout
+
+    other = program.script(bash("true"), bash("echo three >> greeting.txt"), finish("Forked."))
+    went_on = program("fork", origin, "--at", str(first), "--model", other, "--message", "go on")
+    assert (went_on.returncode, "Forked." in went_on.stdout) == (0, True), went_on.stderr
+    assert "-hello\n+one\n+three\n" in program("diff").stdout
+
+    lines = program("tree", name).stdout.splitlines()
+    assert lines[0].startswith(origin)
+    assert len(lines) == 3
+    assert all(line.startswith("  ") and f"at event {first}," in line for line in lines[1:])
+    assert "-hello\n+two\n" in program("diff", origin).stdout
+
+
+def test_what_cannot_be_forked_is_said_with_the_reason(program: Program) -> None:
+    assert program.run(finish()).returncode == 0
+    refused = program("fork", "--at", "3")
+    assert (refused.returncode, "does not work on a copy in a sandbox" in refused.stderr) == (2, True)
+    assert program("fork", "--at", "3", "--restore", "nothing").returncode == 2
+
+
+def test_room_is_made_and_told(program: Program) -> None:
+    model = program.script(bash("echo one > greeting.txt"), finish())
+    assert program("run", "greet", "--model", model).returncode == 0
+    collected = program("gc")
+    assert (collected.returncode, "freed 0 bytes; snapshots take" in collected.stderr) == (0, True), collected.stderr
+    assert "snapshots" in program("doctor").stdout
