@@ -7,8 +7,27 @@ from typing import Annotated, Any
 
 import typer
 
-from handiwork.cli import evals
+from handiwork.cli import evals, history
 from handiwork.cli.guard import guarded
+from handiwork.cli.options import (
+    AgentName,
+    AllowNet,
+    AsJson,
+    BaseUrl,
+    Confirm,
+    Image,
+    InPlace,
+    MaxCost,
+    MaxIterations,
+    MaxTime,
+    MaxTokens,
+    ModelName,
+    MountRo,
+    SandboxKind,
+    SecretNames,
+    Session,
+    Workspace,
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -17,64 +36,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-app.add_typer(evals.app, name="eval")
-
-Session = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="SESSION",
-        help="The session's id, or the first characters of it; without one the newest.",
-        show_default=False,
-    ),
-]
-Workspace = Annotated[Path, typer.Option(help="The directory to work on; the agent gets a copy of it.")]
-InPlace = Annotated[bool, typer.Option("--in-place", help="Work on the directory itself instead of a copy.")]
-AgentName = Annotated[
-    str | None, typer.Option("--agent", help="An agent of `handiwork agents`, or your own as file.py:Class.")
-]
-ModelName = Annotated[
-    str | None, typer.Option("--model", help="Like anthropic:NAME, openai:NAME, local:NAME; see `handiwork models`.")
-]
-BaseUrl = Annotated[
-    str | None, typer.Option("--base-url", help="The OpenAI-compatible server that has the model, like http://HOST/v1.")
-]
-SandboxKind = Annotated[
-    str | None,
-    typer.Option("--sandbox", help="bubblewrap, docker, or none: this machine, unprotected."),
-]
-Image = Annotated[
-    str | None, typer.Option("--image", help="Run commands in this Docker image, any that is for linux/amd64.")
-]
-MountRo = Annotated[
-    list[str] | None, typer.Option("--mount-ro", help="A path the sandbox may read besides; can be repeated.")
-]
-MaxIterations = Annotated[int | None, typer.Option("--max-iterations", help="Pause after this many steps.")]
-MaxCost = Annotated[float | None, typer.Option("--max-cost", help="Pause after this many US dollars.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Pause after this many tokens, in and out.")]
-MaxTime = Annotated[float | None, typer.Option("--max-time", help="Pause after this many seconds of running.")]
-AllowNet = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--allow-net",
-        help="A host the sandbox may reach, like example.org or *.example.org, or pypi, npm, debian, all; "
-        "can be repeated. Ports 80 and 443, another as example.org:8080.",
-    ),
-]
-Confirm = Annotated[
-    str | None,
-    typer.Option("--confirm", help="Ask before actions: never, risky (what leaves the sandbox), always."),
-]
-SecretNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--secret",
-        metavar="NAME[=@FILE]",
-        help="A secret, from the environment variable NAME or from FILE, for the commands and cells that name it as "
-        '$NAME, ${NAME} or "NAME"; neither the model nor the log sees it. Can be repeated.',
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout and nothing else; never ask.")]
 
 
 def _version(wanted: bool) -> None:
@@ -291,25 +252,7 @@ def show(
     guarded(command)
 
 
-@app.command()
-def diff(
-    session: Session = None,
-    first: Annotated[int | None, typer.Option("--from", help="Only what changed after this event.")] = None,
-    last: Annotated[int | None, typer.Option("--to", help="Only what changed up to this event.")] = None,
-) -> None:
-    """Print what a session changed, as a patch.
-
-    \b
-    handiwork diff 3fa9 > fix.patch
-    handiwork diff 3fa9 --from 12 --to 20
-    """
-
-    def command() -> Any:
-        from handiwork.cli.changes import diff
-
-        return diff(session, first, last)
-
-    guarded(command)
+history.add_to(app)
 
 
 @app.command()
@@ -326,65 +269,6 @@ def apply(
         from handiwork.cli.changes import apply
 
         return apply(session, dry_run)
-
-    guarded(command)
-
-
-@app.command()
-def fork(
-    at: Annotated[int, typer.Option("--at", help="The number of the event from which to go on; see `show --json`.")],
-    session: Session = None,
-    restore: Annotated[
-        str, typer.Option("--restore", help="What is to be as it was then: both, files, or conversation.")
-    ] = "both",
-    message: Annotated[
-        str | None, typer.Option("--message", help="What to tell the agent; it goes on at once.")
-    ] = None,
-    agent: AgentName = None,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    as_json: AsJson = False,
-) -> None:
-    """Make a new session that goes on from an event of this one, with the files as they were then.
-
-    The session itself, and its files, stay as they are.
-
-    \b
-    handiwork fork 3fa9 --at 12
-    handiwork fork 3fa9 --at 12 --model anthropic:claude-sonnet-4-5 --message "do it without the regex"
-    handiwork fork 3fa9 --at 12 --restore files
-    """
-    if restore not in ("both", "files", "conversation"):
-        raise typer.BadParameter("--restore is both, files or conversation")
-
-    def command() -> Any:
-        from handiwork.cli.forks import fork
-
-        return fork(session, at, restore, message, as_json, {"agent": agent, "model": model, "base_url": base_url})
-
-    guarded(command)
-
-
-@app.command()
-def tree(session: Session = None) -> None:
-    """Show what a session was forked from, and what was forked from it."""
-
-    def command() -> Any:
-        from handiwork.cli.forks import tree
-
-        return tree(session)
-
-    guarded(command)
-
-
-@app.command()
-def gc() -> None:
-    """Remove snapshots that no session needs, and the oldest where they take more room than they may."""
-
-    def command() -> Any:
-        from handiwork.cli.forks import gc
-
-        return gc()
 
     guarded(command)
 
@@ -423,6 +307,9 @@ def doctor(as_json: AsJson = False) -> None:
         return doctor(as_json)
 
     guarded(command)
+
+
+app.add_typer(evals.app, name="eval")
 
 
 def main() -> None:

@@ -105,7 +105,8 @@ class Shell:
                 async with asyncio.timeout(_KEEPING):
                     await self._kept.wait()
             state = os.pread(self._state, _STATE_LIMIT + 1, 0)
-            return state if len(state) <= _STATE_LIMIT else b""
+            # Its last line says after which command it was told, which is no part of it.
+            return state[: state.rfind(b"# whole")] if len(state) <= _STATE_LIMIT else b""
         return b""
 
     def close(self) -> None:
