@@ -19,11 +19,13 @@ VALUES = {
     "image": ("file:1", "variable:1", "flag:1"),
     "mount_ro": (("/file",), ("/variable", "/two"), ("/flag",)),
     "allow_net": (("pypi",), ("npm", "*.example.org:8080"), ("all",)),
+    "secrets": (("FILE",), ("VARIABLE", "TWO=@/two"), ("FLAG",)),
     "confirmation": ("always", "never", "risky"),
     "max_iterations": (1, 2, 3),
     "max_cost": (0.1, 0.2, 0.3),
     "max_tokens": (10, 20, 30),
     "max_time": (1.5, 2.5, 3.5),
+    "snapshots": (1, 2, 3),
 }
 OTHERS = {"model": "openai:any"}
 """Set besides, as an address belongs to a model on a server."""
@@ -64,7 +66,8 @@ def test_a_flag_wins_over_a_variable_and_that_over_the_file(
     flags = {other: value for other, value in OTHERS.items() if other != key}
     config(f"{key} = {as_toml(in_file)}\n")
     assert getattr(load(flags), key) == in_file
-    text = (":" if key == "mount_ro" else ",").join(in_variable) if isinstance(in_variable, tuple) else str(in_variable)
+    separator = "," if key == "allow_net" else ":"
+    text = separator.join(in_variable) if isinstance(in_variable, tuple) else str(in_variable)
     monkeypatch.setenv(f"HANDIWORK_{key.upper()}", text)
     assert getattr(load(flags), key) == in_variable
     assert getattr(load({**flags, key: in_flag}), key) == in_flag
