@@ -124,6 +124,67 @@ def run(
     guarded(command)
 
 
+@app.command("best-of")
+def best_of(
+    number: Annotated[int, typer.Argument(metavar="N", min=1, max=100, help="How many candidates.")],
+    task: Annotated[str, typer.Argument(help="What the agents are to do, in words.")],
+    test: Annotated[
+        str, typer.Option("--test", help="The command that succeeds on a good result; it runs in the sandbox.")
+    ],
+    models: Annotated[
+        str, typer.Option("--models", help="The models of the candidates in turn, separated by commas.")
+    ] = "",
+    temperature: Annotated[
+        float, typer.Option("--temperature", min=0.0, max=2.0, help="At least so much chance in what models say.")
+    ] = 0.8,
+    workspace: Workspace = Path(),
+    agent: AgentName = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    sandbox: SandboxKind = None,
+    image: Image = None,
+    mount_ro: MountRo = None,
+    allow_net: AllowNet = None,
+    secret: SecretNames = None,
+    max_iterations: MaxIterations = None,
+    max_cost: MaxCost = None,
+    max_tokens: MaxTokens = None,
+    max_time: MaxTime = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have N candidates made for TASK, from the same files, and show the one that passes the test best.
+
+    Of those whose files pass, the one with the fewest changed lines is the best. --max-iterations is for each of
+    them, the other limits are for all together. Each is a session of its own: apply it, show it, go on with it.
+
+    \b
+    handiwork best-of 4 "make the failing test pass" --test "pytest -q"
+    handiwork best-of 3 "fix issue 7" --test "make check" --models anthropic:claude-sonnet-4-5,openai:gpt-5 --max-cost 2
+    """
+    flags: dict[str, Any] = {
+        "agent": agent,
+        "model": model,
+        "base_url": base_url,
+        "sandbox": sandbox,
+        "image": image,
+        "mount_ro": mount_ro,
+        "allow_net": allow_net,
+        "secrets": secret,
+        "max_iterations": max_iterations,
+        "max_cost": max_cost,
+        "max_tokens": max_tokens,
+        "max_time": max_time,
+    }
+
+    def command() -> Any:
+        from handiwork.cli.best_of import best_of
+
+        several = [name.strip() for name in models.split(",") if name.strip()]
+        return best_of(number, task, test, several, temperature, workspace, as_json, flags)
+
+    guarded(command)
+
+
 @app.command()
 def resume(
     session: Session = None,

@@ -17,7 +17,7 @@ from handiwork.cli.guard import say
 from handiwork.cli.jsonlines import JsonLines
 from handiwork.cli.prompt import Signals
 from handiwork.cli.sessions import find, state_of
-from handiwork.cli.settings import SettingsError, check_environment, check_flags, load, model_name
+from handiwork.cli.settings import Settings, SettingsError, check_environment, check_flags, load, model_name
 from handiwork.cli.summary import exit_code, summary
 from handiwork.cli.talk import terminal_talk
 from handiwork.cli.view import View, terminal_console
@@ -44,7 +44,17 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
     settings = load(flags)
     if not task.strip():
         raise SettingsError("the task is empty: say what the agent is to do")
-    setup = Setup(
+    setup = setup_from(settings, workspace, in_place)
+
+    async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
+        return await create(store, data_dir(), setup, watch, task.strip().split("\n")[0][:TITLE]), 0
+
+    return asyncio.run(_session(begin, task, as_json))
+
+
+def setup_from(settings: Settings, workspace: Path, in_place: bool = False) -> Setup:
+    """Return what a new session is made of. Raises SecretError."""
+    return Setup(
         agent=agent_name(settings.agent),
         model=model_name(settings.model),
         base_url=settings.base_url,
@@ -59,11 +69,6 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
         secrets=tuple(map(given, settings.secrets)),
         snapshots=settings.snapshots,
     )
-
-    async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
-        return await create(store, data_dir(), setup, watch, task.strip().split("\n")[0][:TITLE]), 0
-
-    return asyncio.run(_session(begin, task, as_json))
 
 
 def resume(session: str | None, message: str | None, rewind: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:

@@ -200,25 +200,27 @@ class EventLog:
             finally:
                 self._token = None
 
-    async def fork(self, at: int, title: str | None = None) -> EventLog:
-        """Return the log of a new session that begins with the events up to ``at``; None keeps the title.
+    async def fork(
+        self, at: int, title: str | None = None, agent: str | None = None, model: str | None = None
+    ) -> EventLog:
+        """Return the log of a new session that begins with the events up to ``at``; None keeps what this one has.
 
         The prefix is shared, not copied; the new session's next id is ``at + 1``. Raises LogError if there
         is no event ``at``; 0 shares nothing.
         """
-        new = await self._shared.worker.write(lambda transaction: self._fork(transaction, at, title))
+        new = await self._shared.worker.write(lambda transaction: self._fork(transaction, at, title, agent, model))
         where = await self._shared.worker.read(lambda connection: session.segments(connection, new))
         return self._shared.log(new, where)
 
-    def _fork(self, transaction: Transaction, at: int, title: str | None) -> str:
+    def _fork(self, transaction: Transaction, at: int, title: str | None, agent: str | None, model: str | None) -> str:
         head = transaction.head(self.id)
         if not 0 <= at <= head:
             raise LogError(f"session {self.id} cannot be forked at event {at}: its events are 1 to {head}")
         old = session.info(transaction.execute(select(sessions).where(sessions.c.id == self.id)).mappings().one())
         return session.begin(
             transaction,
-            agent=old.agent,
-            model=old.model,
+            agent=agent or old.agent,
+            model=model or old.model,
             workspace=old.workspace,
             owner=old.owner,
             title=old.title if title is None else self.redactor.text(title),

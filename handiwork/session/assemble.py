@@ -50,6 +50,8 @@ class Setup(Model):
     limits: Limits = Limits()
     confirmation: Confirmation = "never"
     secrets: tuple[str, ...] = ()
+    temperature: float | None = None
+    """The least that a model is asked with; None leaves it to the agent."""
     snapshots: int = 20
     """GiB that the snapshots of all sessions may take; 0 takes none."""
 
@@ -235,6 +237,7 @@ def _open(
     terms = Terms(
         limits=setup.limits,
         confirmation=setup.confirmation,
+        temperature=setup.temperature,
         in_place=setup.in_place,
         settings=setup.model_dump(mode="json"),
     )

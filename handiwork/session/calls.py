@@ -52,8 +52,9 @@ class RecordedLLM:
         root = self._journal.state
         # What a call costs is known once one was paid: until then those of parallel children go one by one.
         blind = root.limits.cost is not None and not root.totals.cost_sources
+        wanted = self._models.temperature(self.heat if temperature is None else temperature)
         async with self._models.first if blind else nullcontext():
-            return await self._complete(messages, tools, schema, self.heat if temperature is None else temperature)
+            return await self._complete(messages, tools, schema, wanted)
 
     async def _complete(
         self,

@@ -21,7 +21,7 @@ from handiwork.sandbox.layers import WORKSPACE_LAYER
 from handiwork.sandbox.objects import GRACE, Objects
 from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.sandbox.workspace import Workspace
-from handiwork.session.assemble import Setup, SetupError, session_dir, setup_of
+from handiwork.session.assemble import Opened, Setup, SetupError, session_dir, setup_of
 from handiwork.session.keeping import layer_of, objects_of, untouched
 from handiwork.session.pending import abandoned
 
@@ -54,7 +54,7 @@ async def fork(
     conversation = len(events) if restored == "files" else at
     state = _state(events[:conversation], log.id, conversation)
     tree = _tree_at(events[: len(events) if restored == "conversation" else at], log.id)
-    forked = await log.fork(conversation)
+    forked = await log.fork(conversation, agent=setup.agent, model=setup.model)
     try:
         tree = await asyncio.to_thread(_make, session_dir(data, log.id), session_dir(data, forked.id), tree)
         await _begin(forked, state, setup, tree, _said(restored, at))
@@ -64,6 +64,14 @@ async def fork(
         await asyncio.to_thread(shutil.rmtree, session_dir(data, forked.id), ignore_errors=True)
         raise
     return forked
+
+
+async def begin(data: Path, opened: Opened) -> None:
+    """Say what a new session runs with and keep its files, so that it can be forked before anything is done in it."""
+    folder = session_dir(data, opened.id)
+    tree = await asyncio.to_thread(untouched, folder, Workspace.load(folder))
+    async with opened.log.lease():
+        await opened.log.append(_started(opened.setup, resumed=False), SnapshotEvent(tree=tree))
 
 
 async def changes_from_to(data: Path, log: EventLog, first: int | None, last: int | None) -> list[Change]:
@@ -128,17 +136,7 @@ def _make(old: Path, new: Path, tree: str) -> str:
 
 async def _begin(log: EventLog, state: State, setup: Setup, tree: str, said: str) -> None:
     """Say what the fork runs with, and answer what is not carried out any more."""
-    started = SessionStarted(
-        agent=find(setup.agent).__name__,
-        model=setup.model,
-        sandbox=setup.sandbox,
-        workspace=setup.workspace,
-        limits=setup.limits,
-        confirmation=setup.confirmation,
-        settings=setup.model_dump(mode="json"),
-        resumed=True,
-    )
-    events: list[Event] = [started, SnapshotEvent(tree=tree)]
+    events: list[Event] = [_started(setup, resumed=True), SnapshotEvent(tree=tree)]
     for task in state.tree():
         for action in abandoned(state, task):
             lost = ErrorObservation(content=FORKED, error_id="forked")
@@ -147,6 +145,19 @@ async def _begin(log: EventLog, state: State, setup: Setup, tree: str, said: str
         events.append(MessageAction(content=said, source="environment", subtask=state.active))
     async with log.lease():
         await log.append(*events)
+
+
+def _started(setup: Setup, *, resumed: bool) -> SessionStarted:
+    return SessionStarted(
+        agent=find(setup.agent).__name__,
+        model=setup.model,
+        sandbox=setup.sandbox,
+        workspace=setup.workspace,
+        limits=setup.limits,
+        confirmation=setup.confirmation,
+        settings=setup.model_dump(mode="json"),
+        resumed=resumed,
+    )
 
 
 def _said(restored: Restored, at: int) -> str:

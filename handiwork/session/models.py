@@ -16,14 +16,20 @@ class Models:
     """The session's model; ``in_flight`` holds the calls that were begun and not yet paid.
 
     ``first`` is for whoever must not begin a call before another one was paid; ``counting`` for whoever counts what
-    was spent, or moves a call from those in flight to those paid.
+    was spent, or moves a call from those in flight to those paid. ``temperature`` is the least of any call's, if given.
     """
 
-    def __init__(self, llm: LLM, make: MakeLLM | None = None) -> None:
+    def __init__(self, llm: LLM, make: MakeLLM | None = None, temperature: float | None = None) -> None:
         self._llm, self._make = llm, make
+        self._temperature = temperature
         self._used: list[LLM] = []
         self.in_flight: set[object] = set()
         self.first, self.counting = asyncio.Lock(), asyncio.Lock()
+
+    def temperature(self, asked: float | None) -> float | None:
+        """Return the temperature of a call that asks for this one, or for none."""
+        least = self._temperature
+        return asked if least is None else max(least, asked or 0.0)
 
     def current(self, totals: Totals) -> LLM:
         """Return the model that the totals name. Raises LLMError where there is none of that name."""

@@ -28,10 +28,14 @@ from handiwork.session.watch import Watch
 
 
 class Terms(Model):
-    """What a session runs with. ``settings`` are kept in the log as they are, for whoever opens it again."""
+    """What a session runs with. ``settings`` are kept in the log as they are, for whoever opens it again.
+
+    ``temperature`` is the least that the model is asked with; None leaves it to the agent.
+    """
 
     limits: Limits = Limits()
     confirmation: Confirmation = "never"
+    temperature: float | None = None
     in_place: bool = False
     settings: dict[str, JsonValue] = Field(default_factory=dict)
 
@@ -58,7 +62,7 @@ class Session:
         self._log, self._branches = log, branches
         self._journal = Journal(log, watch)
         self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
-        self._models = Models(llm, make_llm)
+        self._models = Models(llm, make_llm, terms.temperature)
         place = Place(sandbox.name != "none", terms.in_place, frozenset(secrets.values))
         gate = Gate(place, analyser)
         parts = Parts(self._journal, self._models, gate, Delegation(blobs, branches).answer)

@@ -56,9 +56,9 @@ class Program:
             "PYTHONPYCACHEPREFIX": str(cache / "pycache"),
         }
 
-    def script(self, *replies: dict[str, Any]) -> str:
-        """Return the name of a model that gives these replies."""
-        file = self.folder / "script.jsonl"
+    def script(self, *replies: dict[str, Any], name: str = "script") -> str:
+        """Return the name of a model that gives these replies, for as long as no other has the ``name``."""
+        file = self.folder / f"{name}.jsonl"
         file.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
         return f"scripted:{file}"
 

@@ -52,3 +52,22 @@ def test_room_is_made_and_told(program: Program) -> None:
     collected = program("gc")
     assert (collected.returncode, "freed 0 bytes; snapshots take" in collected.stderr) == (0, True), collected.stderr
     assert "snapshots" in program("doctor").stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_of_several_candidates_the_best_is_shown_and_can_be_applied(program: Program) -> None:
+    good = program.script(bash("echo better > greeting.txt"), finish())
+    bad = program.script(bash("echo worse > greeting.txt"), finish(), name="bad")
+    asked = ("best-of", "2", "greet better", "--test", "grep better greeting.txt", "--models", f"{bad},{good}")
+    held = program(*asked)
+    assert held.returncode == 0, held.stderr
+    assert "-hello\n+better\n" in held.stdout
+    assert [line.split()[2] for line in held.stdout.splitlines() if line.startswith(("1  ", "2  "))] == [
+        *("passes", "fails")
+    ]
+    best = next(line.split()[-1] for line in held.stdout.splitlines() if "handiwork apply" in line)
+    assert program("apply", best).returncode == 0
+    assert (program.workspace / "greeting.txt").read_text() == "better\n"
+    none = program("best-of", "1", "greet", "--test", "false", "--model", bad, "--json")
+    assert (none.returncode, '"passed": false' in none.stdout, '"best": null' in none.stdout) == (1, True, True)
