@@ -43,7 +43,13 @@ def diff(
 
 
 def fork(
-    at: Annotated[int, typer.Option("--at", help="The number of the event from which to go on; see `show --json`.")],
+    at: Annotated[
+        int,
+        typer.Option(
+            "--at",
+            help="The event from which to go on, by its number; `handiwork show` gives those of steps.",
+        ),
+    ],
     session: Session = None,
     restore: Annotated[
         str, typer.Option("--restore", help="What is to be as it was then: both, files, or conversation.")

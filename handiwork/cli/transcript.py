@@ -111,7 +111,7 @@ class Transcript:
     @_of.register
     def _(self, event: StepStarted) -> Iterator[Text]:
         self.steps += 1
-        yield Text(f"\nstep {self.steps}", "cyan dim")
+        yield Text.assemble((f"\nstep {self.steps}", "cyan dim"), (f"  event {event.id}", "dim"))
 
     @_of.register
     def _(self, event: CompletionEvent) -> Iterator[Text]:

@@ -53,19 +53,19 @@ DELEGATED: list[Event] = [
 DELEGATED_TEXT = """\
 Leader · m · bubblewrap · session 12ab
 
-step 1
+step 1  event 2
   -> Browser: find the page
      and read it
      url: here
 
-    step 2
+    step 2  event 4
       $ ls
       > pwd
       a
       b
       -> Reader: read
 
-        step 3
+        step 3  event 8
           finish
       <- Reader finished.
       no page
@@ -97,10 +97,10 @@ Leader · m · bubblewrap · session 12ab
   -> 2 Coder: right
 
   -> 1 Coder
-    step 1
+    step 1  event 5
 
   -> 2 Coder
-    step 2
+    step 2  event 6
   -> 1 Coder
       $ make left
       made

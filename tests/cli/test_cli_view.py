@@ -84,7 +84,7 @@ CodeActAgent · openai:gpt · bubblewrap · session 12ab
 
 you: make the test pass
 
-step 1
+step 1  event 3
   tried again after: 503 overloaded
   I run the tests.
   All of them.
@@ -93,7 +93,7 @@ step 1
   1 failed
   exit 1
 
-step 2
+step 2  event 7
   read a.py from line 1 to 1
   x = 1
   lines 1 to 1 of 3
@@ -108,7 +108,7 @@ step 2
   +file
   created
 
-step 3
+step 3  event 16
   >>> for i in x:
   ...     i
   NameError: x
@@ -153,7 +153,7 @@ def test_a_session_reads_like_this() -> None:
 
 
 def test_events_from_before_are_counted_but_not_shown() -> None:
-    assert viewed(*EVENTS, after=15).startswith("\nstep 3\n")
+    assert viewed(*EVENTS, after=15).startswith("\nstep 3  event ")
 
 
 def test_the_header_is_not_repeated_when_the_session_goes_on() -> None:
