@@ -48,7 +48,7 @@ def test_every_call_is_understood(call: str) -> None:
 
 
 def test_every_command_is_named() -> None:
-    named = {call.split()[0] for call in CALLS} | set(re.findall(r"`(?:handiwork )?(\w+)", TABLE))
+    named = {call.split()[0] for call in CALLS} | set(re.findall(r"`(?:handiwork )?([\w-]+)", TABLE))
     assert named == set(COMMANDS)
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from handiwork.events.action import OutputReadAction
 from handiwork.events.observation import ErrorObservation, OutputReadObservation
 from handiwork.log.blobs import Blobs
+from handiwork.log.redaction import Redactor
 from handiwork.session import outputs
 from handiwork.session.outputs import read_output
 
@@ -21,7 +22,7 @@ LOG = "".join(f"line {number}: {'FAILED' if number % 100 == 0 else 'ok'}\n" for 
 
 @pytest.fixture
 def blobs(tmp_path: Path) -> Blobs:
-    return Blobs(tmp_path / "blobs")
+    return Blobs(tmp_path / "blobs", Redactor())
 
 
 async def page(blobs: Blobs, data: bytes | AsyncIterator[bytes], **asked: Any) -> OutputReadObservation:
@@ -132,7 +133,7 @@ async def test_a_search_that_takes_long_says_how_far_it_came(blobs: Blobs) -> No
 async def test_any_range_of_lines_is_what_splitting_gives(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], newline: bool, start: int, end: int
 ) -> None:
-    blobs = Blobs(tmp_path_factory.getbasetemp() / "ranges")
+    blobs = Blobs(tmp_path_factory.getbasetemp() / "ranges", Redactor())
     data = b"\n".join(lines) + b"\n" * newline
     split = data.split(b"\n")
     there = split[:-1] if split[-1] == b"" else split
