@@ -29,6 +29,7 @@ from handiwork.sandbox.docker_mounts import (
 from handiwork.sandbox.egress.inside import find_certificates, server_arguments, variables
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.guard import Guard
+from handiwork.sandbox.identity import container_ids
 from handiwork.sandbox.in_place import GitPlace
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
@@ -91,7 +92,7 @@ class DockerSandbox(ServedSandbox):
             docker_cli.image_of(self._image, self._on_status), docker_cli.is_rootless(), docker_cli.sweep()
         )
         self._on_status(f"starting {self._image}")
-        uid, gid = (0, 0) if rootless else self._ids()
+        uid, gid = (0, 0) if rootless else container_ids(self._places.base or self._places.workspace)
         if self._places.base is None:
             self._git_place = GitPlace(self._places.workspace)
         own = (os.getuid(), os.getgid()) if rootless else (uid, gid)
@@ -189,18 +190,6 @@ class DockerSandbox(ServedSandbox):
             with suppress(OSError):  # not there, or in use by another
                 # The daemon made it, so who is not root could not remove the session's folder otherwise.
                 (layers / "work/work").rmdir()
-
-    def _ids(self) -> tuple[int, int]:
-        """As whom actions run: the calling user, or when that is root the owner of the workspace.
-
-        Docker mounts no directory with its owner mapped to another uid, so only the owner can write to it, and
-        what a uid of the sandbox's own made would be nobody's. Root inside has no capability and no root
-        file system to write to.
-        """
-        if os.geteuid() != 0:
-            return os.getuid(), os.getgid()
-        found = (self._places.base or self._places.workspace).stat()
-        return found.st_uid, found.st_gid
 
     def _labels(self) -> list[str]:
         labels = {docker_cli.OWNER: docker_cli.owner(), docker_cli.SESSION: self._places.session_dir.name}
