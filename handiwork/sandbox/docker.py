@@ -91,6 +91,7 @@ class DockerSandbox(ServedSandbox):
         image, rootless, _ = await asyncio.gather(
             docker_cli.image_of(self._image, self._on_status), docker_cli.is_rootless(), docker_cli.sweep()
         )
+        self._note_image(image.id)
         self._on_status(f"starting {self._image}")
         uid, gid = (0, 0) if rootless else container_ids(self._places.base or self._places.workspace)
         if self._places.base is None:
@@ -190,6 +191,15 @@ class DockerSandbox(ServedSandbox):
             with suppress(OSError):  # not there, or in use by another
                 # The daemon made it, so who is not root could not remove the session's folder otherwise.
                 (layers / "work/work").rmdir()
+
+    def _note_image(self, found: str) -> None:
+        """Remember what the image's name means; say so where it has come to mean another since."""
+        noted = self._places.session_dir / "image"
+        before = noted.read_text() if noted.exists() else ""
+        if before not in ("", found):
+            was, now = (digest.removeprefix("sha256:")[:12] for digest in (before, found))
+            self._on_status(f"the image {self._image} is not the one that this session had: it was {was} and is {now}")
+        noted.write_text(found)
 
     def _labels(self) -> list[str]:
         labels = {docker_cli.OWNER: docker_cli.owner(), docker_cli.SESSION: self._places.session_dir.name}
