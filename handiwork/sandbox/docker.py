@@ -29,6 +29,7 @@ from handiwork.sandbox.docker_mounts import (
 from handiwork.sandbox.egress.inside import find_certificates, server_arguments, variables
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.guard import Guard
+from handiwork.sandbox.identity import container_ids
 from handiwork.sandbox.in_place import GitPlace
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
@@ -90,8 +91,9 @@ class DockerSandbox(ServedSandbox):
         image, rootless, _ = await asyncio.gather(
             docker_cli.image_of(self._image, self._on_status), docker_cli.is_rootless(), docker_cli.sweep()
         )
+        self._note_image(image.id)
         self._on_status(f"starting {self._image}")
-        uid, gid = (0, 0) if rootless else self._ids()
+        uid, gid = (0, 0) if rootless else container_ids(self._places.base or self._places.workspace)
         if self._places.base is None:
             self._git_place = GitPlace(self._places.workspace)
         own = (os.getuid(), os.getgid()) if rootless else (uid, gid)
@@ -190,17 +192,14 @@ class DockerSandbox(ServedSandbox):
                 # The daemon made it, so who is not root could not remove the session's folder otherwise.
                 (layers / "work/work").rmdir()
 
-    def _ids(self) -> tuple[int, int]:
-        """As whom actions run: the calling user, or when that is root the owner of the workspace.
-
-        Docker mounts no directory with its owner mapped to another uid, so only the owner can write to it, and
-        what a uid of the sandbox's own made would be nobody's. Root inside has no capability and no root
-        file system to write to.
-        """
-        if os.geteuid() != 0:
-            return os.getuid(), os.getgid()
-        found = (self._places.base or self._places.workspace).stat()
-        return found.st_uid, found.st_gid
+    def _note_image(self, found: str) -> None:
+        """Remember what the image's name means; say so where it has come to mean another since."""
+        noted = self._places.session_dir / "image"
+        before = noted.read_text() if noted.exists() else ""
+        if before not in ("", found):
+            was, now = (digest.removeprefix("sha256:")[:12] for digest in (before, found))
+            self._on_status(f"the image {self._image} is not the one that this session had: it was {was} and is {now}")
+        noted.write_text(found)
 
     def _labels(self) -> list[str]:
         labels = {docker_cli.OWNER: docker_cli.owner(), docker_cli.SESSION: self._places.session_dir.name}

@@ -10,9 +10,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from handiwork.process import Process
 from handiwork.sandbox.base import SandboxError
+from handiwork.sandbox.docker_socket import ask
 
 OWNER, SESSION = "handiwork.owner", "handiwork.session"
 """The labels of a container: the process that runs it, and for which session."""
@@ -22,14 +25,15 @@ OnStatus = Callable[[str], None]
 
 _ANSWER_TIMEOUT = 60.0
 _ARCHITECTURE = "amd64"
-_IMAGE = '{"environment":{{json .Config.Env}},"system":{{json .Os}},"architecture":{{json .Architecture}}}'
+_ALL = "{{json .}}"
 _CONTAINER = '{{.ID}} {{.Label "' + OWNER + '"}}'
 
 
 @dataclass(frozen=True)
 class Image:
-    """What is known of an image before it runs."""
+    """What is known of an image before it runs; ``id`` is of what is in it, whatever it is called."""
 
+    id: str
     environment: dict[str, str]
 
 
@@ -47,36 +51,32 @@ async def image_of(name: str, on_status: OnStatus) -> Image:
     """Return what is known of the image, which is pulled where it is not there. Raises SandboxError."""
     if not name or name.startswith("-") or any(map(str.isspace, name)):
         raise SandboxError(f'"{name}" is no name of an image: give one like --image debian:12')
-    code, said = await _run("image", "inspect", "--format", _IMAGE, name)
-    if code and "no such image" in said.lower():
-        await _pull(name, on_status)
-        code, said = await _run("image", "inspect", "--format", _IMAGE, name)
-    if code:
-        raise SandboxError(explained(said))
-    found = json.loads(said)
-    if (found["system"], found["architecture"]) != ("linux", _ARCHITECTURE):
-        platform = f"{found['system']}/{found['architecture']}"
+    found = await ask(f"/images/{quote(name)}/json")
+    if found is None:
+        found = await _inspected(name, on_status)
+    if (found["Os"], found["Architecture"]) != ("linux", _ARCHITECTURE):
+        platform = f"{found['Os']}/{found['Architecture']}"
         raise SandboxError(
             f"the image {name} is for {platform}, and the bundle for linux/{_ARCHITECTURE}: use another."
         )
-    variables = (entry.partition("=") for entry in found["environment"] or ())
-    return Image({variable: value for variable, _, value in variables})
+    variables = (entry.partition("=") for entry in found["Config"].get("Env") or ())
+    return Image(found["Id"], {variable: value for variable, _, value in variables})
 
 
 async def is_rootless() -> bool:
     """Tell whether root inside is the calling user outside. Raises SandboxError where no daemon answers."""
-    code, said = await _run("info", "--format", "{{json .SecurityOptions}}")
-    if code:
-        raise SandboxError(explained(said))
-    return any(str(option).startswith("name=rootless") for option in json.loads(said) or ())
+    found = await ask("/info") or json.loads(await _checked("info", "--format", _ALL))
+    return any(str(option).startswith("name=rootless") for option in found["SecurityOptions"] or ())
 
 
 async def sweep() -> list[str]:
     """Remove the containers of processes of this machine that are dead, and return their ids. Raises SandboxError."""
-    code, said = await _run("ps", "--all", "--no-trunc", "--filter", f"label={OWNER}", "--format", _CONTAINER)
-    if code:
-        raise SandboxError(explained(said))
-    rows = [line.split() for line in said.splitlines()]
+    found = await ask(f"/containers/json?{urlencode({'all': 1, 'filters': json.dumps({'label': [OWNER]})})}")
+    if found is None:
+        lines = await _checked("ps", "--all", "--no-trunc", "--filter", f"label={OWNER}", "--format", _CONTAINER)
+        rows = [line.split() for line in lines.splitlines()]
+    else:
+        rows = [[one["Id"], *one["Labels"][OWNER].split()] for one in found]
     dead = [row[0] for row in rows if len(row) == 4 and Process(row[1], int(row[2]), row[3]).alive() is False]
     if dead:
         await remove(*dead)
@@ -124,6 +124,17 @@ def explained(said: str) -> str:
     return f"Docker said: {said}"
 
 
+async def _inspected(name: str, on_status: OnStatus) -> dict[str, Any]:
+    """Return what docker tells of an image, which is pulled where it is not there."""
+    code, said = await _run("image", "inspect", "--format", _ALL, name)
+    if code and "no such image" in said.lower():
+        await _pull(name, on_status)
+        return json.loads(await _checked("image", "inspect", "--format", _ALL, name))
+    if code:
+        raise SandboxError(explained(said))
+    return json.loads(said)
+
+
 async def _pull(name: str, on_status: OnStatus) -> None:
     """Fetch the image, telling how many of its layers are there."""
     on_status(f"pulling the image {name}")
@@ -151,6 +162,14 @@ async def _pull(name: str, on_status: OnStatus) -> None:
             f"there is no image {name} here, and it cannot be pulled: {last} Check its name, or make it with "
             f"`docker build --tag {name} .` or `docker load`."
         )
+
+
+async def _checked(*arguments: str) -> str:
+    """Run docker and return what it printed. Raises SandboxError, also for what docker says went wrong."""
+    code, said = await _run(*arguments)
+    if code:
+        raise SandboxError(explained(said))
+    return said
 
 
 async def _run(*arguments: str) -> tuple[int, str]:

@@ -47,7 +47,7 @@ def home_mount(places: Places) -> str:
 
 def way_out_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
     """The proxy's socket and the certificates that this machine trusts."""
-    yield _bind(proxy, SOCKET)
+    yield _bind(proxy, SOCKET, read_only=True)
     if certificates is not None:
         yield _bind(certificates.resolve(), CERTIFICATES, read_only=True)
 

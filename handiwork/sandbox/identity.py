@@ -1,4 +1,4 @@
-"""As whom a sandbox runs: the calling user, or when that is root a uid of the session's own."""
+"""As whom a sandbox runs: the calling user, or when that is root somebody who is not."""
 
 from __future__ import annotations
 
@@ -26,6 +26,18 @@ def sandbox_ids(session_dir: Path) -> tuple[int, int]:
         uid = _next_uid(session_dir.parent / "next-uid")
         remembered.write_text(str(uid))
     return uid, uid
+
+
+def container_ids(files: Path) -> tuple[int, int]:
+    """Return the (uid, gid) of a container's processes: the calling user, or when that is root the owner of ``files``.
+
+    Docker mounts no directory with its owner mapped to another uid, so only the owner can write to it, and what a
+    uid of the sandbox's own made would be nobody's. Root inside has no capability and no root file system to write to.
+    """
+    if os.geteuid() != 0:
+        return os.getuid(), os.getgid()
+    found = files.stat()
+    return found.st_uid, found.st_gid
 
 
 def _next_uid(counter: Path) -> int:

@@ -104,17 +104,20 @@ class Objects:
         with open(self._place(node), "rb") as file:
             return file.read()
 
-    def layer(self, digest: str) -> Path:
+    def layer(self, digest: str, owner: tuple[int, int] | None = None) -> Path:
         """Return a directory with all of a tree in it, to be laid under others and never written to; made once.
 
-        Raises WorkspaceError if the tree is not kept any more.
+        With an ``owner``, a uid and gid other than one's own, all in it is theirs: copies, as links would be of one
+        owner everywhere. Raises WorkspaceError if the tree is not kept any more.
         """
-        target = self.folder / "layers" / digest
+        if owner == (os.geteuid(), os.getegid()):
+            owner = None
+        target = self.folder / "layers" / (digest if owner is None else f"{digest}-{owner[0]}-{owner[1]}")
         if not target.exists():
             part = target.with_name(f"part-{secrets.token_hex(8)}")
             part.mkdir(mode=0o700, parents=True)
             try:
-                self._fill(str(part), self._load(digest))
+                self._fill(str(part), self._load(digest), owner)
                 part.rename(target)
             except BaseException as error:
                 remove_tree(part)
@@ -166,7 +169,7 @@ class Objects:
         """
         freed, old = 0, time.time() - grace
         for layer in self._children("layers"):
-            if layer.name not in layers and layer.stat().st_ctime <= old:
+            if layer.name.partition("-")[0] not in layers and layer.stat().st_ctime <= old:
                 remove_tree(layer)
         for place in self._all():
             found = place.stat()
@@ -262,13 +265,13 @@ class Objects:
         if size != node.size:  # the machine may have gone down before the bytes were on the disk
             raise WorkspaceError(f"file {node.value[:12]} of a snapshot is lost; choose another event")
 
-    def _fill(self, folder: str, tree: Tree) -> None:
+    def _fill(self, folder: str, tree: Tree, owner: tuple[int, int] | None) -> None:
         for name, node in tree.items():
             path = f"{folder}/{name}"
             match node.kind:
                 case "file":
                     self._check(node)
-                    _link(self._place(node), path)
+                    _link(self._place(node), path) if owner is None else shutil.copy2(self._place(node), path)
                 case "link":
                     os.symlink(node.value, path)
                 case "whiteout":
@@ -277,10 +280,12 @@ class Objects:
                     os.mkfifo(path, node.mode)
                 case "dir":
                     os.mkdir(path, 0o700)
-                    self._fill(path, self._load(node.value))
+                    self._fill(path, self._load(node.value), owner)
                     if node.opaque:
                         os.setxattr(path, _OPAQUE, b"y")
                     os.chmod(path, node.mode)
+            if owner is not None and node.kind != "whiteout":
+                os.chown(path, *owner, follow_symlinks=False)
 
 
 def is_opaque(descriptor: int) -> bool:

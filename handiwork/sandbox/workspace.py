@@ -79,6 +79,7 @@ def make_copy(source: Path, session_dir: Path, *, force: bool = False, progress:
     base.mkdir(parents=True, mode=0o700)
     try:
         manifest = _Copier(source, base, progress).copy(chosen)
+        _keep(base, source.stat(), 0o700)
         save_manifest(manifest, session_dir / "manifest.json")
         workspace = Workspace(source, base, tuple(sorted(chosen.mounts)), tuple(sorted(chosen.left_out)))
         workspace.save(session_dir)

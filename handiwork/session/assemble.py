@@ -22,6 +22,7 @@ from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
 from handiwork.sandbox.egress.proxy import Egress
+from handiwork.sandbox.identity import container_ids
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
@@ -187,7 +188,9 @@ def sandbox_of(
         return sandboxes.create("none", there, save_blob, withheld=names)
     there, snapshots = Places(folder, place), None
     if not setup.in_place:
-        layer = layer_of(session_folder or folder, workspace)
+        # Bubblewrap maps owners as it mounts, and Docker does not.
+        owner = container_ids(workspace.base) if setup.sandbox == "docker" else None
+        layer = layer_of(session_folder or folder, workspace, owner)
         there = Places(folder, place, workspace.base, workspace.mounts, layer)
         snapshots = None if session_folder else snapshots_of(there, workspace.tree, setup.snapshots)
 

@@ -22,9 +22,12 @@ def beside(session_dir: Path) -> Objects:
     return objects_of(session_dir.parent.parent)
 
 
-def layer_of(session_dir: Path, workspace: Workspace) -> Path | None:
-    """Return the layer of the snapshot that a fork began with; None for no fork. Raises WorkspaceError."""
-    return beside(session_dir).layer(workspace.tree) if workspace.tree else None
+def layer_of(session_dir: Path, workspace: Workspace, owner: tuple[int, int] | None = None) -> Path | None:
+    """Return the layer of the snapshot that a fork began with, with all in it the ``owner``'s; None for no fork.
+
+    Raises WorkspaceError.
+    """
+    return beside(session_dir).layer(workspace.tree, owner) if workspace.tree else None
 
 
 def layers(session_dir: Path, workspace: Workspace) -> list[Path]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,18 @@ async def test_the_phases_of_a_start_are_told(in_docker: Box) -> None:
     phases: list[str] = []
     await in_docker.make(on_status=phases.append).start()
     assert phases == [f"starting {in_docker.image}"]
+
+
+async def test_a_session_whose_image_has_changed_says_so(in_docker: Box) -> None:
+    phases: list[str] = []
+    in_docker.image = "handiwork-test-moving"
+    try:
+        for name in ("bookworm", "bookworm", "musl"):
+            subprocess.run(["docker", "tag", image(name), in_docker.image], check=True)
+            sandbox = in_docker.make(on_status=phases.append)
+            await sandbox.start()
+            await sandbox.close()
+    finally:
+        subprocess.run(["docker", "image", "rm", in_docker.image], check=True, capture_output=True)
+    (changed,) = (phase for phase in phases if not phase.startswith("starting"))
+    assert changed.startswith("the image handiwork-test-moving is not the one that this session had: it was ")

@@ -140,3 +140,14 @@ def test_sessions_kept_inside_the_workspace_are_not_copied(tmp_path: Path, monke
     source = write_tree(tmp_path / "p", {"a": b"1", "data/sessions/old/log": b"2"})
     monkeypatch.setenv("HANDIWORK_DATA", str(source / "data"))
     assert read_tree(make_copy(source, source / "data/sessions/new").base) == {"a": b"1"}
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has files of another user")
+def test_a_copy_belongs_as_a_whole_to_the_owner_of_what_it_is_of(tmp_path: Path) -> None:
+    source = repository(tmp_path / "p")
+    for path in (source, *source.rglob("*")):
+        os.chown(path, 12345, 12345, follow_symlinks=False)
+    base = make_copy(source, tmp_path / "s").base
+    # The owner of the directory itself is who a sandbox takes for the owner of all.
+    assert {path.lstat().st_uid for path in (base, *base.rglob("*")) if ".git" not in path.parts} == {12345}

@@ -1,0 +1,39 @@
+"""Asks a Docker daemon of this machine by its socket: to start the program ``docker`` takes longer than an answer."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+_USUAL = "/var/run/docker.sock"
+_TIMEOUT = {"connect": 5.0, "read": 30.0, "write": 5.0, "pool": 5.0}
+
+
+async def ask(path: str) -> Any | None:
+    """Return what the daemon answers to GET, from JSON; None where it does not, and ``docker`` may say why."""
+    socket = _socket()
+    if socket is None:
+        return None
+    try:
+        async with httpx2.AsyncHTTPTransport(uds=socket, verify=False) as transport:
+            request = httpx2.Request("GET", f"http://docker{path}", extensions={"timeout": _TIMEOUT})
+            response = await transport.handle_async_request(request)
+            await response.aread()
+    except httpx2.TransportError:
+        return None
+    return response.json() if response.status_code == 200 else None
+
+
+def _socket() -> str | None:
+    """Return the socket that ``docker`` would use, None where it is another's to say which."""
+    if host := os.environ.get("DOCKER_HOST"):
+        return host.removeprefix("unix://") if host.startswith("unix://") else None
+    settings = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "config.json"
+    try:
+        chosen = b'"currentContext"' in settings.read_bytes()
+    except OSError:
+        chosen = False
+    return None if chosen or "DOCKER_CONTEXT" in os.environ else _USUAL
