@@ -7,11 +7,13 @@ import pytest
 from tests.cli.program import Program, bash, finish
 from tests.sandbox.conftest import namespaces_allowed
 
-pytestmark = pytest.mark.skipif(not namespaces_allowed(), reason="this machine allows no user namespaces")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not namespaces_allowed(), reason="this machine allows no user namespaces"),
+]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_session_is_forked_with_its_files_and_goes_on(program: Program) -> None:
     model = program.script(bash("echo one > greeting.txt"), bash("echo two > greeting.txt"), finish())
     assert program("run", "greet", "--model", model).returncode == 0
@@ -54,8 +56,6 @@ def test_room_is_made_and_told(program: Program) -> None:
     assert "snapshots" in program("doctor").stdout
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_of_several_candidates_the_best_is_shown_and_can_be_applied(program: Program) -> None:
     good = program.script(bash("echo better > greeting.txt"), finish())
     bad = program.script(bash("echo worse > greeting.txt"), finish(), name="bad")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.program import Program, bash, finish
 
 VALUE = "s3cr3t-Value/of+it"
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_a_secret_of_the_environment_is_used_and_never_kept_and_resume_says_when_it_is_missing(program: Program):
     model = program.script(bash('echo "[$TOKEN]"; test "$TOKEN" = "$(cat expected)" && echo same'), finish(), finish())
     (program.workspace / "expected").write_text(VALUE)
