@@ -133,8 +133,7 @@ class Objects:
             text = file.read()
             total = int(text) + added if text else self.used()
             file.seek(0)
-            file.truncate()
-            file.write(str(total))
+            file.write(f"{total:20}")  # as long as before: what was truncated is brought to the disk when it is closed
         return total
 
     def recount(self) -> int:

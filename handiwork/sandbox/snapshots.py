@@ -68,6 +68,12 @@ class Snapshots:
         self._origin = objects.tree(origin) if origin else {}
         self._known = {name: _Known() for name in places}
         self._last = ""
+        self.shell = b""
+        """The state of the shell that the last snapshot has."""
+
+    def differ(self) -> bool:
+        """Whether the files are, as far as can be told while they may change, others than in the last snapshot."""
+        return not self._started() or any(self._differs(name) for name in self._places)
 
     def take(
         self, shell: bytes = b"", paused: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -77,14 +83,14 @@ class Snapshots:
         The files are copied while ``paused``, which is not entered where none has changed. Raises WorkspaceError for
         what cannot be read, OSError for what cannot be kept.
         """
-        if not all(place.upper.exists() for place in self._places.values()):
-            return None  # no sandbox has been started yet
+        if not self._started():
+            return None
         if self._room < 0:
             self._room = self._budget - self.objects.account(0)
         if self._room < 0:
             raise WorkspaceError("snapshots take all the room they may: `handiwork gc` makes some")
         before, changed = self.objects.added, 0
-        if any(self._differs(name) for name in self._places):
+        if self.differ():
             with paused():
                 changed = sum(self._update(name) for name in self._places)
         tree = {name: known.trees[""][1] for name, known in self._known.items()}
@@ -93,10 +99,13 @@ class Snapshots:
         digest = self.objects.put_tree(tree)
         if digest == self._last:
             return None
-        self._last = digest
+        self._last, self.shell = digest, shell
         added = self.objects.added - before
         self._room = self._budget - self.objects.account(added)
         return Snapshot(digest, added, changed)
+
+    def _started(self) -> bool:
+        return all(place.upper.exists() for place in self._places.values())
 
     def _differs(self, name: str) -> bool:
         known, seen = self._known[name], 0
