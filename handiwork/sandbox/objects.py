@@ -1,9 +1,9 @@
 """The content-addressed store of snapshots: files and trees, kept once for all sessions of a data folder.
 
 A file is kept by its SHA-256, permissions and modification time, because it is hard-linked into the layers that forks
-are laid over, and a link has these in common with all others. A small file is written where it belongs, its modification
-time last: without the right one it is not whole, and is written again. Everything else has its name only when it is
-whole, so a process that is killed leaves nothing worse than a ``part-`` that ``sweep`` removes.
+are laid over, and a link has these in common with all others. A small file is written where it belongs, and its
+modification time last: without the right one it is not whole, and is written again. Everything else has its name only
+when it is whole, so a process that is killed leaves nothing worse than a ``part-`` that ``sweep`` removes.
 """
 
 from __future__ import annotations

@@ -99,7 +99,8 @@ class Snapshots:
         digest = self.objects.put_tree(tree)
         if digest == self._last:
             return None
-        self._last, self.shell = digest, shell
+        self._last = digest
+        self.shell = shell
         added = self.objects.added - before
         self._room = self._budget - self.objects.account(added)
         return Snapshot(digest, added, changed)
@@ -139,8 +140,7 @@ class Snapshots:
         for path in paths:
             parent, _, name = path.rpartition("/")
             folders.setdefault(parent, []).append(name)
-        pieces = [(folder, names) for folder, names in folders.items()]
-        found = in_two_threads(partial(self._read_folder, upper), pieces)
+        found = in_two_threads(partial(self._read_folder, upper), list(folders.items()))
         return {path: node for pairs in found for path, node in pairs}
 
     def _read_folder(self, upper: Path, folder: str, names: list[str]) -> list[tuple[str, Node]]:

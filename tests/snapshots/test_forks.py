@@ -12,7 +12,8 @@ from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import SnapshotEvent
 from handiwork.sandbox.diff import unified_diff
 from handiwork.session.assemble import SetupError, changes
-from handiwork.session.forks import changes_from_to, collect, fork
+from handiwork.session.collecting import collect
+from handiwork.session.forks import changes_from_to, fork
 from handiwork.session.keeping import objects_of
 from tests.sandbox.conftest import namespaces_allowed
 from tests.snapshots.workbench import LIST, Workbench, bash, outputs
