@@ -52,12 +52,12 @@ async def collect(store: Store, data: Path, budget: int, grace: float = GRACE) -
     return await asyncio.to_thread(_sweep, objects_of(data), sessions, forks, budget, grace)
 
 
-async def make_room(store: Store, data: Path, gigabytes: int, watch: Watch) -> None:
+async def make_room(store: Store, data: Path, gigabytes: int, watch: Watch, grace: float = GRACE) -> None:
     """Collect if all snapshots together take more than they may; what prevents it is told to ``watch``."""
     objects, budget = objects_of(data), gigabytes * GIGABYTE
     try:
         if budget and objects.folder.is_dir() and await asyncio.to_thread(objects.account, 0) > budget:
-            await collect(store, data, budget)
+            await collect(store, data, budget, grace)
     except (WorkspaceError, OSError) as error:
         watch(Status(f"no room could be made for snapshots: {error}"))
 
