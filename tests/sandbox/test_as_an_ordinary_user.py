@@ -15,7 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 TESTS = [f"tests/sandbox/test_{name}.py" for name in ("hiding_the_host", "the_workspace", "in_place", "egress")]
 TESTS += [f"tests/limits/test_{name}.py" for name in ("over_a_limit", "levels")]
-SNAPSHOTS = [f"tests/snapshots/test_{name}.py" for name in ("store", "forks")]
+SNAPSHOTS = ["tests/snapshots/test_forks.py", "tests/snapshots/test_store.py"]
 
 SCRIPT = """
 set -e
@@ -57,6 +57,7 @@ def test_isolation_and_the_workspace_are_the_same_for_an_ordinary_user(tests: li
         "TMPDIR": home / "tmp",
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": home / "hypothesis",
     }
     done = subprocess.run(
         [
