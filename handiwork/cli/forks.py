@@ -20,6 +20,7 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.sandbox.limits import size_text
 from handiwork.session import forks
+from handiwork.session.collecting import collect
 from handiwork.session.forks import Restored
 from handiwork.session.keeping import GIGABYTE
 
@@ -92,4 +93,4 @@ def gc() -> Exit:
 
 async def _gc(budget: int) -> tuple[int, int]:
     async with Store.open(data_dir()) as store:
-        return await forks.collect(store, data_dir(), budget)
+        return await collect(store, data_dir(), budget)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from sqlalchemy import Connection, delete, select, update
 
 from handiwork.events.action import AgentState
+from handiwork.events.base import Event
+from handiwork.events.codec import from_json
 from handiwork.log import lease, session
 from handiwork.log.blobs import Blobs
 from handiwork.log.errors import LeaseHeld, SessionShared
@@ -18,6 +20,8 @@ from handiwork.log.session import SessionInfo
 from handiwork.log.transaction import Transaction
 from handiwork.log.watch import GONE, Watch
 from handiwork.log.worker import Worker
+
+E = TypeVar("E", bound=Event)
 
 
 class Store:
@@ -95,6 +99,21 @@ class Store:
             return [session.info(row) for row in connection.execute(query).mappings()]
 
         return await self._shared.worker.read(read)
+
+    async def events_of(self, kind: type[E]) -> dict[str, list[E]]:
+        """Return all events of one type, ascending, by the session they were appended to."""
+
+        def read(connection: Connection) -> list[tuple[str, str]]:
+            query = select(events.c.session, events.c.json).where(events.c.type == kind.__name__)
+            return [
+                (row.session, row.json) for row in connection.execute(query.order_by(events.c.session, events.c.id))
+            ]
+
+        found: dict[str, list[E]] = {}
+        for session_id, text in await self._shared.worker.read(read):
+            if isinstance(event := from_json(text), kind):
+                found.setdefault(session_id, []).append(event)
+        return found
 
     async def update(self, session_id: str, *, title: str | None = None, state: AgentState | None = None) -> None:
         """Set what is not None. Raises SessionMissing."""

@@ -67,6 +67,7 @@ class BubblewrapSandbox(ServedSandbox):
         self._read_only = read_only
         self._groups: ControlGroups | None = None
         self._info: int | None = None
+        self._lifeline: int | None = None
         self._first: int | None = None
         self._git_place: GitPlace | None = None
 
@@ -83,6 +84,8 @@ class BubblewrapSandbox(ServedSandbox):
         self._groups = ControlGroups(endpoint.groups, self._limits)
         scoped, environment = scope(self._limits)
         self._info, tell = os.pipe()
+        # Bubblewrap's child dies with it only from some time on, so what it becomes has this as well.
+        until, self._lifeline = os.pipe()
         listening = endpoint.socket.fileno()
         seccomp_fd = in_memory(filters)
         state = in_memory(self._places.shell_state())
@@ -95,7 +98,7 @@ class BubblewrapSandbox(ServedSandbox):
             "cgroups": self._groups.joins,
             "rlimits": self._rlimits(counted=bool(scoped or self._groups.counts_processes)),
             "nice": 0 if scoped or self._groups.shares_cpu else _NICE,
-            "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening, state)],
+            "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening, state, until)],
             **view.plan(),
         }
         plan_file = in_memory(marshal.dumps(plan))
@@ -106,13 +109,13 @@ class BubblewrapSandbox(ServedSandbox):
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(listening, seccomp_fd, tell, arguments, plan_file, state),
+                pass_fds=(listening, seccomp_fd, tell, arguments, plan_file, state, until),
                 # Everything it needs is in the plan: what is in an environment can be read in /proc.
                 env=environment,
                 start_new_session=True,
             )
         finally:
-            for descriptor in (seccomp_fd, tell, arguments, plan_file, state):
+            for descriptor in (seccomp_fd, tell, arguments, plan_file, state, until):
                 os.close(descriptor)
 
     def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
@@ -144,6 +147,9 @@ class BubblewrapSandbox(ServedSandbox):
         if self._info is not None:
             os.close(self._info)
             self._info = self._first = None
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
         if self._git_place is not None:
             self._git_place.close()
             self._git_place = None
@@ -182,12 +188,12 @@ class BubblewrapSandbox(ServedSandbox):
         own = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: self._limits.file_size}
         return own if counted else {**own, resource.RLIMIT_NPROC: self._limits.processes}
 
-    def _server(self, listening: int, state: int) -> list[str]:
+    def _server(self, listening: int, state: int, until: int) -> list[str]:
         return [
             *(*bundle.INSIDE_PYTHON, "-m", "inside", "--fd", str(listening)),
             *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
             *(server_arguments() if self._proxy is not None else ()),
-            *("--shell-state", str(state)),
+            *("--shell-state", str(state), "--until", str(until)),
         ]
 
 

@@ -1,8 +1,9 @@
 """The content-addressed store of snapshots: files and trees, kept once for all sessions of a data folder.
 
 A file is kept by its SHA-256, permissions and modification time, because it is hard-linked into the layers that forks
-are laid over, and a link has these in common with all others. An object has its name only when it is whole, so a
-process that is killed leaves nothing worse than a ``part-`` that ``sweep`` removes.
+are laid over, and a link has these in common with all others. A small file is written where it belongs, and its
+modification time last: without the right one it is not whole, and is written again. Everything else has its name only
+when it is whole, so a process that is killed leaves nothing worse than a ``part-`` that ``sweep`` removes.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from handiwork.sandbox.manifest import CHUNK
 from handiwork.sandbox.safe_open import WorkspaceError
+
+T = TypeVar("T")
 
 Kind = Literal["file", "link", "dir", "pipe", "whiteout"]
 
@@ -31,6 +35,7 @@ GRACE = 3600.0
 
 _FICLONE = 0x40049409
 _SMALL = 1 << 16
+_MANY = 200  # files from which on a second thread is of use
 _OPAQUE = "user.overlay.opaque"
 
 
@@ -70,15 +75,13 @@ class Objects:
             return self._put_large(descriptor, found)
         data = os.read(descriptor, _SMALL + 1)
         node = Node("file", mode, len(data), found.st_mtime_ns, hashlib.sha256(data).hexdigest())
-        if not self._has(node):
-            self._write(self._place(node), data, mode, found.st_mtime_ns)
+        self._keep(node, data)
         return node
 
     def put_bytes(self, data: bytes) -> Node:
         """Keep bytes that no file has."""
         node = Node("file", 0o600, len(data), 0, hashlib.sha256(data).hexdigest())
-        if not self._has(node):
-            self._write(self._place(node), data, node.mode, node.mtime_ns)
+        self._keep(node, data)
         return node
 
     def put_tree(self, tree: Tree) -> str:
@@ -133,8 +136,7 @@ class Objects:
             text = file.read()
             total = int(text) + added if text else self.used()
             file.seek(0)
-            file.truncate()
-            file.write(str(total))
+            file.write(f"{total:20}")  # as long as before: what was truncated is brought to the disk when it is closed
         return total
 
     def recount(self) -> int:
@@ -209,7 +211,26 @@ class Objects:
             os.chmod(place, node.mode)
         except FileNotFoundError:
             return False
-        return os.stat(place).st_size == node.size
+        return _is_whole(os.stat(place), node)
+
+    def _keep(self, node: Node, data: bytes) -> None:
+        """Write a small file, unless it is there: in place, as making and renaming one takes twice as long."""
+        place, flags = self._place(node), os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        try:
+            descriptor = os.open(place, flags, node.mode)
+        except (FileExistsError, FileNotFoundError):
+            if not self._has(node):
+                self._write(place, data, node.mode, node.mtime_ns)
+            return
+        try:
+            if os.write(descriptor, data) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if os.fstat(descriptor).st_mode & 0o777 != node.mode:
+                os.fchmod(descriptor, node.mode)
+            os.utime(descriptor, ns=(node.mtime_ns, node.mtime_ns))
+        finally:
+            os.close(descriptor)
+        self.added += len(data)
 
     def _write(self, place: str | Path, data: bytes, mode: int, mtime_ns: int) -> None:
         part, descriptor = self._part(os.path.dirname(place))
@@ -259,19 +280,36 @@ class Objects:
 
     def _check(self, node: Node) -> None:
         try:
-            size = os.stat(self._place(node)).st_size
+            whole = _is_whole(os.stat(self._place(node)), node)
         except FileNotFoundError:
-            size = -1
-        if size != node.size:  # the machine may have gone down before the bytes were on the disk
+            whole = False
+        if not whole:  # the machine may have gone down before the bytes were on the disk
             raise WorkspaceError(f"file {node.value[:12]} of a snapshot is lost; choose another event")
 
     def _fill(self, folder: str, tree: Tree, owner: tuple[int, int] | None) -> None:
+        """Make in a directory what a tree has, the ``owner``'s if one is named: files in two threads if many."""
+        files: list[tuple[str, Node, tuple[int, int] | None]] = []
+        folders: list[tuple[str, Node]] = []
+        self._fill_folder(folder, tree, owner, files, folders)
+        in_two_threads(self._link, files)
+        for path, node in reversed(folders):  # one that may not be written to has its files by now
+            if node.opaque:
+                os.setxattr(path, _OPAQUE, b"y")
+            os.chmod(path, node.mode)
+
+    def _fill_folder(
+        self,
+        folder: str,
+        tree: Tree,
+        owner: tuple[int, int] | None,
+        files: list[tuple[str, Node, tuple[int, int] | None]],
+        folders: list[tuple[str, Node]],
+    ) -> None:
         for name, node in tree.items():
             path = f"{folder}/{name}"
             match node.kind:
                 case "file":
-                    self._check(node)
-                    _link(self._place(node), path) if owner is None else shutil.copy2(self._place(node), path)
+                    files.append((path, node, owner))
                 case "link":
                     os.symlink(node.value, path)
                 case "whiteout":
@@ -280,12 +318,33 @@ class Objects:
                     os.mkfifo(path, node.mode)
                 case "dir":
                     os.mkdir(path, 0o700)
-                    self._fill(path, self._load(node.value), owner)
-                    if node.opaque:
-                        os.setxattr(path, _OPAQUE, b"y")
-                    os.chmod(path, node.mode)
-            if owner is not None and node.kind != "whiteout":
+                    folders.append((path, node))
+                    self._fill_folder(path, self._load(node.value), owner, files, folders)
+            if owner is not None and node.kind not in ("file", "whiteout"):
                 os.chown(path, *owner, follow_symlinks=False)
+
+    def _link(self, path: str, node: Node, owner: tuple[int, int] | None) -> None:
+        self._check(node)
+        try:
+            if owner is None:
+                os.link(self._place(node), path)
+                return
+        except OSError as error:
+            if error.errno != errno.EMLINK:
+                raise
+        shutil.copy2(self._place(node), path)
+        if owner is not None:
+            os.chown(path, *owner)
+
+
+def in_two_threads(work: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> list[T]:
+    """Return what ``work`` gives for each of the arguments, in two threads where there are many."""
+    if len(arguments) < _MANY:
+        return [work(*one) for one in arguments]
+    half = len(arguments) // 2
+    with ThreadPoolExecutor(1) as thread:
+        other = thread.submit(lambda: [work(*one) for one in arguments[half:]])
+        return [work(*one) for one in arguments[:half]] + other.result()
 
 
 def is_opaque(descriptor: int) -> bool:
@@ -310,13 +369,8 @@ def _name(node: Node) -> str:
     return f"{node.value}-{node.mode:o}-{node.mtime_ns}"
 
 
-def _link(place: str, path: str) -> None:
-    try:
-        os.link(place, path)
-    except OSError as error:
-        if error.errno != errno.EMLINK:
-            raise
-        shutil.copy2(place, path)
+def _is_whole(found: os.stat_result, node: Node) -> bool:
+    return found.st_size == node.size and found.st_mtime_ns == node.mtime_ns
 
 
 def _copy(source: int, target: int) -> tuple[int, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import signal
 import socket
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from handiwork.paths import runtime_dir
@@ -59,7 +61,10 @@ class Endpoint:
 
 
 def sweep_stale() -> list[str]:
-    """Remove the sockets and groups of owners that are dead and return their names; living ones are left alone."""
+    """Remove the sockets and groups of owners that are dead and return their names; living ones are left alone.
+
+    Ends who listens on such a socket: bubblewrap's child, when its parent died just after it was made.
+    """
     gone: list[str] = []
     for record in _private_folder().glob("*.owner"):
         try:
@@ -68,10 +73,21 @@ def sweep_stale() -> list[str]:
             continue
         pid, _, start_time = owner.partition(" ")
         # An empty record is one that is just being written.
-        if pid and _start_time(int(pid)) != start_time and remove_groups(map(Path, groups)):
-            _remove(record.with_suffix(""))
-            gone.append(record.stem)
+        if pid and _start_time(int(pid)) != start_time:
+            _end_listeners(record.with_suffix(""))
+            if remove_groups(map(Path, groups)):
+                _remove(record.with_suffix(""))
+                gone.append(record.stem)
     return gone
+
+
+def _end_listeners(path: Path) -> None:
+    lines = Path("/proc/net/unix").read_text().splitlines()
+    sockets = {f"socket:[{line.split()[6]}]" for line in lines if line.endswith(f" {path}")}
+    for process in Path("/proc").glob("[0-9]*") if sockets else ():
+        with suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended, or is another user's
+            if any(os.readlink(one) in sockets for one in (process / "fd").iterdir()):
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def _remove(path: Path) -> None:

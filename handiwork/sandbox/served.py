@@ -116,7 +116,13 @@ class ServedSandbox(ABC):
             return None
         first, state = None, b""
         if self._client is not None and self._process is not None:
-            state = await self._client.shell_state()
+            differ = asyncio.create_task(asyncio.to_thread(self._snapshots.differ))
+            try:
+                state = await self._client.shell_state()
+            finally:
+                await asyncio.wait([differ])
+            if not differ.result() and state == self._snapshots.shell:
+                return None
             first = self._first_process(self._process)
         still = partial(paused, first) if first else nullcontext
         # Nobody may go on while the processes stand still, so a cancelled snapshot is taken to its end too.

@@ -8,21 +8,19 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from handiwork.sandbox.objects import Node, Objects, Tree, is_opaque
+from handiwork.sandbox.objects import Node, Objects, Tree, in_two_threads, is_opaque
 from handiwork.sandbox.safe_open import LONGEST_PATH, WorkspaceError, look, open_dir
 
 BUDGET = 20 << 30
 """Bytes that the snapshots of all sessions may take unless the user says otherwise."""
 
 _TICK = 20_000_000  # nanoseconds within which two changes may have the same time of change
-_MANY = 200  # files from which on a second thread is of use
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 Signature = tuple[int, int, int, int, int]
@@ -70,6 +68,12 @@ class Snapshots:
         self._origin = objects.tree(origin) if origin else {}
         self._known = {name: _Known() for name in places}
         self._last = ""
+        self.shell = b""
+        """The state of the shell that the last snapshot has."""
+
+    def differ(self) -> bool:
+        """Whether the files are, as far as can be told while they may change, others than in the last snapshot."""
+        return not self._started() or any(self._differs(name) for name in self._places)
 
     def take(
         self, shell: bytes = b"", paused: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -79,14 +83,14 @@ class Snapshots:
         The files are copied while ``paused``, which is not entered where none has changed. Raises WorkspaceError for
         what cannot be read, OSError for what cannot be kept.
         """
-        if not all(place.upper.exists() for place in self._places.values()):
-            return None  # no sandbox has been started yet
+        if not self._started():
+            return None
         if self._room < 0:
             self._room = self._budget - self.objects.account(0)
         if self._room < 0:
             raise WorkspaceError("snapshots take all the room they may: `handiwork gc` makes some")
         before, changed = self.objects.added, 0
-        if any(self._differs(name) for name in self._places):
+        if self.differ():
             with paused():
                 changed = sum(self._update(name) for name in self._places)
         tree = {name: known.trees[""][1] for name, known in self._known.items()}
@@ -96,19 +100,29 @@ class Snapshots:
         if digest == self._last:
             return None
         self._last = digest
+        self.shell = shell
         added = self.objects.added - before
         self._room = self._budget - self.objects.account(added)
         return Snapshot(digest, added, changed)
 
+    def _started(self) -> bool:
+        return all(place.upper.exists() for place in self._places.values())
+
     def _differs(self, name: str) -> bool:
-        known = self._known[name]
-        return _unsettled(known) or _signatures(self._places[name].upper) != known.signatures
+        known, seen = self._known[name], 0
+        if _unsettled(known):
+            return True
+        for path, found in _signatures(self._places[name].upper):
+            if known.signatures.get(path) != found:
+                return True
+            seen += 1
+        return seen < len(known.signatures)
 
     def _update(self, name: str) -> int:
         """Keep what is new in a place; return how many paths are others than before."""
         place, known = self._places[name], self._known[name]
         since = time.time_ns()
-        signatures = _signatures(place.upper)
+        signatures = dict(_signatures(place.upper))
         fresh = [path for path, found in signatures.items() if self._is_new(known, path, found)]
         nodes = {path: known.nodes[path] for path in signatures.keys() - fresh}
         nodes |= self._read(place.upper, fresh)
@@ -126,12 +140,7 @@ class Snapshots:
         for path in paths:
             parent, _, name = path.rpartition("/")
             folders.setdefault(parent, []).append(name)
-        read = partial(self._read_folder, upper)
-        if len(paths) < _MANY:
-            found = [read(folder, names) for folder, names in folders.items()]
-        else:
-            with ThreadPoolExecutor(2) as threads:
-                found = list(threads.map(read, folders.keys(), folders.values()))
+        found = in_two_threads(partial(self._read_folder, upper), list(folders.items()))
         return {path: node for pairs in found for path, node in pairs}
 
     def _read_folder(self, upper: Path, folder: str, names: list[str]) -> list[tuple[str, Node]]:
@@ -227,9 +236,9 @@ def _unsettled(known: _Known) -> bool:
     return not known.signatures or any(found[1] > known.since - _TICK for found in known.signatures.values())
 
 
-def _signatures(root: Path) -> dict[str, Signature]:
+def _signatures(root: Path) -> Iterator[tuple[str, Signature]]:
     """Everything below ``root``, and that itself as "", parents first."""
-    found: dict[str, Signature] = {"": _signature(root.lstat())}
+    yield "", _signature(root.lstat())
     waiting = [""]
     while waiting:
         here = waiting.pop()
@@ -240,14 +249,13 @@ def _signatures(root: Path) -> dict[str, Signature]:
             with open_dir(root, here) as descriptor, os.scandir(descriptor) as entries:
                 for entry in entries:
                     status = entry.stat(follow_symlinks=False)
-                    found[prefix + entry.name] = _signature(status)
+                    yield prefix + entry.name, _signature(status)
                     if stat.S_ISDIR(status.st_mode):
                         waiting.append(prefix + entry.name)
         except (FileNotFoundError, NotADirectoryError):
             continue  # it went away while we were on our way
         except OSError as error:
             raise WorkspaceError(f"directory {here!r} cannot be read: {error.strerror}") from error
-    return found
 
 
 def _signature(found: os.stat_result) -> Signature:

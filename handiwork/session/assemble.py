@@ -26,7 +26,8 @@ from handiwork.sandbox.identity import container_ids
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
-from handiwork.session.keeping import layer_of, layers, snapshots_of
+from handiwork.session.collecting import make_room
+from handiwork.session.keeping import layer_of, layers, session_dir, snapshots_of
 from handiwork.session.network import recorded
 from handiwork.session.secrets import Secrets, load
 from handiwork.session.session import Session, Terms
@@ -69,6 +70,7 @@ class Opened:
     setup: Setup
     log: EventLog
     _store: Store
+    _collecting: asyncio.Task[None]
 
     @property
     def id(self) -> str:
@@ -86,6 +88,7 @@ class Opened:
     async def close(self) -> None:
         """End the sandbox and the model's connections."""
         await self.session.close()
+        await self._collecting
 
 
 async def create(store: Store, data: Path, setup: Setup, watch: Watch, title: str) -> Opened:
@@ -117,11 +120,6 @@ async def reopen(store: Store, data: Path, session_id: str, watch: Watch, **chan
     folder = session_dir(data, log.id)
     agent, llm = find(setup.agent), _llm(store, setup, watch)
     return _open(store, setup, log, agent, llm, folder, watch, secrets)
-
-
-def session_dir(data: Path, session_id: str) -> Path:
-    """Return where a session's files are."""
-    return data / "sessions" / session_id
 
 
 async def changes(data: Path, log: EventLog) -> list[Change]:
@@ -247,4 +245,6 @@ def _open(
     branches = None if setup.in_place else WorkspaceBranches(folder, setup.sandbox != "none", on_copy)
     sandbox = sandbox_of(store, folder, setup, egress=recorded(log, allowed), watch=watch)
     session = Session(log, store.blobs, agent, llm, sandbox, terms, watch, make_llm, branches, secrets=secrets)
-    return Opened(session, setup, log, store)
+    # Nobody need wait for it, or ask for it: a store that is full would keep no more snapshots.
+    collecting = asyncio.create_task(make_room(store, folder.parent.parent, setup.snapshots, watch))
+    return Opened(session, setup, log, store, collecting)

@@ -18,11 +18,10 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.changes import Change, changes_between
 from handiwork.sandbox.layers import WORKSPACE_LAYER
-from handiwork.sandbox.objects import GRACE, Objects
 from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.sandbox.workspace import Workspace
 from handiwork.session.assemble import Opened, Setup, SetupError, session_dir, setup_of
-from handiwork.session.keeping import layer_of, objects_of, untouched
+from handiwork.session.keeping import layer_of, untouched
 from handiwork.session.pending import abandoned
 
 Restored = Literal["both", "files", "conversation"]
@@ -162,40 +161,3 @@ def _started(setup: Setup, *, resumed: bool) -> SessionStarted:
 
 def _said(restored: Restored, at: int) -> str:
     return {"both": "", "files": FILES_ONLY.format(at), "conversation": CONVERSATION_ONLY}[restored]
-
-
-async def collect(store: Store, data: Path, budget: int, grace: float = GRACE) -> tuple[int, int]:
-    """Remove what no session's snapshots need, and of sessions that rest, the oldest first, what is over ``budget``.
-
-    Returns the bytes that were freed and that are left. A fork keeps what it began with, and everybody what was used
-    in the last ``grace`` seconds.
-    """
-    objects = objects_of(data)
-    kept: list[tuple[str, set[str]]] = []
-    forks: set[str] = set()
-    before: str | None = None
-    while page := await store.sessions(before=before):
-        for info in page:
-            events = await (await store.log(info.id)).read(after=info.parent_event)
-            kept.append(
-                (info.state, {event.tree for event in events if isinstance(event, SnapshotEvent) and event.tree})
-            )
-            folder = session_dir(data, info.id)
-            if (folder / "workspace.json").exists():
-                forks |= {Workspace.load(folder).tree} - {""}
-        before = page[-1].id
-    return await asyncio.to_thread(_sweep, objects, kept, forks, budget, grace)
-
-
-def _sweep(
-    objects: Objects, kept: list[tuple[str, set[str]]], forks: set[str], budget: int, grace: float
-) -> tuple[int, int]:
-    freed = 0
-    while True:
-        trees = forks.union(*(trees for _, trees in kept))
-        freed += objects.sweep(objects.reachable(trees), forks, grace)
-        left = objects.recount()
-        resting = [number for number, (state, _) in enumerate(kept) if state != "running"]
-        if left <= budget or not resting:
-            return freed, left
-        del kept[resting[-1]]  # they are the newest first

@@ -12,6 +12,11 @@ from handiwork.sandbox.workspace import Workspace
 GIGABYTE = 1 << 30
 
 
+def session_dir(data: Path, session_id: str) -> Path:
+    """Return where a session's files are."""
+    return data / "sessions" / session_id
+
+
 def objects_of(data: Path) -> Objects:
     """Return the store of snapshots of a data folder."""
     return Objects(data / "snapshots")

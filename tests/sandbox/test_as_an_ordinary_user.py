@@ -15,6 +15,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 TESTS = [f"tests/sandbox/test_{name}.py" for name in ("hiding_the_host", "the_workspace", "in_place", "egress")]
 TESTS += [f"tests/limits/test_{name}.py" for name in ("over_a_limit", "levels")]
+SNAPSHOTS = ["tests/snapshots/test_forks.py", "tests/snapshots/test_store.py"]
 
 SCRIPT = """
 set -e
@@ -39,7 +40,8 @@ def closed_above(folder: Path) -> Path | None:
 @pytest.mark.needs_root
 @pytest.mark.timeout(170)
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is the ordinary user's run")
-def test_isolation_and_the_workspace_are_the_same_for_an_ordinary_user(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tests", [TESTS, SNAPSHOTS], ids=["isolation", "snapshots"])
+def test_isolation_and_the_workspace_are_the_same_for_an_ordinary_user(tests: list[str]) -> None:
     # The interpreter and the checkout may be in root's home: it is covered by one that all may enter, with
     # only what is needed in it, at the same paths.
     stage = Path(tempfile.mkdtemp())
@@ -55,12 +57,13 @@ def test_isolation_and_the_workspace_are_the_same_for_an_ordinary_user(tmp_path:
         "TMPDIR": home / "tmp",
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": home / "hypothesis",
     }
     done = subprocess.run(
         [
             *("unshare", "-m", "sh", "-c", SCRIPT, "sh", stage, " ".join(closed)),
             *(f"{name}={value}" for name, value in variables.items()),
-            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-x", *TESTS),
+            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-x", *tests),
         ],
         env={**os.environ, "NEEDED": " ".join(map(str, needed)), "CHECKOUT": str(CHECKOUT)},
         capture_output=True,

@@ -11,8 +11,10 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import SnapshotEvent
 from handiwork.sandbox.diff import unified_diff
+from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.session.assemble import SetupError, changes
-from handiwork.session.forks import changes_from_to, collect, fork
+from handiwork.session.collecting import collect, make_room
+from handiwork.session.forks import changes_from_to, fork
 from handiwork.session.keeping import objects_of
 from tests.sandbox.conftest import namespaces_allowed
 from tests.snapshots.workbench import LIST, Workbench, bash, outputs
@@ -125,7 +127,7 @@ async def test_what_is_running_goes_on_while_snapshots_are_taken(bench: Workbenc
     events = await log.read()
     assert sum(isinstance(event, SnapshotEvent) for event in events) >= 5
     assert list(outputs(events).values())[1:] == ["1\n"] * 5
-    assert any("42" in event.content for event in events if event.kind == "IPythonRunCellObservation")
+    assert any("42" in getattr(event, "content", "") for event in events if event.kind == "IPythonRunCellObservation")
 
 
 async def test_what_nothing_needs_is_collected(bench: Workbench) -> None:
@@ -142,6 +144,33 @@ async def test_what_nothing_needs_is_collected(bench: Workbench) -> None:
     assert await bench.output(forked, "cat file") == "one\n"
 
 
+async def test_without_room_a_session_goes_on_and_says_so_once_and_what_nothing_needs_then_makes_room(
+    bench: Workbench,
+) -> None:
+    stray = bench.data / "snapshots/files/00/of-nobody"
+    stray.parent.mkdir(parents=True)
+    with stray.open("wb") as file:
+        file.truncate(2 << 30)
+    full = await bench.ran("echo one > file", "echo two > file", snapshots=1)
+    kept = [event for event in await full.read() if isinstance(event, SnapshotEvent)]
+    assert [(event.tree, "handiwork gc" in event.problem) for event in kept] == [("", True)]
+    with pytest.raises(WorkspaceError, match="could not be kept"):
+        await fork(bench.store, bench.data, full, await full.head())
+    assert (await collect(bench.store, bench.data, 1 << 30, grace=-1))[0] >= 2 << 30
+    log = await bench.ran("echo one > file", snapshots=1)
+    forked = await fork(bench.store, bench.data, log, await log.head())
+    assert await bench.output(forked, "cat file") == "one\n"
+
+
+async def test_what_a_session_does_when_it_starts_makes_room(bench: Workbench) -> None:
+    stray = bench.data / "snapshots/files/00/part-of-a-run-that-was-killed"
+    stray.parent.mkdir(parents=True)
+    with stray.open("wb") as file:
+        file.truncate(2 << 30)
+    await make_room(bench.store, bench.data, 1, lambda _: None, grace=-1)
+    assert not stray.exists()
+
+
 def chance_command(chance: random.Random, number: int) -> str:
     """A command that changes some of what earlier ones made, and the user's own files."""
     name, other = (f"d{chance.randrange(4)}/{chance.choice('abc')}" for _ in range(2))
@@ -155,6 +184,10 @@ def chance_command(chance: random.Random, number: int) -> str:
             f"rm -rf {name}; mkdir -p {name}; echo {number} > {name}/deep; mv src/main.py {name}/ 2>/dev/null",
             f"echo {number} >> README; echo {number} > ~/note{chance.randrange(3)}",
             "rm -f README ~/note*",
+            f"mkdir -p {name}-empty 'with space'; echo {number} > 'with space/a file'; rm -rf {other}",
+            f"printf {number} > $'new\\nline'; printf {number} > $'bytes\\xff'; mv $'bytes\\xff' $'other\\xfe'",
+            f"rm -f one two; echo {number} > one; ln one two; [ -d src ] && ln -f one src/three || true",
+            f"rm -rf {name}; mkdir -p $(dirname {name}); echo {number} > {name}; mv -T {name} moved || true",
             "true",
         ]
     )

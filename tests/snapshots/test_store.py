@@ -89,7 +89,7 @@ def test_what_is_written_over_a_layer_is_kept_with_what_is_seen_of_it(
         for root, operations in ((first, before), (second, after)):
             root.mkdir()
             for operation, path, value in operations:
-                if operation != "snapshot":
+                if operation not in ("snapshot", "mode"):  # modes are no matter here, and copying needs to read
                     apply(root, operation, path, value)
         origin = Snapshots(objects, {"workspace": Place(first)}).take()
         assert origin is not None

@@ -18,6 +18,17 @@ def listing(root: Path) -> dict[str, tuple[object, ...]]:
             if path.is_symlink():
                 mode, more = 0, (os.readlink(path),)
             elif stat.S_ISREG(status.st_mode):
-                more = (path.read_bytes(), status.st_mtime_ns)
+                more = (_content(path, mode), status.st_mtime_ns)
             found[str(path.relative_to(root))] = (stat.S_IFMT(status.st_mode), mode, *more)
     return found
+
+
+def _content(path: Path, mode: int) -> bytes:
+    """Read a file, also one that its owner may not read."""
+    if not mode & 0o400:
+        path.chmod(mode | 0o400)
+    try:
+        return path.read_bytes()
+    finally:
+        if not mode & 0o400:
+            path.chmod(mode)

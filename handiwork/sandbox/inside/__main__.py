@@ -7,6 +7,7 @@ import contextlib
 import os
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
@@ -33,6 +34,7 @@ def main() -> None:
     )
     parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
     parser.add_argument("--shell-state", type=int, help="descriptor to read the state from that the shell begins with")
+    parser.add_argument("--until", type=int, help="descriptor of a pipe; when its other end is closed, this ends")
     options = parser.parse_args()
     if options.parent not in (None, os.getppid()):
         return
@@ -44,6 +46,8 @@ def main() -> None:
     else:
         listener = _listen(options.unix) if options.fd is None else socket.socket(fileno=options.fd)
     state = b"" if state_from is None else _read_all(state_from)
+    if options.until is not None:
+        _end_with(lambda: os.read(options.until, 1))
     _keep_descriptors_from_children()
     forwarder = Forwarder(int(options.forward[0]), options.forward[1]) if options.forward else None
     app = App(
@@ -98,14 +102,20 @@ def _given(path: str) -> tuple[socket.socket, int]:
     platform.connect(path)
     _, (descriptor, state), _, _ = socket.recv_fds(platform, 1, 2)
 
-    def end_with_it() -> None:
+    _end_with(lambda: platform.recv(1))
+    return socket.socket(fileno=descriptor), state
+
+
+def _end_with(wait: Callable[[], object]) -> None:
+    """End this process when ``wait`` returns, or raises."""
+
+    def end() -> None:
         with contextlib.suppress(OSError):
-            platform.recv(1)
+            wait()
         # As the first process of a container it takes all others along.
         os._exit(1)
 
-    threading.Thread(target=end_with_it, daemon=True).start()
-    return socket.socket(fileno=descriptor), state
+    threading.Thread(target=end, daemon=True).start()
 
 
 def _keep_descriptors_from_children() -> None:
