@@ -7,6 +7,7 @@ import contextlib
 import os
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import uvicorn
@@ -33,6 +34,7 @@ def main() -> None:
     )
     parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
     parser.add_argument("--shell-state", type=int, help="descriptor to read the state from that the shell begins with")
+    parser.add_argument("--lifeline", action="store_true", help="that state is in stdin, with which this ends")
     options = parser.parse_args()
     if options.parent not in (None, os.getppid()):
         return
@@ -44,6 +46,8 @@ def main() -> None:
     else:
         listener = _listen(options.unix) if options.fd is None else socket.socket(fileno=options.fd)
     state = b"" if state_from is None else _read_all(state_from)
+    if options.lifeline:
+        state = _told()
     _keep_descriptors_from_children()
     forwarder = Forwarder(int(options.forward[0]), options.forward[1]) if options.forward else None
     app = App(
@@ -98,14 +102,39 @@ def _given(path: str) -> tuple[socket.socket, int]:
     platform.connect(path)
     _, (descriptor, state), _, _ = socket.recv_fds(platform, 1, 2)
 
-    def end_with_it() -> None:
+    _end_with(lambda: platform.recv(1))
+    return socket.socket(fileno=descriptor), state
+
+
+def _told() -> bytes:
+    """Read from stdin, after a line with their number, the bytes of the shell's state; say in stdout that we listen.
+
+    This process ends when stdin does.
+    """
+    platform, told = os.dup(0), os.dup(1)
+    with open(os.devnull, "r+b", buffering=0) as nothing:
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(nothing.fileno(), 1)
+    with open(platform, "rb", buffering=0, closefd=False) as stream:
+        state, size = b"", int(stream.readline())
+        while len(state) < size and (piece := stream.read(size - len(state))):
+            state += piece
+    os.write(told, b"listening\n")
+    os.close(told)
+    _end_with(lambda: os.read(platform, 1))
+    return state
+
+
+def _end_with(wait: Callable[[], object]) -> None:
+    """End this process when ``wait`` returns, or raises."""
+
+    def end() -> None:
         with contextlib.suppress(OSError):
-            platform.recv(1)
+            wait()
         # As the first process of a container it takes all others along.
         os._exit(1)
 
-    threading.Thread(target=end_with_it, daemon=True).start()
-    return socket.socket(fileno=descriptor), state
+    threading.Thread(target=end, daemon=True).start()
 
 
 def _keep_descriptors_from_children() -> None:
