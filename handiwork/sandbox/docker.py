@@ -88,6 +88,7 @@ class DockerSandbox(ServedSandbox):
         self._image = image
         self._places = places
         self._read_only = read_only
+        self._egress = egress
         self._certificates = find_certificates(os.environ)
         self._on_status = on_status
         self._container = ""
@@ -116,11 +117,13 @@ class DockerSandbox(ServedSandbox):
         self._container = f"handiwork-{endpoint.id}"
         options = [*_HARDENED, "--user", f"{uid}:{gid}", *self._labels(), *self._limit_options()]
         options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
+        way_out = {} if self._proxy is None else variables(self._certificates is not None)
         if not elsewhere:
             check_nothing_waits(self._places.session_dir)
             os.chown(endpoint.path, *own)
             try:
-                return await self._run(endpoint, options)
+                added = [f"--env={name}={value}" for name, value in way_out.items()]
+                return await self._run(endpoint, [*options, *added])
             except NotSeenError:
                 pass  # its socket is here, but it is not
         return await self._run_elsewhere(endpoint, options, own, (uid, gid))
@@ -143,7 +146,7 @@ class DockerSandbox(ServedSandbox):
     async def _run_elsewhere(
         self, endpoint: Endpoint, options: Sequence[str], own: tuple[int, int], there: tuple[int, int]
     ) -> Process:
-        check_sendable(self._places, self._read_only)
+        check_sendable(self._places, self._read_only, self._egress.allowed() if self._egress else ())
         self._elsewhere = Elsewhere(self._places, self._image, own, self._limits.disk, self._on_status)
         await self._elsewhere.open(there)
         self._on_status(f"starting {self._image}")
@@ -318,7 +321,6 @@ class DockerSandbox(ServedSandbox):
             "TMPDIR": "/tmp",
             "PATH": f"{image.environment.get('PATH') or _DEFAULT_PATH}:{bundle.PREFIX}/bin",
             **git_environment(),
-            **(variables(self._certificates is not None) if self._proxy is not None else {}),
         }
 
     def _mounts(self, endpoint: Endpoint) -> list[str]:

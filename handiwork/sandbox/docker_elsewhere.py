@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -238,13 +238,19 @@ class Elsewhere:
         return sorted([*map(str, found), *(str(folder / "work") for folder in layers), *(["under"])])
 
 
-def check_sendable(places: Places, read_only: Sequence[Path]) -> None:
+def check_sendable(places: Places, read_only: Sequence[Path], allowed: Collection[str]) -> None:
     """Raise SandboxError for what a daemon elsewhere cannot have."""
     where = "the Docker daemon does not see the files of this machine"
     if places.base is None:
         raise SandboxError(f"{where}, so the agent cannot work in place: work on a copy, or use a daemon here.")
     if read_only:
         raise SandboxError(f"{where}, so {read_only[0]} cannot be mounted: use a daemon that runs on it.")
+    if allowed:
+        # The proxy is here, and nothing there leads to it.
+        raise SandboxError(
+            f"{where}, so {', '.join(allowed)} cannot be reached through its proxy: leave --allow-net out, or use a "
+            "daemon that runs on it."
+        )
 
 
 def check_nothing_waits(session_dir: Path) -> None:

@@ -56,8 +56,11 @@ def daemon() -> Iterator[None]:
 
 
 @contextmanager
-def daemon_elsewhere(hidden: Sequence[Path]) -> Iterator[None]:
-    """Have a daemon of our own that is reached over TCP and does not see what is in the directories ``hidden``."""
+def daemon_elsewhere(hidden: Sequence[Path]) -> Iterator[str]:
+    """Have a daemon of our own that is reached over TCP and does not see what is in the directories ``hidden``.
+
+    What is given is a unix socket at which it is reached too.
+    """
     if os.geteuid() != 0:
         pytest.skip("only root can start a Docker daemon")
     home = cache_dir() / "test-docker-elsewhere"
@@ -72,10 +75,11 @@ def daemon_elsewhere(hidden: Sequence[Path]) -> Iterator[None]:
         # Its runtime would look for files of its own there.
         in_its_own = ["env", "--unset=XDG_RUNTIME_DIR", "unshare", "--mount", "sh", "-c", f'{cover}exec "$@"', "sh"]
         with tempfile.TemporaryDirectory(prefix="hw-docker-", dir="/run") as folder:
-            process = _start(Path(folder), home, in_its_own, ["--tls=false"])
+            also = f"unix://{folder}/docker.sock"
+            process = _start(Path(folder), home, in_its_own, ["--tls=false", "--host", also])
             try:
                 _wait(process, Path(folder))
-                yield
+                yield also
             finally:
                 process.send_signal(signal.SIGTERM)
                 process.wait(DEADLINE)
