@@ -162,13 +162,13 @@ def _send_one(stream: BinaryIO, parent: int, name: str, path: str) -> None:
     elif stat.S_ISCHR(found.st_mode) and found.st_rdev == 0:
         _write_line(stream, Node(path, "whiteout"))
     elif stat.S_ISDIR(found.st_mode):
-        descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
+        descriptor = _open(name, _DIRECTORY, parent)
         try:
             _write_line(stream, Node(path, "dir", found.st_mode & 0o1777, opaque=_is_opaque(descriptor)))
         finally:
             os.close(descriptor)
     elif stat.S_ISREG(found.st_mode):
-        with open(os.open(name, _FILE, dir_fd=parent), "rb", buffering=0) as file:
+        with open(_open(name, _FILE, parent), "rb", buffering=0) as file:
             found = os.fstat(file.fileno())
             _write_line(stream, Node(path, "file", mode, found.st_size, found.st_mtime_ns))
             _send_bytes(stream, file, found.st_size)
@@ -303,11 +303,24 @@ def _open_dir(root: str, path: str) -> int:
     descriptor = os.open(root, _DIRECTORY)
     for part in path.split("/") if path else ():
         try:
-            below = os.open(part, _DIRECTORY, dir_fd=descriptor)
+            below = _open(part, _DIRECTORY, descriptor)
         finally:
             os.close(descriptor)
         descriptor = below
     return descriptor
+
+
+def _open(name: str, flags: int, parent: int) -> int:
+    """Open it, also where its owner, who we are, forbade it to itself."""
+    try:
+        return os.open(name, flags, dir_fd=parent)
+    except PermissionError:
+        mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+        os.chmod(name, stat.S_IMODE(mode) | 0o500, dir_fd=parent)
+        try:
+            return os.open(name, flags, dir_fd=parent)
+        finally:
+            os.chmod(name, stat.S_IMODE(mode), dir_fd=parent)
 
 
 def _is_opaque(descriptor: int) -> bool:
