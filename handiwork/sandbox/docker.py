@@ -8,15 +8,18 @@ import signal
 import socket
 import struct
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from handiwork.events.base import Action, Observation
 from handiwork.sandbox import bundle, docker_cli
-from handiwork.sandbox.base import SandboxError
+from handiwork.sandbox.base import NO_SECRETS, OnOutput, SandboxError
 from handiwork.sandbox.cgroups import Counters, groups_of
 from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.disk import Disk
+from handiwork.sandbox.docker_elsewhere import Elsewhere, check_nothing_waits, check_sendable
 from handiwork.sandbox.docker_mounts import (
     GIVER,
     home_mount,
@@ -26,6 +29,7 @@ from handiwork.sandbox.docker_mounts import (
     way_out_mounts,
     workspace_mounts,
 )
+from handiwork.sandbox.docker_relay import Relay
 from handiwork.sandbox.egress.inside import find_certificates, server_arguments, variables
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.guard import Guard
@@ -35,7 +39,7 @@ from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint, in_memory
 from handiwork.sandbox.served import ServedSandbox
-from handiwork.sandbox.snapshots import Snapshots
+from handiwork.sandbox.snapshots import Snapshot, Snapshots
 from handiwork.sandbox.toolchains import check_mounts, check_no_daemon
 from handiwork.sandbox.view import HOME, git_environment
 
@@ -46,16 +50,25 @@ _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROXIES = [f"{kind}_proxy" for kind in ("http", "https", "ftp", "all", "no")]
 _PEER = struct.Struct("3i")  # pid, uid and gid of who is at the other end of a unix socket
 
+SERVER = "/run/handiwork-server/socket"
+"""Where the server's socket is inside, on a daemon elsewhere."""
+
 _HARDENED = [
     *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
     *("--hostname=sandbox", "--log-driver=none", "--no-healthcheck"),
 ]
 
 
+class NotSeenError(SandboxError):
+    """The daemon does not see the files of this machine."""
+
+
 class DockerSandbox(ServedSandbox):
     """Runs actions in a container of ``image``, of whose own files nothing can be changed.
 
-    The other parameters are those of BubblewrapSandbox. ``on_status`` is told what a start waits for.
+    The other parameters are those of BubblewrapSandbox. ``on_status`` is told what a start waits for. Where the
+    daemon does not see this machine's files they are carried there and back, as ``docker_elsewhere`` says; of
+    ``limits`` those that Docker itself has hold there, and ``disk`` for what is brought back.
     """
 
     name = "docker"
@@ -76,41 +89,52 @@ class DockerSandbox(ServedSandbox):
         self._image = image
         self._places = places
         self._read_only = read_only
+        self._egress = egress
         self._certificates = find_certificates(os.environ)
         self._on_status = on_status
         self._container = ""
         self._lifeline: socket.socket | None = None
         self._first: tuple[int, int] | None = None
         self._git_place: GitPlace | None = None
+        self._elsewhere: Elsewhere | None = None
+        self._relay: Relay | None = None
 
     async def _spawn(self, endpoint: Endpoint) -> Process:
-        docker_cli.check_local()
         self._places.check()
         check_mounts(self._read_only)
         check_no_daemon([self._places.workspace])
-        image, rootless, _ = await asyncio.gather(
-            docker_cli.image_of(self._image, self._on_status), docker_cli.is_rootless(), docker_cli.sweep()
+        image, rootless, elsewhere, _ = await asyncio.gather(
+            docker_cli.image_of(self._image, self._on_status),
+            docker_cli.is_rootless(),
+            docker_cli.is_elsewhere(),
+            docker_cli.sweep(),
         )
         self._note_image(image.id)
-        self._on_status(f"starting {self._image}")
         uid, gid = (0, 0) if rootless else container_ids(self._places.base or self._places.workspace)
-        if self._places.base is None:
+        if self._places.base is None and not elsewhere:
             self._git_place = GitPlace(self._places.workspace)
         own = (os.getuid(), os.getgid()) if rootless else (uid, gid)
         self._places.make(*own, "home")
         make_points(self._places, *own)
-        os.chown(endpoint.path, *own)
         self._container = f"handiwork-{endpoint.id}"
         options = [*_HARDENED, "--user", f"{uid}:{gid}", *self._labels(), *self._limit_options()]
         options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
-        options += [f"--mount={mount}" for mount in self._mounts(endpoint)]
-        python, *arguments = bundle.INSIDE_PYTHON
-        server = [*arguments, "-m", "inside", "--from", GIVER, "--workspace", self.workspace]
-        command = [
-            *("run", "--rm", "--pull=never", "--name", self._container, *options, "--workdir", self.workspace),
-            *(f"--entrypoint={python}", self._image, *server, "--soft-timeout", str(self._soft_timeout)),
-            *(server_arguments() if self._proxy is not None else ()),
-        ]
+        way_out = {} if self._proxy is None else variables(self._certificates is not None)
+        if not elsewhere:
+            check_nothing_waits(self._places.session_dir)
+            os.chown(endpoint.path, *own)
+            try:
+                added = [f"--env={name}={value}" for name, value in way_out.items()]
+                return await self._run(endpoint, [*options, *added])
+            except NotSeenError:
+                pass  # its socket is here, but it is not
+        return await self._run_elsewhere(endpoint, options, own, (uid, gid))
+
+    async def _run(self, endpoint: Endpoint, options: Sequence[str]) -> Process:
+        self._on_status(f"starting {self._image}")
+        mounts = [f"--mount={mount}" for mount in self._mounts(endpoint)]
+        way_out = server_arguments() if self._proxy is not None else ()
+        command = self._command([*options, *mounts], ["--from", GIVER, *way_out])
         # Killed in the middle, as a cancelled start would be, the program could leave a container behind.
         starting = asyncio.ensure_future(docker_cli.start(*command, stdout=DEVNULL, stderr=PIPE))
         try:
@@ -121,39 +145,80 @@ class DockerSandbox(ServedSandbox):
             raise
         return process
 
+    async def _run_elsewhere(
+        self, endpoint: Endpoint, options: Sequence[str], own: tuple[int, int], there: tuple[int, int]
+    ) -> Process:
+        check_sendable(self._places, self._read_only, self._egress.allowed() if self._egress else ())
+        self._elsewhere = Elsewhere(self._places, self._image, own, self._limits.disk, self._on_status)
+        await self._elsewhere.open(there)
+        self._on_status(f"starting {self._image}")
+        uid, gid = there
+        more = [f"--mount={mount}" for mount in self._elsewhere.mounts()]
+        more += ["--interactive", f"--tmpfs={os.path.dirname(SERVER)}:mode=0700,uid={uid},gid={gid}"]
+        command = self._command([*options, *self._elsewhere.labels(), *more], ["--unix", SERVER, "--lifeline"])
+        starting = asyncio.ensure_future(docker_cli.start(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE))
+        try:
+            process = await asyncio.shield(starting)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            state = self._places.shell_state()
+            process.stdin.write(b"%d\n" % len(state) + state)
+            await self._until(asyncio.create_task(process.stdout.readline()), process)
+            self._relay = Relay(endpoint.socket.dup(), self._container, SERVER)
+        except asyncio.CancelledError:
+            await self._stop(await starting)
+            raise
+        return process
+
+    def _command(self, options: Sequence[str], listen: Sequence[str]) -> list[str]:
+        python, *arguments = bundle.INSIDE_PYTHON
+        return [
+            *("run", "--rm", "--pull=never", "--name", self._container, *options, "--workdir", self.workspace),
+            *(f"--entrypoint={python}", self._image, *arguments, "-m", "inside", *listen),
+            *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
+        ]
+
     async def _hand_over(self, listening: socket.socket, process: Process) -> None:
         """Give the server the socket to listen on. The connection stays: the server ends when it is gone."""
         listening.setblocking(False)
         asked = asyncio.create_task(asyncio.get_running_loop().sock_accept(listening))
+        await self._until(asked, process)
+        self._lifeline, _ = asked.result()
+        pid, _, _ = _PEER.unpack(self._lifeline.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+        self._first = pid, os.pidfd_open(pid)
+        state = in_memory(self._places.shell_state())
+        try:
+            socket.send_fds(self._lifeline, [b"s"], [listening.fileno(), state])
+        finally:
+            os.close(state)
+
+    async def _until(self, begun: asyncio.Task[Any], process: Process) -> None:
+        """Wait for what shows that the server runs. Raises SandboxError, NotSeenError where it does not."""
         ended = asyncio.create_task(process.wait())
         try:
-            await asyncio.wait({asked, ended}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
-            if asked.done():
-                self._lifeline, _ = asked.result()
-                pid, _, _ = _PEER.unpack(self._lifeline.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-                self._first = pid, os.pidfd_open(pid)
-                state = in_memory(self._places.shell_state())
-                try:
-                    socket.send_fds(self._lifeline, [b"s"], [listening.fileno(), state])
-                finally:
-                    os.close(state)
+            await asyncio.wait({begun, ended}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+            if begun.done() and begun.result():
                 return
         finally:
-            asked.cancel()
+            begun.cancel()
             ended.cancel()
-            await asyncio.gather(asked, ended, return_exceptions=True)
-        if process.returncode is None:
+            await asyncio.gather(begun, ended, return_exceptions=True)
+        if process.returncode is None and not begun.done():
             await self._stop(process)
             raise SandboxError(f"a container of {self._image} did not start in {_START_TIMEOUT:.0f} s; try again.")
         assert process.stderr is not None
         said = (await process.stderr.read()).decode("utf-8", "replace")
+        await process.wait()
+        if docker_cli.NOT_SEEN in said:
+            raise NotSeenError(docker_cli.explained(said))
         raise SandboxError(f"a container of {self._image} did not start. {docker_cli.explained(said)}")
 
     def _first_process(self, process: Process) -> int | None:
         return None if self._first is None else self._first[0]
 
     def _guarded(self, process: Process, client: Client) -> Guard:
-        assert self._first is not None
+        if self._first is None:
+            return Guard(self._limits, 0, Counters(()), None, client.interrupt)  # Docker's own limits hold there
         session_dir = self._places.session_dir
         folders = [session_dir / name for name in ("overlay", "home")]
         disk = Disk(folders, session_dir, self._limits.disk)
@@ -175,9 +240,36 @@ class DockerSandbox(ServedSandbox):
             process.kill()
         await process.wait()
 
+    async def execute(
+        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+    ) -> Observation:
+        """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
+        observation = await super().execute(action, on_output, secrets)
+        if self._elsewhere is not None:
+            await self._elsewhere.bring_back()
+        return observation
+
+    async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
+        """Write a file inside. Raises OSError, SandboxError."""
+        await super().upload(path, data)
+        if self._elsewhere is not None:
+            await self._elsewhere.bring_back()
+
+    async def snapshot(self) -> Snapshot | None:
+        """Keep the files and the shell's state; the processes stand still while files are copied."""
+        if self._elsewhere is not None and self._process is not None:
+            await self._elsewhere.bring_back_still(self._container)
+        return await super().snapshot()
+
     async def close(self) -> None:
         """End the container and remove it; the workspace's files stay. Closing twice is allowed."""
         await super().close()
+        if self._relay is not None:
+            await self._relay.close()
+            self._relay = None
+        if self._elsewhere is not None:
+            elsewhere, self._elsewhere = self._elsewhere, None
+            await elsewhere.close()
         if self._lifeline is not None:
             self._lifeline.close()
             self._lifeline = None
@@ -228,7 +320,6 @@ class DockerSandbox(ServedSandbox):
             "TMPDIR": "/tmp",
             "PATH": f"{image.environment.get('PATH') or _DEFAULT_PATH}:{bundle.PREFIX}/bin",
             **git_environment(),
-            **(variables(self._certificates is not None) if self._proxy is not None else {}),
         }
 
     def _mounts(self, endpoint: Endpoint) -> list[str]:

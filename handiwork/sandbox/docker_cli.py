@@ -9,6 +9,7 @@ from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -22,6 +23,9 @@ OWNER, SESSION = "handiwork.owner", "handiwork.session"
 
 OnStatus = Callable[[str], None]
 """Called with what is waited for."""
+
+NOT_SEEN = "bind source path does not exist"
+"""What the daemon says of a file of this machine if it does not see it."""
 
 _ANSWER_TIMEOUT = 60.0
 _ARCHITECTURE = "amd64"
@@ -37,14 +41,26 @@ class Image:
     environment: dict[str, str]
 
 
-def check_local() -> None:
-    """Raise SandboxError if the daemon is on another machine, which has neither the workspace nor our socket."""
-    host = os.environ.get("DOCKER_HOST", "")
-    if host and not host.startswith("unix://"):
-        raise SandboxError(
-            f"the Docker daemon at {host} (DOCKER_HOST) is not on this machine, so it does not see the workspace: "
-            "unset DOCKER_HOST to use the one here, or leave --image out to use bubblewrap."
-        )
+async def is_elsewhere() -> bool:
+    """Tell whether the daemon is reached otherwise than by a socket of this machine. Raises SandboxError.
+
+    Where it is not, the daemon may still not see this machine's files, as one behind a forwarded socket.
+    """
+    host = os.environ.get("DOCKER_HOST")
+    if not host and _context_chosen():
+        host = await checked("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
+    return bool(host) and not host.startswith("unix://")
+
+
+def _context_chosen() -> bool:
+    """Whether another context than the default one may be in use: to ask docker takes longer than to look."""
+    if "DOCKER_CONTEXT" in os.environ:
+        return True
+    folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+    try:
+        return b'"currentContext"' in (folder / "config.json").read_bytes()
+    except OSError:
+        return False
 
 
 async def image_of(name: str, on_status: OnStatus) -> Image:
@@ -65,7 +81,7 @@ async def image_of(name: str, on_status: OnStatus) -> Image:
 
 async def is_rootless() -> bool:
     """Tell whether root inside is the calling user outside. Raises SandboxError where no daemon answers."""
-    found = await ask("/info") or json.loads(await _checked("info", "--format", _ALL))
+    found = await ask("/info") or json.loads(await checked("info", "--format", _ALL))
     return any(str(option).startswith("name=rootless") for option in found["SecurityOptions"] or ())
 
 
@@ -73,7 +89,7 @@ async def sweep() -> list[str]:
     """Remove the containers of processes of this machine that are dead, and return their ids. Raises SandboxError."""
     found = await ask(f"/containers/json?{urlencode({'all': 1, 'filters': json.dumps({'label': [OWNER]})})}")
     if found is None:
-        lines = await _checked("ps", "--all", "--no-trunc", "--filter", f"label={OWNER}", "--format", _CONTAINER)
+        lines = await checked("ps", "--all", "--no-trunc", "--filter", f"label={OWNER}", "--format", _CONTAINER)
         rows = [line.split() for line in lines.splitlines()]
     else:
         rows = [[one["Id"], *one["Labels"][OWNER].split()] for one in found]
@@ -85,7 +101,7 @@ async def sweep() -> list[str]:
 
 async def remove(*containers: str) -> None:
     """End the containers and remove them with their volumes; those that are gone, or about to be, are no error."""
-    await _run("rm", "--force", "--volumes", *containers)
+    await run("rm", "--force", "--volumes", *containers)
 
 
 @asynccontextmanager
@@ -94,13 +110,13 @@ async def empty_image(name: str) -> AsyncGenerator[None]:
     with NamedTemporaryFile(suffix=".tar") as archive:
         archive.write(bytes(10240))
         archive.flush()
-        code, said = await _run("import", archive.name, name)
+        code, said = await run("import", archive.name, name)
     if code:
         raise SandboxError(explained(said))
     try:
         yield
     finally:
-        await _run("image", "rm", "--force", name)
+        await run("image", "rm", "--force", name)
 
 
 def owner() -> str:
@@ -119,20 +135,44 @@ def explained(said: str) -> str:
         return f"you may not use the Docker daemon{where}: `sudo usermod -aG docker $USER`, then log in again. {said}"
     if "cannot connect to the docker daemon" in low or "error during connect" in low:
         return f"no Docker daemon answers{where}: start it (`sudo systemctl start docker`). Docker said: {said}"
-    if "bind source path does not exist" in low:
+    if NOT_SEEN in low:
         return f"the Docker daemon{where} does not see the files of this machine: use a daemon that runs on it. {said}"
     return f"Docker said: {said}"
 
 
 async def _inspected(name: str, on_status: OnStatus) -> dict[str, Any]:
     """Return what docker tells of an image, which is pulled where it is not there."""
-    code, said = await _run("image", "inspect", "--format", _ALL, name)
+    code, said = await run("image", "inspect", "--format", _ALL, name)
     if code and "no such image" in said.lower():
         await _pull(name, on_status)
-        return json.loads(await _checked("image", "inspect", "--format", _ALL, name))
+        return json.loads(await checked("image", "inspect", "--format", _ALL, name))
     if code:
         raise SandboxError(explained(said))
     return json.loads(said)
+
+
+async def checked(*arguments: str) -> str:
+    """Run docker and return what it printed. Raises SandboxError with what it said if that failed."""
+    code, said = await run(*arguments)
+    if code:
+        raise SandboxError(explained(said))
+    return said
+
+
+async def run(*arguments: str) -> tuple[int, str]:
+    """Run docker and return its exit code, and what it printed if that is 0, else its errors. Raises SandboxError."""
+    process = await _start(*arguments)
+    try:
+        output, errors = await asyncio.wait_for(process.communicate(), _ANSWER_TIMEOUT)
+    except BaseException as error:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        if isinstance(error, TimeoutError):
+            raise SandboxError(f"the Docker daemon did not answer in {_ANSWER_TIMEOUT:.0f} s: restart it.") from error
+        raise
+    code = process.returncode or 0
+    return code, (errors or output if code else output).decode("utf-8", "replace").strip()
 
 
 async def _pull(name: str, on_status: OnStatus) -> None:
@@ -164,39 +204,15 @@ async def _pull(name: str, on_status: OnStatus) -> None:
         )
 
 
-async def _checked(*arguments: str) -> str:
-    """Run docker and return what it printed. Raises SandboxError, also for what docker says went wrong."""
-    code, said = await _run(*arguments)
-    if code:
-        raise SandboxError(explained(said))
-    return said
-
-
-async def _run(*arguments: str) -> tuple[int, str]:
-    """Run docker and return its exit code, and what it printed if that is 0, else its errors. Raises SandboxError."""
-    process = await _start(*arguments)
-    try:
-        output, errors = await asyncio.wait_for(process.communicate(), _ANSWER_TIMEOUT)
-    except BaseException as error:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        if isinstance(error, TimeoutError):
-            raise SandboxError(f"the Docker daemon did not answer in {_ANSWER_TIMEOUT:.0f} s: restart it.") from error
-        raise
-    code = process.returncode or 0
-    return code, (errors or output if code else output).decode("utf-8", "replace").strip()
-
-
 async def _start(*arguments: str, merged: bool = False) -> asyncio.subprocess.Process:
     return await start(*arguments, stdout=PIPE, stderr=STDOUT if merged else PIPE)
 
 
-async def start(*arguments: str, stdout: int, stderr: int) -> asyncio.subprocess.Process:
+async def start(*arguments: str, stdin: int = DEVNULL, stdout: int, stderr: int) -> asyncio.subprocess.Process:
     """Start docker in a session of its own, so that Ctrl-C in a terminal does not reach it. Raises SandboxError."""
     try:
         return await asyncio.create_subprocess_exec(
-            *("docker", *arguments), stdin=DEVNULL, stdout=stdout, stderr=stderr, start_new_session=True
+            *("docker", *arguments), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
         )
     except FileNotFoundError as error:
         raise SandboxError(

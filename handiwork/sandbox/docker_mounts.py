@@ -42,7 +42,7 @@ def home_mount(places: Places) -> str:
     """The session's own home, laid over that of the snapshot that a fork begins with."""
     if places.layer is None:
         return _bind(places.session_dir / "home", HOME)
-    return _overlay(Path(HOME), [places.layer / HOME_LAYER], home_layers(places.session_dir))
+    return overlay(Path(HOME), [places.layer / HOME_LAYER], home_layers(places.session_dir))
 
 
 def way_out_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
@@ -59,11 +59,11 @@ def workspace_mounts(places: Places) -> Iterator[str]:
         return
     points = points_dir(places.session_dir)
     above = [] if places.layer is None else [places.layer / WORKSPACE_LAYER]
-    yield _overlay(places.workspace, [*above, places.base, points], places.session_dir / "overlay")
+    yield overlay(places.workspace, [*above, places.base, points], places.session_dir / "overlay")
     for name in places.mounts:
         above = [] if places.layer is None else [places.layer / mount_layer(name)]
         real = places.workspace / name
-        yield _overlay(real, [*above, real], layers_of(places.session_dir, name))
+        yield overlay(real, [*above, real], layers_of(places.session_dir, name))
 
 
 def read_only_mounts(paths: Sequence[Path], empty: Path) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _in_place(places: Places) -> Iterator[str]:
         yield _bind(workspace / path, workspace / path, read_only=True)
     git = workspace / ".git"
     if git.is_dir():
-        yield _overlay(git, [git], git_layers(places.session_dir))
+        yield overlay(git, [git], git_layers(places.session_dir))
     elif git.exists():
         yield _bind(git, git, read_only=True)
 
@@ -109,8 +109,8 @@ def _bind(source: Path, target: Path | str, *, read_only: bool = False) -> str:
     return _options(("type", "bind"), ("src", source), ("dst", target), *([("readonly", "true")] * read_only))
 
 
-def _overlay(target: Path, lowers: Sequence[Path], layers: Path) -> str:
-    """A volume without a name, which goes with its container; the daemon mounts the overlay, as it may."""
+def overlay(target: Path, lowers: Sequence[Path], layers: Path) -> str:
+    """Return a volume without a name, which goes with its container; the daemon mounts the overlay, as it may."""
     for path in (*lowers, layers):
         if odd := _SEPARATORS.intersection(str(path)):
             raise SandboxError(f'{path} has "{min(odd)}" in its name, which Docker cannot mount: use another place.')

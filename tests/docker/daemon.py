@@ -6,10 +6,11 @@ import fcntl
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -54,14 +55,46 @@ def daemon() -> Iterator[None]:
                 process.wait(DEADLINE)
 
 
-def _start(folder: Path, home: Path) -> subprocess.Popen[bytes]:
+@contextmanager
+def daemon_elsewhere(hidden: Sequence[Path]) -> Iterator[str]:
+    """Have a daemon of our own that is reached over TCP and does not see what is in the directories ``hidden``.
+
+    What is given is a unix socket at which it is reached too.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("only root can start a Docker daemon")
+    home = cache_dir() / "test-docker-elsewhere"
+    home.mkdir(parents=True, exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch, open(home / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        root = unpacked(DAEMON, home)
+        patch.setenv("PATH", f"{os.environ['PATH']}:{root}/usr/bin:{root}/usr/sbin")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            patch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{free.getsockname()[1]}")
+        cover = "".join(f"mount -t tmpfs none {path} && " for path in hidden)
+        # Its runtime would look for files of its own there.
+        in_its_own = ["env", "--unset=XDG_RUNTIME_DIR", "unshare", "--mount", "sh", "-c", f'{cover}exec "$@"', "sh"]
+        with tempfile.TemporaryDirectory(prefix="hw-docker-", dir="/run") as folder:
+            also = f"unix://{folder}/docker.sock"
+            process = _start(Path(folder), home, in_its_own, ["--tls=false", "--host", also])
+            try:
+                _wait(process, Path(folder))
+                yield also
+            finally:
+                process.send_signal(signal.SIGTERM)
+                process.wait(DEADLINE)
+
+
+def _start(
+    folder: Path, home: Path, before: Sequence[str] = (), options: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
     with open(folder / "log", "wb") as log:
         return subprocess.Popen(
             [
                 # It does not outlive the tests, even if they are killed.
-                *("setpriv", "--pdeathsig", "TERM", "dockerd", "--host", os.environ["DOCKER_HOST"]),
+                *(*before, "setpriv", "--pdeathsig", "TERM", "dockerd", "--host", os.environ["DOCKER_HOST"]),
                 *("--data-root", home / "data", "--exec-root", folder / "exec", "--pidfile", folder / "pid"),
-                *("--bridge=none", "--iptables=false", "--ip6tables=false"),
+                *("--bridge=none", "--iptables=false", "--ip6tables=false", *options),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,

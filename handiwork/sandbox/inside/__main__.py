@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
     parser.add_argument("--shell-state", type=int, help="descriptor to read the state from that the shell begins with")
     parser.add_argument("--until", type=int, help="descriptor of a pipe; when its other end is closed, this ends")
+    parser.add_argument("--lifeline", action="store_true", help="that state is in stdin, with which this ends")
     options = parser.parse_args()
     if options.parent not in (None, os.getppid()):
         return
@@ -48,6 +49,8 @@ def main() -> None:
     state = b"" if state_from is None else _read_all(state_from)
     if options.until is not None:
         _end_with(lambda: os.read(options.until, 1))
+    if options.lifeline:
+        state = _told()
     _keep_descriptors_from_children()
     forwarder = Forwarder(int(options.forward[0]), options.forward[1]) if options.forward else None
     app = App(
@@ -104,6 +107,25 @@ def _given(path: str) -> tuple[socket.socket, int]:
 
     _end_with(lambda: platform.recv(1))
     return socket.socket(fileno=descriptor), state
+
+
+def _told() -> bytes:
+    """Read from stdin, after a line with their number, the bytes of the shell's state; say in stdout that we listen.
+
+    This process ends when stdin does.
+    """
+    platform, told = os.dup(0), os.dup(1)
+    with open(os.devnull, "r+b", buffering=0) as nothing:
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(nothing.fileno(), 1)
+    with open(platform, "rb", buffering=0, closefd=False) as stream:
+        state, size = b"", int(stream.readline())
+        while len(state) < size and (piece := stream.read(size - len(state))):
+            state += piece
+    os.write(told, b"listening\n")
+    os.close(told)
+    _end_with(lambda: os.read(platform, 1))
+    return state
 
 
 def _end_with(wait: Callable[[], object]) -> None:

@@ -1,0 +1,32 @@
+"""Joins stdin and stdout with a unix socket: ``python -m inside.relay PATH``. Ends when either side does."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+
+_PIECE = 65536
+
+
+def main() -> None:
+    """Relay between this process's stdin and stdout and the socket at the path."""
+    server = socket.socket(socket.AF_UNIX)
+    server.connect(sys.argv[1])
+    threading.Thread(target=_answer, args=(server,), daemon=True).start()
+    while data := os.read(0, _PIECE):
+        server.sendall(data)
+
+
+def _answer(server: socket.socket) -> None:
+    try:
+        while data := server.recv(_PIECE):
+            while data:
+                data = data[os.write(1, data) :]
+    finally:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

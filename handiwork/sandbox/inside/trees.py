@@ -1,0 +1,334 @@
+"""Directory trees as a stream of bytes: for each path a line of JSON, and after that of a file its bytes.
+
+Both ends of a daemon elsewhere use it. Who reads a stream takes it from a sandbox: every directory on the way is
+opened by its own name, no symbolic link is followed, and nothing but the permissions of a mode is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import BinaryIO
+
+Signature = tuple[int, int, int, int, int]
+"""Inode, time of change, modification time, size and st_mode: while it is the same, so is the content."""
+
+FILE_COST = 4096
+"""Bytes counted for every path besides a file's content."""
+
+_CHUNK = 1 << 20
+_LONGEST_LINE = 1 << 16
+_LONGEST_PATH = 4000
+_OPAQUE = "user.overlay.opaque"
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class StreamError(Exception):
+    """The stream was cut, or has what it may not have."""
+
+
+@dataclass
+class Node:
+    """One path: a "file", "link", "dir", "pipe" or "whiteout", or "gone" where it is to be removed; "end" is the last.
+
+    ``size`` is in bytes, ``mode`` has permission bits. As of an overlay's upper layer a directory may be ``opaque``.
+    """
+
+    path: str
+    kind: str
+    mode: int = 0
+    size: int = 0
+    mtime_ns: int = 0
+    target: str = ""
+    opaque: bool = False
+
+
+def scan(root: str, tree: str) -> dict[str, Signature]:
+    """Return everything in the directory ``tree`` below ``root``, and that itself; "" is ``root``. Raises OSError."""
+    found, waiting = {tree: _signature(os.stat(f"{root}/{tree}", follow_symlinks=False))}, [tree]
+    while waiting:
+        here = waiting.pop()
+        if len(os.fsencode(here)) > _LONGEST_PATH:
+            raise StreamError(f"directories are nested too deeply at {here[:100]!r}...; remove them")
+        try:
+            descriptor = _open_dir(root, here)
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # it went away meanwhile
+        try:
+            with os.scandir(descriptor) as entries:
+                for entry in entries:
+                    path = f"{here}/{entry.name}" if here else entry.name
+                    found[path] = _signature(entry.stat(follow_symlinks=False))
+                    if stat.S_ISDIR(found[path][4]):
+                        waiting.append(path)
+        except FileNotFoundError:
+            continue
+        finally:
+            os.close(descriptor)
+    return found
+
+
+def send(stream: BinaryIO, root: str, paths: Iterable[str], gone: Iterable[str] = (), at: str = "") -> None:
+    """Write the ``paths`` below ``root``, as if they were below ``at``, and those that are ``gone``, without an end."""
+    prefix = f"{at}/" if at else ""
+    for path in sorted(gone, reverse=True):
+        _write_line(stream, Node(prefix + path, "gone"))
+    folder, descriptor = "", os.open(root, _DIRECTORY)
+    try:
+        for path in sorted(paths):
+            parent, _, name = path.rpartition("/")
+            try:
+                if parent != folder:
+                    below = _open_dir(root, parent)
+                    os.close(descriptor)
+                    folder, descriptor = parent, below
+                _send_one(stream, descriptor, name or ".", (prefix + path).rstrip("/"))
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # it went away meanwhile, which the next look will see
+    finally:
+        os.close(descriptor)
+
+
+def send_directory(stream: BinaryIO, path: str, mode: int) -> None:
+    """Write a directory with nothing in it."""
+    _write_line(stream, Node(path, "dir", mode))
+
+
+def send_end(stream: BinaryIO, error: str = "") -> None:
+    """Write that nothing follows, because of an ``error`` if there is one."""
+    _write_line(stream, Node("", "end", target=error))
+    stream.flush()
+
+
+def receive(
+    stream: BinaryIO, root: str, owner: tuple[int, int] | None, limit: int, trees: Collection[str] | None = None
+) -> int:
+    """Make what a stream has below ``root`` and return how many paths that were.
+
+    All belongs to ``owner``, uid and gid, where one is given. Files may have ``limit`` bytes together; paths must be
+    those of ``trees`` or below. Raises StreamError, OSError.
+    """
+    count, writer = 0, _Writer(root, owner)
+    try:
+        for node in _nodes(stream):
+            if trees is not None and not any(node.path == tree or node.path.startswith(f"{tree}/") for tree in trees):
+                raise StreamError(f"{node.path!r} is not among what was asked for")
+            limit -= node.size
+            if limit < 0:
+                raise StreamError("there are more bytes than may be")
+            writer.write(node, stream)
+            count += 1
+    finally:
+        writer.close()
+    return count
+
+
+def _nodes(stream: BinaryIO) -> Iterator[Node]:
+    """Read one after the other, up to the end; who asks for the next has read the bytes of the file."""
+    while True:
+        line = stream.readline(_LONGEST_LINE)
+        if not line.endswith(b"\n"):
+            raise StreamError("the stream was cut")
+        try:
+            node = Node(**json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise StreamError("the stream has a line that is none of it") from error
+        if node.kind == "end":
+            if node.target:
+                raise StreamError(node.target)
+            return
+        if node.size < 0 or any(part in ("", ".", "..") or "\0" in part for part in node.path.split("/")):
+            raise StreamError(f"{node.path!r} is no path of a file")
+        yield node
+
+
+def _write_line(stream: BinaryIO, node: Node) -> None:
+    stream.write(json.dumps(asdict(node)).encode() + b"\n")
+
+
+def _send_one(stream: BinaryIO, parent: int, name: str, path: str) -> None:
+    found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    mode = found.st_mode & 0o777
+    if stat.S_ISLNK(found.st_mode):
+        _write_line(stream, Node(path, "link", target=os.readlink(name, dir_fd=parent)))
+    elif stat.S_ISFIFO(found.st_mode):
+        _write_line(stream, Node(path, "pipe", mode))
+    elif stat.S_ISCHR(found.st_mode) and found.st_rdev == 0:
+        _write_line(stream, Node(path, "whiteout"))
+    elif stat.S_ISDIR(found.st_mode):
+        descriptor = _open(name, _DIRECTORY, parent)
+        try:
+            _write_line(stream, Node(path, "dir", found.st_mode & 0o1777, opaque=_is_opaque(descriptor)))
+        finally:
+            os.close(descriptor)
+    elif stat.S_ISREG(found.st_mode):
+        with open(_open(name, _FILE, parent), "rb", buffering=0) as file:
+            found = os.fstat(file.fileno())
+            _write_line(stream, Node(path, "file", mode, found.st_size, found.st_mtime_ns))
+            _send_bytes(stream, file, found.st_size)
+    # What else there is are sockets, at which nobody would listen.
+
+
+def _send_bytes(stream: BinaryIO, file: BinaryIO, size: int) -> None:
+    """Write as many as were promised, also where the file became shorter: what changed is sent again."""
+    while size:
+        data = file.read(min(size, _CHUNK)) or bytes(min(size, _CHUNK))
+        stream.write(data)
+        size -= len(data)
+
+
+class _Writer:
+    """Makes nodes below ``root``; the modes of directories are set last, as they may forbid writing."""
+
+    def __init__(self, root: str, owner: tuple[int, int] | None) -> None:
+        self._root, self._owner = root, owner
+        self._folder: str = ""
+        self._descriptor = os.open(root, _DIRECTORY)
+        self._modes: dict[str, int] = {}
+
+    def write(self, node: Node, stream: BinaryIO) -> None:
+        folder, _, name = node.path.rpartition("/")
+        try:
+            parent = self._enter(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            if node.kind == "gone":
+                return  # it was so short a time there that it never came
+            raise
+        if node.kind == "dir":
+            self._make_directory(parent, name, node)
+            return
+        self._modes.pop(node.path, None)
+        _remove(parent, name)
+        match node.kind:
+            case "file":
+                self._write_file(parent, name, node, stream)
+            case "link":
+                os.symlink(node.target, name, dir_fd=parent)
+            case "pipe":
+                os.mkfifo(name, node.mode & 0o777, dir_fd=parent)
+            case "whiteout":
+                os.mknod(name, stat.S_IFCHR, 0, dir_fd=parent)
+            case "gone":
+                return
+            case _:
+                raise StreamError(f"{node.path!r} is of an unknown kind")
+        if self._owner is not None and node.kind != "file":
+            os.chown(name, *self._owner, dir_fd=parent, follow_symlinks=False)
+
+    def close(self) -> None:
+        for path in sorted(self._modes, reverse=True):
+            folder, _, name = path.rpartition("/")
+            os.chmod(name, self._modes[path], dir_fd=self._enter(folder))
+        os.close(self._descriptor)
+
+    def _enter(self, folder: str) -> int:
+        """Open a directory, which is made writable for as long as this lasts."""
+        if folder != self._folder:
+            descriptor, here = os.open(self._root, _DIRECTORY), ""
+            for part in folder.split("/") if folder else ():
+                here = f"{here}/{part}" if here else part
+                try:
+                    self._make_writable(descriptor, part, here)
+                    below = os.open(part, _DIRECTORY, dir_fd=descriptor)
+                finally:
+                    os.close(descriptor)
+                descriptor = below
+            os.close(self._descriptor)
+            self._folder, self._descriptor = folder, descriptor
+        return self._descriptor
+
+    def _make_writable(self, parent: int, name: str, path: str) -> None:
+        mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
+            self._modes.setdefault(path, stat.S_IMODE(mode))
+            os.chmod(name, stat.S_IMODE(mode) | 0o700, dir_fd=parent)
+
+    def _make_directory(self, parent: int, name: str, node: Node) -> None:
+        try:
+            found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            found = None
+        if found is None or not stat.S_ISDIR(found.st_mode):
+            _remove(parent, name)
+            os.mkdir(name, 0o700, dir_fd=parent)
+        else:
+            self._make_writable(parent, name, node.path)
+        descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
+        try:
+            if node.opaque:
+                os.setxattr(descriptor, _OPAQUE, b"y")
+            elif _is_opaque(descriptor):
+                os.removexattr(descriptor, _OPAQUE)
+            if self._owner is not None:
+                os.fchown(descriptor, *self._owner)
+        finally:
+            os.close(descriptor)
+        self._modes[node.path] = node.mode & 0o1777
+
+    def _write_file(self, parent: int, name: str, node: Node, stream: BinaryIO) -> None:
+        with open(os.open(name, _NEW, 0o600, dir_fd=parent), "wb") as file:
+            left = node.size
+            while left:
+                data = stream.read(min(left, _CHUNK))
+                if not data:
+                    raise StreamError("the stream was cut")
+                file.write(data)
+                left -= len(data)
+            file.flush()
+            if self._owner is not None:
+                os.fchown(file.fileno(), *self._owner)
+            os.fchmod(file.fileno(), node.mode & 0o777)
+            os.utime(file.fileno(), ns=(node.mtime_ns, node.mtime_ns))
+
+
+def _remove(parent: int, name: str) -> None:
+    """Remove what is there, if anything."""
+    try:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        shutil.rmtree(name, dir_fd=parent)
+    else:
+        os.unlink(name, dir_fd=parent)
+
+
+def _open_dir(root: str, path: str) -> int:
+    descriptor = os.open(root, _DIRECTORY)
+    for part in path.split("/") if path else ():
+        try:
+            below = _open(part, _DIRECTORY, descriptor)
+        finally:
+            os.close(descriptor)
+        descriptor = below
+    return descriptor
+
+
+def _open(name: str, flags: int, parent: int) -> int:
+    """Open it, also where its owner, who we are, forbade it to itself."""
+    try:
+        return os.open(name, flags, dir_fd=parent)
+    except PermissionError:
+        mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+        os.chmod(name, stat.S_IMODE(mode) | 0o500, dir_fd=parent)
+        try:
+            return os.open(name, flags, dir_fd=parent)
+        finally:
+            os.chmod(name, stat.S_IMODE(mode), dir_fd=parent)
+
+
+def _is_opaque(descriptor: int) -> bool:
+    try:
+        return os.getxattr(descriptor, _OPAQUE) == b"y"
+    except OSError:
+        return False
+
+
+def _signature(found: os.stat_result) -> Signature:
+    return found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_mode
