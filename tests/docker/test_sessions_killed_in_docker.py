@@ -101,6 +101,7 @@ def test_kill_9_at_random_points_leaves_nothing_and_damages_nothing(program: Pro
     before = left(program.folder)
     options = ("--model", program.script(*steps), "--image", image("bookworm"), "--max-iterations", "2")
     assert program("run", "count", *options).returncode == 3
+    events: list[Event] = []
     for _ in range(POINTS):
         resuming = [HANDIWORK, "resume", "--max-iterations", "900", "--json"]
         process = subprocess.Popen(
@@ -123,5 +124,5 @@ def test_kill_9_at_random_points_leaves_nothing_and_damages_nothing(program: Pro
     ran = [event for event in events if isinstance(event, CmdOutputObservation)]
     lines, last, link = map(int, ran[-1].content.split())
     assert lines >= len(ran) - 1  # what a command that was cut had done is there as well
-    assert abs(last - link) <= 1
+    assert link <= last  # the last commands may have been cut between the two
     sweep_until(before, program.folder)
