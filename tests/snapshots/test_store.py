@@ -36,6 +36,8 @@ OPERATIONS = st.one_of(
 def apply(root: Path, operation: str, path: str, value: object) -> None:
     """Do it if it can be done there; as little is refused as a user's shell would."""
     target = root / path
+    if not all(_is_inside(one, root) for one in (target, root / str(value) if operation == "move" else target)):
+        return
     try:
         match operation, value:
             case "write", bytes():
@@ -54,6 +56,14 @@ def apply(root: Path, operation: str, path: str, value: object) -> None:
                 raise AssertionError(operation)
     except OSError:
         return
+
+
+def _is_inside(target: Path, root: Path) -> bool:
+    """Whether no link on the way leads out, to the files of this machine."""
+    try:
+        return target.parent.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):
+        return False  # links that lead to themselves
 
 
 @settings(max_examples=60, deadline=None)
