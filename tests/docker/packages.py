@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO
 
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
+APT = ("apt-get", "-qq", "-oAPT::Sandbox::User=root")
 
 
 def unpacked(packages: Sequence[str], cache: Path, suite: str = "") -> Path:
@@ -21,9 +22,9 @@ def unpacked(packages: Sequence[str], cache: Path, suite: str = "") -> Path:
             archives = Path(work, "cache/archives")
             (archives / "partial").mkdir(parents=True)
             if suite:
-                _fetch_with_dependencies(packages, suite, Path(work), cache / f"lists-{suite}")
+                _fetch_with_dependencies(packages, suite, Path(work), cache)
             else:
-                _run("apt-get", "-qq", "-o", "APT::Sandbox::User=root", "download", *packages, cwd=archives)
+                _fetch(packages, archives, cache)
             root = Path(work, "root")
             root.mkdir()
             # First the package that says where /bin and /lib lead.
@@ -37,14 +38,39 @@ def unpacked(packages: Sequence[str], cache: Path, suite: str = "") -> Path:
     return target
 
 
-def _fetch_with_dependencies(packages: Sequence[str], suite: str, work: Path, lists: Path) -> None:
+def _fetch(packages: Sequence[str], archives: Path, cache: Path) -> None:
+    """Download them, by lists of our own where the machine's packages are not where its lists say."""
+    try:
+        _run(*APT, *_lists(cache), "download", *packages, cwd=archives)
+    except AssertionError:
+        _run(*APT, *_own_lists(cache), "download", *packages, cwd=archives)
+
+
+def _lists(cache: Path) -> list[str]:
+    """The options with which apt knows packages: none where somebody ran ``apt-get update``."""
+    return [] if _run("apt-get", "indextargets", "Created-By: Packages") else _own_lists(cache)
+
+
+def _own_lists(cache: Path) -> list[str]:
+    """Fetch lists, which takes no rights, and return the options that make apt use them."""
+    lists = cache / "lists-here"
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    options = [f"-oDir::State::Lists={lists}", f"-oDir::Cache={cache}/cache-here"]
+    (cache / "cache-here/archives/partial").mkdir(parents=True, exist_ok=True)
+    _run(*APT, *options, "update")
+    return options
+
+
+def _fetch_with_dependencies(packages: Sequence[str], suite: str, work: Path, cache: Path) -> None:
     """Let apt resolve them as on a machine where nothing is installed, from the mirror that this one uses."""
-    mirror = _run("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian")
+    lists = cache / f"lists-{suite}"
+    mirror = _run(
+        "apt-get", *_lists(cache), "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian"
+    )
     (work / "sources").write_text(f"deb [signed-by={KEYS}] {mirror.split()[0]} {suite} main\n")
     (work / "status").touch()
     (lists / "partial").mkdir(parents=True, exist_ok=True)
     settings = {
-        "APT::Sandbox::User": "root",
         "APT::Install-Recommends": "false",
         "Acquire::Languages": "none",
         "Dir::Cache": work / "cache",
@@ -54,8 +80,8 @@ def _fetch_with_dependencies(packages: Sequence[str], suite: str, work: Path, li
         "Dir::State::status": work / "status",
     }
     options = [f"-o{name}={value}" for name, value in settings.items()]
-    _run("apt-get", "-qq", *options, "update")
-    _run("apt-get", "-qq", *options, "--yes", "--download-only", "install", *packages)
+    _run(*APT, *options, "update")
+    _run(*APT, *options, "--yes", "--download-only", "install", *packages)
 
 
 def _run(*command: str, cwd: Path | None = None, stdin: IO[bytes] | int | None = subprocess.DEVNULL) -> str:
