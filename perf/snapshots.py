@@ -78,12 +78,12 @@ def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="handiwork-perf-") as name:
         project = Path(name, "project")
         make_project(project)
+        # Nothing is removed before the end: ext4 is slow to make files where others were removed a moment ago.
         for changed, most in CHANGED.items():
             times: list[tuple[float, float, float]] = []
             for number in range(rounds):
                 folder = Path(name, f"{changed}-{number}")
                 times.append(asyncio.run(measured(folder, project, changed)))
-                remove_tree(folder)
             snapshot, fork, copy = (statistics.median(one) for one in zip(*times, strict=True))
             ratio = statistics.median((kept + forked) / copied for kept, forked, copied in times)
             print(
@@ -91,6 +91,8 @@ def main(rounds: int) -> None:
                 f"cp -a {1000 * copy:7.1f} ms: {ratio:.3f} of it (at most {most:.3f}); load {os.getloadavg()[0]:.1f}",
                 flush=True,
             )
+        for folder in Path(name).iterdir():
+            remove_tree(folder)
 
 
 if __name__ == "__main__":
