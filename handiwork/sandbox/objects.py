@@ -217,15 +217,19 @@ class Objects:
         """Write a small file, unless it is there: in place, as making and renaming one takes twice as long."""
         place, flags = self._place(node), os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         try:
-            descriptor = os.open(place, flags, node.mode)
-        except (FileExistsError, FileNotFoundError):
+            descriptor = os.open(place, flags, 0o600)
+        except FileNotFoundError:
+            for prefix in range(256):  # all at once, so that this is not met again in the middle of many files
+                os.makedirs(f"{self.folder}/files/{prefix:02x}", 0o700, exist_ok=True)
+            return self._keep(node, data)
+        except FileExistsError:
             if not self._has(node):
                 self._write(place, data, node.mode, node.mtime_ns)
             return
         try:
             if os.write(descriptor, data) < len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            if os.fstat(descriptor).st_mode & 0o777 != node.mode:
+            if node.mode != 0o600:
                 os.fchmod(descriptor, node.mode)
             os.utime(descriptor, ns=(node.mtime_ns, node.mtime_ns))
         finally:
