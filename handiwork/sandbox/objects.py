@@ -221,7 +221,8 @@ class Objects:
         except FileNotFoundError:
             for prefix in range(256):  # all at once, so that this is not met again in the middle of many files
                 os.makedirs(f"{self.folder}/files/{prefix:02x}", 0o700, exist_ok=True)
-            return self._keep(node, data)
+            self._keep(node, data)
+            return
         except FileExistsError:
             if not self._has(node):
                 self._write(place, data, node.mode, node.mtime_ns)
