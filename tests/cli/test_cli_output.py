@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 
+import pytest
+
 from handiwork.events.codec import EVENT_TYPES, from_dict
 from tests.cli.program import HANDIWORK, Program, bash, edit, finish
 
@@ -39,6 +41,7 @@ def test_json_of_a_resumed_session_has_only_what_is_new(program: Program) -> Non
     assert before + [json.loads(line) for line in resumed.stdout.splitlines()] == program.events()
 
 
+@pytest.mark.slow
 def test_control_sequences_of_a_program_never_reach_the_user(program: Program) -> None:
     run = program.run(bash(HOSTILE, said="\x1b]0;mine\x07thought\x1b[5m"), finish("\x1b[2Jdone\x9b2J"))
     shown = program("show", "--full")
@@ -53,6 +56,7 @@ def test_control_sequences_of_a_program_never_reach_the_user(program: Program) -
     assert "\x9b" not in as_json
 
 
+@pytest.mark.slow
 def test_long_output_is_cut_in_its_middle_and_whole_on_demand(program: Program) -> None:
     run = program.run(bash("seq 1 20000"), finish())
     lines = run.stdout.splitlines()
@@ -196,6 +200,7 @@ def test_the_version_is_told(program: Program) -> None:
     assert program("--version").stdout.startswith("handiwork 0.")
 
 
+@pytest.mark.slow
 def test_apply_brings_the_commits_on_a_branch_and_says_where_that_failed(program: Program) -> None:
     def git(*arguments: str) -> str:
         identity = ("-c", "user.name=me", "-c", "user.email=me@here")

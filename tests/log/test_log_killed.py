@@ -7,12 +7,15 @@ import sqlite3
 import sys
 from pathlib import Path
 
+import pytest
+
 from handiwork.events.action import CmdRunAction, MessageAction
 from handiwork.log.store import Store
 
 RUNS = 100
 
 
+@pytest.mark.slow
 async def test_no_acknowledged_event_is_lost_and_the_next_process_takes_the_session_over(data: Path):
     async with Store.open(data) as store:
         session = (await store.create(agent="a", model="m")).id
