@@ -71,7 +71,9 @@ def daemon_elsewhere(hidden: Sequence[Path]) -> Iterator[str]:
         patch.setenv("PATH", f"{os.environ['PATH']}:{root}/usr/bin:{root}/usr/sbin")
         with socket.create_server(("127.0.0.1", 0)) as free:
             patch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{free.getsockname()[1]}")
-        cover = "".join(f"mount -t tmpfs none {path} && " for path in hidden)
+        # What lies in one that is covered is not there any more to be covered itself.
+        outer = [path for path in hidden if not any(path.is_relative_to(one) and path != one for one in hidden)]
+        cover = "".join(f"mount -t tmpfs none {path} && " for path in outer)
         # Its runtime would look for files of its own there.
         in_its_own = ["env", "--unset=XDG_RUNTIME_DIR", "unshare", "--mount", "sh", "-c", f'{cover}exec "$@"', "sh"]
         with tempfile.TemporaryDirectory(prefix="hw-docker-", dir="/run") as folder:
