@@ -9,14 +9,13 @@ from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from handiwork.process import Process
 from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.docker_socket import ask
+from handiwork.sandbox.docker_socket import ask, context_chosen
 
 OWNER, SESSION = "handiwork.owner", "handiwork.session"
 """The labels of a container: the process that runs it, and for which session."""
@@ -47,20 +46,9 @@ async def is_elsewhere() -> bool:
     Where it is not, the daemon may still not see this machine's files, as one behind a forwarded socket.
     """
     host = os.environ.get("DOCKER_HOST")
-    if not host and _context_chosen():
+    if not host and context_chosen():
         host = await checked("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
     return bool(host) and not host.startswith("unix://")
-
-
-def _context_chosen() -> bool:
-    """Whether another context than the default one may be in use: to ask docker takes longer than to look."""
-    if "DOCKER_CONTEXT" in os.environ:
-        return True
-    folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
-    try:
-        return b'"currentContext"' in (folder / "config.json").read_bytes()
-    except OSError:
-        return False
 
 
 async def image_of(name: str, on_status: OnStatus) -> Image:

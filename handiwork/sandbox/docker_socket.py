@@ -27,13 +27,19 @@ async def ask(path: str) -> Any | None:
     return response.json() if response.status_code == 200 else None
 
 
+def context_chosen() -> bool:
+    """Whether another context than the default one may be in use: to ask docker takes longer than to look."""
+    if "DOCKER_CONTEXT" in os.environ:
+        return True
+    folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+    try:
+        return b'"currentContext"' in (folder / "config.json").read_bytes()
+    except OSError:
+        return False
+
+
 def _socket() -> str | None:
     """Return the socket that ``docker`` would use, None where it is another's to say which."""
     if host := os.environ.get("DOCKER_HOST"):
         return host.removeprefix("unix://") if host.startswith("unix://") else None
-    settings = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "config.json"
-    try:
-        chosen = b'"currentContext"' in settings.read_bytes()
-    except OSError:
-        chosen = False
-    return None if chosen or "DOCKER_CONTEXT" in os.environ else _USUAL
+    return None if context_chosen() else _USUAL
