@@ -201,18 +201,35 @@ class EventLog:
                 self._token = None
 
     async def fork(
-        self, at: int, title: str | None = None, agent: str | None = None, model: str | None = None
+        self,
+        at: int,
+        title: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        session_id: str | None = None,
     ) -> EventLog:
         """Return the log of a new session that begins with the events up to ``at``; None keeps what this one has.
 
-        The prefix is shared, not copied; the new session's next id is ``at + 1``. Raises LogError if there
-        is no event ``at``; 0 shares nothing.
+        The prefix is shared, not copied; the new session's next event is ``at + 1``. ``session_id`` is one of
+        ``fresh_id``, for who must know it before. Raises LogError if there is no event ``at``; 0 shares nothing.
         """
-        new = await self._shared.worker.write(lambda transaction: self._fork(transaction, at, title, agent, model))
+
+        def write(transaction: Transaction) -> str:
+            return self._fork(transaction, at, title, agent, model, session_id)
+
+        new = await self._shared.worker.write(write)
         where = await self._shared.worker.read(lambda connection: session.segments(connection, new))
         return self._shared.log(new, where)
 
-    def _fork(self, transaction: Transaction, at: int, title: str | None, agent: str | None, model: str | None) -> str:
+    def _fork(
+        self,
+        transaction: Transaction,
+        at: int,
+        title: str | None,
+        agent: str | None,
+        model: str | None,
+        session_id: str | None,
+    ) -> str:
         head = transaction.head(self.id)
         if not 0 <= at <= head:
             raise LogError(f"session {self.id} cannot be forked at event {at}: its events are 1 to {head}")
@@ -226,4 +243,5 @@ class EventLog:
             title=old.title if title is None else self.redactor.text(title),
             parent=self.id,
             parent_event=at,
+            session=session_id,
         )

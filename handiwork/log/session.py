@@ -50,6 +50,11 @@ def info(row: RowMapping) -> SessionInfo:
     return SessionInfo(**fields)
 
 
+def fresh_id() -> str:
+    """Return an id that no session has."""
+    return secrets.token_hex(8)
+
+
 def begin(
     transaction: Transaction,
     *,
@@ -60,9 +65,10 @@ def begin(
     title: str,
     parent: str | None = None,
     parent_event: int = 0,
+    session: str | None = None,
 ) -> str:
-    """Make a session and return its id."""
-    session = secrets.token_hex(8)
+    """Make a session and return its id, which is ``session`` where that is given."""
+    session = session or fresh_id()
     transaction.execute(
         insert(sessions).values(
             id=session,

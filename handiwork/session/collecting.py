@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,9 +37,11 @@ async def collect(store: Store, data: Path, budget: int, grace: float = GRACE) -
     sessions: list[_Session] = []
     forks: set[str] = set()
     taken = await store.events_of(SnapshotEvent)
+    known: set[str] = set()
     before: str | None = None
     while page := await store.sessions(before=before):
         for info in page:
+            known.add(info.id)
             kept = taken.get(info.id, [])
             sessions.append(
                 _Session(
@@ -49,7 +54,16 @@ async def collect(store: Store, data: Path, budget: int, grace: float = GRACE) -
             if (folder / "workspace.json").exists():
                 forks |= {Workspace.load(folder).tree} - {""}
         before = page[-1].id
+    await asyncio.to_thread(_remove_unborn, data / "sessions", known, grace)
     return await asyncio.to_thread(_sweep, objects_of(data), sessions, forks, budget, grace)
+
+
+def _remove_unborn(folder: Path, known: Collection[str], grace: float) -> None:
+    """Remove the folders of forks whose makers were killed before the log had them: they have nothing in them yet."""
+    for place in folder.glob("*/workspace.json"):
+        unborn = place.parent.name not in known and [*place.parent.iterdir()] == [place]
+        if unborn and place.stat().st_mtime < time.time() - grace:
+            shutil.rmtree(place.parent)
 
 
 async def make_room(store: Store, data: Path, gigabytes: int, watch: Watch, grace: float = GRACE) -> None:

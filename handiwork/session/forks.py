@@ -15,6 +15,7 @@ from handiwork.events.base import Event, Observation
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import SessionStarted, SnapshotEvent
 from handiwork.log.eventlog import EventLog
+from handiwork.log.session import fresh_id
 from handiwork.log.store import Store
 from handiwork.sandbox.changes import Change, changes_between
 from handiwork.sandbox.layers import WORKSPACE_LAYER
@@ -53,14 +54,18 @@ async def fork(
     conversation = len(events) if restored == "files" else at
     state = _state(events[:conversation], log.id, conversation)
     tree = _tree_at(events[: len(events) if restored == "conversation" else at], log.id)
-    forked = await log.fork(conversation, agent=setup.agent, model=setup.model)
+    # Its folder comes first: whenever this process is killed, a session that is in the log can be opened.
+    new, forked = fresh_id(), None
+    folder = session_dir(data, new)
     try:
-        tree = await asyncio.to_thread(_make, session_dir(data, log.id), session_dir(data, forked.id), tree)
+        tree = await asyncio.to_thread(_make, session_dir(data, log.id), folder, tree)
+        forked = await log.fork(conversation, agent=setup.agent, model=setup.model, session_id=new)
         await _begin(forked, state, setup, tree, _said(restored, at))
-        await store.update(forked.id, state="paused" if state.agent_state == "running" else state.agent_state)
+        await store.update(new, state="paused" if state.agent_state == "running" else state.agent_state)
     except BaseException:
-        await store.delete(forked.id)
-        await asyncio.to_thread(shutil.rmtree, session_dir(data, forked.id), ignore_errors=True)
+        if forked is not None:
+            await store.delete(new)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         raise
     return forked
 

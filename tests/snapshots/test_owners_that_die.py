@@ -20,7 +20,7 @@ from handiwork.sandbox.objects import Objects
 from handiwork.sandbox.runtime import sweep_stale
 from handiwork.session.assemble import Setup, create, reopen
 from handiwork.session.collecting import collect
-from handiwork.session.keeping import objects_of, session_dir
+from handiwork.session.keeping import objects_of
 from tests.sandbox.conftest import namespaces_allowed
 from tests.snapshots import owners
 from tests.snapshots.workbench import Workbench
@@ -64,7 +64,7 @@ async def test_killed_anywhere_nothing_is_left_and_the_session_goes_on(bench: Wo
     checked = await check_snapshots(again.log, objects_of(bench.data))
     assert checked > 5, f"seed {seed}"
     for info in await bench.store.sessions(limit=1000):
-        if info.parent is not None and session_dir(bench.data, info.id).exists():
+        if info.parent is not None:
             child = await reopen(bench.store, bench.data, info.id, lambda _: None)
             await child.close()
 
