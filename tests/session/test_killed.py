@@ -79,8 +79,11 @@ def _read_until(process: subprocess.Popen[str], kind: str, nth: int) -> list[dic
 
 @pytest.mark.parametrize(
     ("kind", "nth"),
-    [("StepStarted", 2), ("CmdRunAction", 3), ("CmdOutputObservation", 1)],
-    ids=["during a model call", "during a command", "between"],
+    [
+        pytest.param("StepStarted", 2, marks=pytest.mark.slow, id="during a model call"),
+        pytest.param("CmdRunAction", 3, id="during a command"),
+        pytest.param("CmdOutputObservation", 1, marks=pytest.mark.slow, id="between"),
+    ],
 )
 async def test_a_killed_session_goes_on(tmp_path: Path, kind: str, nth: int) -> None:
     mark = f"86399.{uuid4().int % 10**12}"

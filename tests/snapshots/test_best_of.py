@@ -16,6 +16,8 @@ from tests.snapshots.workbench import Workbench, bash
 TEST = "grep -q fixed src/main.py"
 FIX, LONG, NOTHING = "echo fixed > src/main.py", "printf 'fixed\nand more\n' > src/main.py", "echo fixed > src/other.py"
 
+pytestmark = pytest.mark.slow
+
 
 def contest(bench: Workbench, *commands: Any, test: str = TEST, **setup: Any) -> Contest:
     """One candidate for each of the commands, as its model's only one."""
