@@ -20,7 +20,7 @@ from handiwork.cli.jsonlines import write_json
 from handiwork.cli.plain import plain
 from handiwork.cli.prompt import Signals
 from handiwork.cli.run import setup_from
-from handiwork.cli.settings import SettingsError, load
+from handiwork.cli.settings import SettingsError, load, model_name
 from handiwork.cli.summary import duration
 from handiwork.cli.view import terminal_console
 from handiwork.events.record import StepStarted
@@ -49,7 +49,7 @@ def best_of(
         raise SettingsError("say what the agents are to do, and with --test which command must succeed then")
     named = [load({**flags, "model": model}) for model in models] or [load(flags)]
     setup = setup_from(named[0], workspace).model_copy(update={"temperature": temperature})
-    both = [(setup_from(settings, workspace).model, settings.base_url) for settings in named]
+    both = [(model_name(settings.model), settings.base_url) for settings in named]
     return asyncio.run(_hold(Contest(task, test, number, both, setup), as_json))
 
 

@@ -31,28 +31,34 @@ def answers() -> bool:
 
 
 @contextmanager
-def daemon() -> Iterator[None]:
-    """Have `docker` and a daemon in the environment; one of our own is ended afterwards, its images are kept."""
-    if answers():
-        yield
-        return
+def _programs(name: str) -> Iterator[tuple[Path, pytest.MonkeyPatch]]:
+    """Have Docker's programs on the PATH, and for as long a folder of the cache for oneself."""
     if os.geteuid() != 0:
-        pytest.skip("no Docker daemon runs, and only root can start one")
-    home = cache_dir() / "test-docker"
+        pytest.skip("only root can start a Docker daemon")
+    home = cache_dir() / name
     home.mkdir(parents=True, exist_ok=True)
     with pytest.MonkeyPatch.context() as patch, open(home / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         root = unpacked(DAEMON, home)
         patch.setenv("PATH", f"{os.environ['PATH']}:{root}/usr/bin:{root}/usr/sbin")
-        with tempfile.TemporaryDirectory(prefix="hw-docker-") as folder:
-            patch.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
-            process = _start(Path(folder), home)
-            try:
-                _wait(process, Path(folder))
-                yield
-            finally:
-                process.send_signal(signal.SIGTERM)
-                process.wait(DEADLINE)
+        yield home, patch
+
+
+@contextmanager
+def daemon() -> Iterator[None]:
+    """Have `docker` and a daemon in the environment; one of our own is ended afterwards, its images are kept."""
+    if answers():
+        yield
+        return
+    with _programs("test-docker") as (home, patch), tempfile.TemporaryDirectory(prefix="hw-docker-") as folder:
+        patch.setenv("DOCKER_HOST", f"unix://{folder}/docker.sock")
+        process = _start(Path(folder), home)
+        try:
+            _wait(process, Path(folder))
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(DEADLINE)
 
 
 @contextmanager
@@ -61,14 +67,7 @@ def daemon_elsewhere(hidden: Sequence[Path]) -> Iterator[str]:
 
     What is given is a unix socket at which it is reached too.
     """
-    if os.geteuid() != 0:
-        pytest.skip("only root can start a Docker daemon")
-    home = cache_dir() / "test-docker-elsewhere"
-    home.mkdir(parents=True, exist_ok=True)
-    with pytest.MonkeyPatch.context() as patch, open(home / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        root = unpacked(DAEMON, home)
-        patch.setenv("PATH", f"{os.environ['PATH']}:{root}/usr/bin:{root}/usr/sbin")
+    with _programs("test-docker-elsewhere") as (home, patch):
         with socket.create_server(("127.0.0.1", 0)) as free:
             patch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{free.getsockname()[1]}")
         # What lies in one that is covered is not there any more to be covered itself.

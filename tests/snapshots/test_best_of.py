@@ -9,7 +9,7 @@ import pytest
 from handiwork.events.record import Limits
 from handiwork.llm.script import Reply
 from handiwork.session.assemble import SetupError
-from handiwork.session.best_of import Candidate, Contest, Progress, best_of
+from handiwork.session.best_of import AT_ONCE, Candidate, Contest, Progress, best_of
 from tests.llm.standin import StandIn, answer, serving
 from tests.snapshots.workbench import Workbench, bash
 
@@ -67,10 +67,11 @@ async def test_a_test_that_does_not_end_well_is_told(bench: Workbench) -> None:
 
 async def test_the_budget_is_one_for_all_and_what_one_leaves_is_for_the_next(bench: Workbench) -> None:
     costly = {**bash(FIX), "usage": {"input": 60, "output": 40}}
-    asked = contest(bench, *[costly] * 6, limits=Limits(tokens=450))
+    asked = contest(bench, *[costly] * 12, limits=Limits(tokens=450))
     candidates = await held(bench, asked)
-    assert sum(one.state.usage.total for one in candidates) <= 450 + 100 * 4  # a call may exceed its own share once
-    assert any(one.state.agent_state != "finished" for one in candidates)
+    # Whoever is at work may exceed its own share by its last call.
+    assert 450 <= sum(one.state.usage.total for one in candidates) <= 450 + 100 * AT_ONCE
+    assert any("the others have spent" in one.output for one in candidates)
 
 
 async def test_every_call_is_at_least_as_warm_as_asked(bench: Workbench) -> None:
