@@ -19,6 +19,7 @@ AgentState = Literal[
     "rejected",
     "error",
 ]
+BrowserView = Literal["visible", "full", "text"]
 TaskState = Literal["open", "in_progress", "completed", "abandoned", "verified"]
 
 
@@ -105,17 +106,26 @@ class FileEditAction(Action):
 
 
 class BrowseURLAction(Action):
-    """Open ``url`` in the sandbox's browser."""
+    """Open ``url`` in the sandbox's browser; ``view`` and ``marks`` are as in BrowseInteractiveAction."""
 
     runnable: ClassVar[bool] = True
     url: str
+    view: BrowserView = "visible"
+    marks: bool = False
 
 
 class BrowseInteractiveAction(Action):
-    """Run ``browser_actions``, one or more calls of the BrowserGym action language, in the sandbox's browser."""
+    """Run ``browser_actions``, one or more calls of the BrowserGym action language, in the sandbox's browser.
+
+    ``view`` is what the observation shows of the page: the part of its accessibility tree that the window shows
+    ("visible"), the whole tree ("full"), or its words for reading ("text"). With ``marks`` there is also a picture in
+    which the elements have their bids.
+    """
 
     runnable: ClassVar[bool] = True
     browser_actions: str
+    view: BrowserView = "visible"
+    marks: bool = False
 
 
 class CodeSearchAction(Action):

@@ -92,7 +92,13 @@ class FileEditObservation(Observation):
 
 
 class BrowserOutputObservation(Observation):
-    """What the browser shows; ``content`` is the accessibility tree as text, screenshots are blobs."""
+    """What the browser shows after an action; ``content`` is the page as text, the screenshots are blobs.
+
+    ``open_pages`` are the tabs' URLs and ``active_page`` the index of the one shown; ``focused_element`` is a bid.
+    ``last_action`` is what was asked and ``last_action_error`` why it was not done to its end. ``messages`` is what it
+    said to the user, ``infeasible`` why the task cannot be done, ``dialog`` the question of the page that waits for an
+    answer, ``downloads`` the new files' paths, ``console`` the page's new errors.
+    """
 
     url: str
     title: str = ""
@@ -103,6 +109,11 @@ class BrowserOutputObservation(Observation):
     focused_element: str = ""
     last_action: str = ""
     last_action_error: str = ""
+    messages: tuple[str, ...] = ()
+    infeasible: str = ""
+    dialog: str = ""
+    downloads: tuple[str, ...] = ()
+    console: tuple[str, ...] = ()
 
 
 class CodeSearchObservation(Observation):
