@@ -20,10 +20,10 @@ demo: setup
 	@$(PYTHON) examples/demo/run.py
 
 test: setup
-	@$(PYTHON) -m pytest -n 3
+	@scripts/test.sh -n 3
 
 test-slow: setup
-	@$(PYTHON) -m pytest -m slow
+	@scripts/test.sh -m slow --durations 15
 
 lint: setup
 	@.venv/bin/ruff check .
