@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from handiwork.agents.state import State
-from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
+from handiwork.evals.benchmark import Benchmark, Instance, Rollout, UnfitError
 from handiwork.evals.conditions import Conditions
 from handiwork.evals.outcome import outcome_of
 from handiwork.evals.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
