@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import tempfile
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,6 +27,8 @@ BUDGET = 50.0
 
 LOOKING = 15.0
 """Seconds in which a page must show itself."""
+
+_T = TypeVar("_T")
 
 _HURRY = 0.4  # seconds for that after an interrupt
 _SILENT = frozenset({"send_msg_to_user", "report_infeasible"})
@@ -95,6 +97,12 @@ class Engine:
         if before is not None:
             await before.close()
 
+    async def close_window(self) -> None:
+        """Close the window, which writes what it recorded; the next request opens another one."""
+        window, self._window = self._window, None
+        if window is not None:
+            await window.close()
+
     async def chromium(self) -> Chromium:
         """Return the browser, started now if it is not. Raises LostError."""
         if self._starting is None:
@@ -108,10 +116,8 @@ class Engine:
 
     async def close(self) -> None:
         """End the browser; the next request starts another one."""
-        window, self._window = self._window, None
+        await self.close_window()
         starting, self._starting = self._starting, None
-        if window is not None:
-            await window.close()
         if starting is not None:
             with contextlib.suppress(PlaywrightError, OSError):
                 await (await starting).close()
@@ -121,13 +127,13 @@ class Engine:
         try:
             window = await self._interruptible(self.window(), None)
             if window is None:
-                return {"url": "about:blank", "error": _INTERRUPTED}
+                return {"url": "about:blank", "last_action_error": _INTERRUPTED, "text": ""}
             note = ""
             if not error:
                 outcome = await self._interruptible(_perform(window, calls), BUDGET)
                 late = _INTERRUPTED if self._interrupted else f"stopped after {BUDGET:.0f} s: the rest was not run"
                 error, note = (late, "") if outcome is None else outcome
-            return {**await self._observation(window, wish, note), "error": error}
+            return {**await self._observation(window, wish, note), "last_action_error": error}
         except PlaywrightError as lost:
             if self._starting is not None and (await self.chromium()).alive:
                 raise LostError(f"The browser failed: {failure(lost)}.") from lost
@@ -163,9 +169,9 @@ class Engine:
         answer: dict[str, Any] = {
             "url": seen.url if seen else page.url,
             "title": seen.title if seen else "",
-            "focused": seen.focused if seen else "",
+            "focused_element": seen.focused if seen else "",
             "open_pages": [each.url for each in window.pages],
-            "active": window.active,
+            "active_page": window.active,
             "messages": window.said,
             "infeasible": window.infeasible,
             "downloads": window.take_downloads(),
@@ -242,9 +248,3 @@ def described(dialog: Dialog, typed: str) -> str:
             return f'{said}{answer} - keyboard_type("...") writes another, {accept} sends it, {dismiss} cancels'
         case _:
             return f"{said} - {accept} accepts, {dismiss} cancels"
-
-
-def fields(request: Mapping[str, Any]) -> Wish:
-    """Return how the request wants the page shown."""
-    marked = request.get("marked_screenshot")
-    return Wish(request["view"], Path(request["screenshot"]), Path(marked) if marked else None)
