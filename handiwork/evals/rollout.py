@@ -22,7 +22,7 @@ from handiwork.evals.user import User
 from handiwork.events.codec import to_json
 from handiwork.llm.errors import LLMError
 from handiwork.log.store import Store
-from handiwork.sandbox.base import SandboxError
+from handiwork.sandbox.base import BrowserError, SandboxError
 from handiwork.session.assemble import Opened, Setup, create
 
 ATTEMPTS, PAUSE = 3, 2.0
@@ -125,10 +125,10 @@ class _GraderError(Exception):
 
 
 async def _graded(grading: Awaitable[T]) -> T:
-    """Return what the benchmark says of a rollout. Raises SandboxError, LLMError, _GraderError."""
+    """Return what the benchmark says of a rollout. Raises SandboxError, BrowserError, LLMError, _GraderError."""
     try:
         return await grading
-    except (SandboxError, LLMError):
+    except (SandboxError, BrowserError, LLMError):
         raise
     except Exception:  # noqa: BLE001 - a scorer is anybody's code
         raise _GraderError(traceback.format_exc(limit=-5)) from None
@@ -139,7 +139,7 @@ def _blamed(error: Exception) -> tuple[Outcome, str]:
     match error:
         case UnfitError():
             return "unfit", str(error)
-        case SandboxError():
+        case SandboxError() | BrowserError():
             return "sandbox", str(error)
         case LLMError():
             return "model", str(error)

@@ -23,8 +23,8 @@ OR = " |OR| "
 NOT_POSSIBLE = "N/A"
 """What is answered to a task that cannot be done."""
 
-_FUZZY = """Help a teacher to mark a student's answer to a question. The student may say it in other words or in another \
-form: what matters is whether the answer means the same as the reference answer.
+_FUZZY = """Help a teacher to mark a student's answer to a question. The student may say it in other words or in \
+another form: what matters is whether the answer means the same as the reference answer.
 question: {intent}
 reference answer: {reference}
 Wherever there is 'N/A', it means 'not achievable'.
