@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from pydantic import JsonValue
+
 from handiwork.evals.benchmarks.webarena_evaluators import required
 from handiwork.sandbox.base import BrowserError, Sandbox, SandboxError
 
@@ -71,16 +73,16 @@ async def _found(target: Mapping[str, Any], sandbox: Sandbox, known: Mapping[str
       await new Promise((done) => setTimeout(done, {waiting}));
       try {{ return [await (async () => {{ {body} }})()]; }} catch (error) {{ return []; }}
     }}"""
-    if url is None:
-        found = await sandbox.browser("evaluate", expression=expression)
-    else:
-        try:
-            answer = await sandbox.browser("visit", url=url, expression=expression)
-        except BrowserError:
-            if target["url"].startswith("func:reddit"):
-                return ""  # the address is the agent's choice
+    found: JsonValue = None
+    try:
+        if url is None:
+            found = await sandbox.browser("evaluate", expression=expression)
+        elif isinstance(answer := await sandbox.browser("visit", url=url, expression=expression), dict):
+            found = answer["value"]
+    except BrowserError:
+        if url == target["url"]:
             raise
-        found = answer["value"] if isinstance(answer, dict) else []
+        return ""  # it is the page that the agent left, or one that its address leads to
     # A value is told as Python does: nothing is "None", which upstream's data reckon with.
     return str(found[0]) if isinstance(found, list) and found and found[0] != "" else ""
 
