@@ -9,20 +9,24 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from handiwork.evals import packages
+from handiwork.evals import packages, plan
 from handiwork.evals.benchmark import Instance
 from handiwork.evals.benchmarks.miniwob import FOLDER, PACKAGE, SHA256, MiniWoB
+from handiwork.evals.conditions import Conditions
+from handiwork.evals.plan import Choice
 from handiwork.events.action import BrowseInteractiveAction
 from handiwork.events.observation import BrowserOutputObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.layers import Places
 from tests.evals.miniwob_solvers import SOLVERS, Solver
-from tests.evals.rollouts import instances, needs_benchdata, no_blobs, rollout
+from tests.evals.rollouts import folder, instances, needs_benchdata, no_blobs, rollout
+from tests.evals.runs import finished, script
 
 pytestmark = [needs_benchdata, pytest.mark.timeout(300)]
 
 MINIWOB = MiniWoB()
+AGENTS = Path(__file__).with_name("pressing.py")
 SEEDS = 5
 
 
@@ -114,6 +118,27 @@ async def test_what_is_wrong_or_elsewhere_or_not_done_has_no_reward(sandbox: San
         assert await MINIWOB.over(done) == over
         score = await MINIWOB.score(done)
         assert (score.value, score.details["reason"]) == (0, reason)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("agent", "score", "steps", "why"), [("Presser", 1.0, 2, ""), ("Onlooker", 0.0, 10, "its 10 steps were up")]
+)
+async def test_a_rollout_ends_with_the_episode_or_its_steps(
+    tmp_path: Path, agent: str, score: float, steps: int, why: str
+) -> None:
+    conditions = Conditions(
+        benchmark="miniwob",
+        split="test",
+        data=str(folder(MINIWOB)),
+        agent=f"{AGENTS}:{agent}",
+        model=script(tmp_path / "script"),
+        user_model="scripted:none",
+        limits=MINIWOB.limits,
+    )
+    work = await plan.new(MINIWOB, conditions, Choice(ids=["click-test"]), 1, lambda _: None)
+    (found,) = (await finished(tmp_path / "out", work)).values()
+    assert (found.outcome, found.score, found.steps, found.why) == ("submitted", score, steps, why)
 
 
 @pytest.mark.slow
