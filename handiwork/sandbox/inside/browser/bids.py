@@ -1,15 +1,11 @@
-"""Bids: a short name for every element of a page, by which an agent says which one it means."""
+"""Bids: a short name for every element of a page, by which an agent says which one it means; marks.js gives them."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from pathlib import Path
 
-from playwright.async_api import ElementHandle, Frame, Page
-from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import ElementHandle, Page
 
-_MARKS = (Path(__file__).parent / "marks.js").read_text()
 _BID = re.compile(r"(?P<frames>(?:[a-z][A-Z]*)*)(?P<number>[0-9]*)")
 _FRAME = re.compile(r"[a-z][A-Z]*")
 
@@ -18,17 +14,12 @@ class NoElementError(Exception):
     """There is no element with this bid; the text tells the agent so."""
 
 
-async def mark(page: Page) -> None:
-    """Give every element in every frame that has none a ``bid``; what has one keeps it."""
-    await _mark(page.main_frame, "")
-
-
 async def locate(page: Page, bid: str) -> ElementHandle:
     """Return the element with this bid, in whatever frame or open shadow root it is. Raises NoElementError."""
     parts = _BID.fullmatch(bid)
     if not bid or parts is None:
         raise NoElementError(
-            f"{bid!r} is not a bid: a bid is what stands in brackets before an element of the page, such as '12' or 'a5'"
+            f"{bid!r} is not a bid: a bid is what stands in brackets before an element, such as '12' or 'a5'"
         )
     frame, prefix = page.main_frame, ""
     for letters in _FRAME.findall(parts["frames"]):
@@ -48,26 +39,6 @@ async def locate(page: Page, bid: str) -> ElementHandle:
 
 def _missing(bid: str, more: str = "") -> NoElementError:
     return NoElementError(
-        f"there is no element [{bid}] on the page now{more}: the page has changed since, look at it again and take a bid "
-        "from what it shows"
+        f"there is no element [{bid}] on the page now{more}: the page has changed since, look at it again "
+        "and take a bid from what it shows"
     )
-
-
-async def _mark(frame: Frame, prefix: str) -> None:
-    try:
-        await frame.evaluate(_MARKS, prefix)
-        await asyncio.gather(*(_mark_child(child) for child in frame.child_frames))
-    except PlaywrightError:
-        # A frame that goes or loads meanwhile takes its elements with it.
-        if frame.parent_frame is None and not frame.page.is_closed():
-            raise
-
-
-async def _mark_child(frame: Frame) -> None:
-    try:
-        owner = await frame.frame_element()
-        bid = await owner.get_attribute("bid")
-    except PlaywrightError:
-        return
-    if bid:
-        await _mark(frame, bid)

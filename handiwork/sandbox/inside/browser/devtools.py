@@ -1,4 +1,4 @@
-"""A connection of our own to the browser's developer tools, beside Playwright's: many calls at once, nothing between."""
+"""A connection of our own to the browser's developer tools, beside Playwright's: many calls at once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Devtools:
     async def connect(cls, port: int) -> Devtools:
         """Connect to the browser whose ``--remote-debugging-port`` this is. Raises OSError."""
         about = await asyncio.to_thread(_about, port)
-        return cls(await WebSocket.connect(port, urlsplit(about["webSocketDebuggerUrl"]).path))
+        return cls(await WebSocket.connect(port, urlsplit(str(about["webSocketDebuggerUrl"])).path))
 
     async def call(self, method: str, parameters: Answer, session: str | None = None) -> Answer:
         """Call a method of the protocol, in the session with this id, and return its result. Raises DevtoolsError."""
@@ -73,8 +73,8 @@ class Devtools:
     async def session(self, page: Page) -> Session:
         """Return the session of a page; it is opened once. Raises DevtoolsError."""
         if page not in self._pages:
-            playwrights = await page.context.new_cdp_session(page)
-            target = (await playwrights.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+            playwrights: Any = await page.context.new_cdp_session(page)
+            target: str = (await playwrights.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
             await playwrights.detach()
             opened = await self.call("Target.attachToTarget", {"targetId": target, "flatten": True})
             self._pages[page] = Session(self, opened["sessionId"], target)
@@ -112,8 +112,10 @@ class Devtools:
                 answered.set_exception(DevtoolsError(str(message["error"].get("message", message["error"]))))
             else:
                 answered.set_result(message["result"])
-        elif handler := _EVENTS.get(message.get("method", "")):
-            handler(self, message.get("sessionId", ""), message["params"])
+        elif message["method"] == "Target.attachedToTarget":
+            self._attached(message.get("sessionId", ""), message["params"])
+        elif message["method"] == "Target.detachedFromTarget":
+            self._detached(message.get("sessionId", ""), message["params"])
 
     def _attached(self, parent: str, event: Answer) -> None:
         target = event["targetInfo"]
@@ -137,12 +139,6 @@ class Devtools:
         for session, answered in self._waiting.values():
             if whose(session) and not answered.done():
                 answered.set_exception(DevtoolsError(why))
-
-
-_EVENTS: dict[str, Callable[[Devtools, str, Answer], None]] = {
-    "Target.attachedToTarget": Devtools._attached,
-    "Target.detachedFromTarget": Devtools._detached,
-}
 
 
 def _about(port: int) -> Answer:

@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import base64
 from dataclasses import dataclass
-from typing import Any
 
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
-from .bids import mark
+from . import tree
+from .axtree import full
 from .devtools import Devtools, DevtoolsError, Session
+from .pictures import marked, screenshot
+from .reading import words
+from .visible import Visible, visible
 
-_TRIES = 4
+_WAITS = (0.1, 0.3, 0.9)
+"""Seconds before the second look and those after it."""
+_LIMIT = 10.0
+"""Seconds for one look: a page that answers later than that is busy for good, or asks something in a dialog."""
+_UNREADABLE = "... the page could not be read: it does not answer or keeps moving on; noop(2000) waits for it"
 
 
 @dataclass(frozen=True)
 class Look:
-    """One look at a page. ``focused`` is a bid or empty; the pictures are PNG, ``marked`` the one with bids drawn in."""
+    """One look at a page. ``focused`` is a bid or empty; pictures are PNG, ``marked`` has the bids drawn in."""
 
     text: str
     focused: str
@@ -29,64 +36,43 @@ class Look:
 
 
 async def look(page: Page, devtools: Devtools, *, view: str, marks: bool) -> Look:
-    """Look at the page; ``view`` is visible, full or text. A page that moves on meanwhile is looked at again."""
-    for wait in range(_TRIES):
+    """Look at the page and give its elements bids; ``view`` is visible, full or text.
+
+    A page that moves on meanwhile is looked at again, a few times; then the text says that there is nothing to read.
+    """
+    for wait in (*_WAITS, None):
         try:
-            return await _look(page, devtools, view, marks)
+            async with asyncio.timeout(_LIMIT):
+                return await _look(page, await devtools.session(page), view, marks)
+        except TimeoutError:
+            break
         except (PlaywrightError, DevtoolsError):
-            if page.is_closed():
+            if page.is_closed() or wait is None:
                 break
-            await asyncio.sleep(0.1 * 2**wait)
-    return Look("", "", page.url, "", b"")
+            await asyncio.sleep(wait)
+    return Look(_UNREADABLE, "", page.url, "", await _picture_alone(page, devtools))
 
 
-async def _look(page: Page, devtools: Devtools, view: str, marks: bool) -> Look:
-    await mark(page)
-    session = await devtools.session(page)
-    tree, snapshot, picture, title = await asyncio.gather(
-        session.call("Accessibility.getFullAXTree"),
-        session.call("DOMSnapshot.captureSnapshot", computedStyles=[]),
-        screenshot(session),
-        page.title(),
-    )
-    text = "\n".join(_lines(tree["nodes"], _bids(snapshot)))
-    return Look(text, "", page.url, title, picture, picture if marks else None)
+async def _look(page: Page, session: Session, view: str, marks: bool) -> Look:
+    picture, seen = await asyncio.gather(screenshot(session), visible(session))
+    text = await _text(session, view, seen)
+    with_marks = base64.b64decode(await marked(session, picture, seen.boxes)) if marks else None
+    return Look(text, seen.focused, page.url, seen.root.name, base64.b64decode(picture), with_marks)
 
 
-async def screenshot(session: Session) -> bytes:
-    """Return a PNG picture of what the window shows."""
-    answer = await session.call("Page.captureScreenshot", format="png", optimizeForSpeed=True)
-    return base64.b64decode(answer["data"])
+async def _text(session: Session, view: str, seen: Visible) -> str:
+    match view:
+        case "text":
+            return await words(session)
+        case "full":
+            return tree.text(await full(session))
+        case _:
+            return "\n".join(filter(None, [tree.text(seen.root), seen.around()]))
 
 
-def _bids(snapshot: dict[str, Any]) -> dict[int, str]:
-    strings = snapshot["strings"]
-    found: dict[int, str] = {}
-    for document in snapshot["documents"]:
-        nodes = document["nodes"]
-        for identity, attributes in zip(nodes["backendNodeId"], nodes["attributes"], strict=True):
-            for name, value in zip(attributes[::2], attributes[1::2], strict=True):
-                if strings[name] == "bid":
-                    found[identity] = strings[value]
-    return found
-
-
-def _lines(nodes: list[dict[str, Any]], bids: dict[int, str]) -> list[str]:
-    by_id = {node["nodeId"]: node for node in nodes}
-    lines: list[str] = []
-
-    def walk(node: dict[str, Any], depth: int) -> None:
-        role, name = node.get("role", {}).get("value", ""), node.get("name", {}).get("value", "")
-        if role == "InlineTextBox":
-            return
-        shown = not node.get("ignored") and not (role in ("generic", "none") and not name)
-        if shown:
-            bid = bids.get(node.get("backendDOMNodeId", -1))
-            lines.append("\t" * depth + (f"[{bid}] " if bid else "") + f"{role} {name!r}")
-        for child in node.get("childIds", []):
-            if child in by_id:
-                walk(by_id[child], depth + shown)
-
-    if nodes:
-        walk(nodes[0], 0)
-    return lines
+async def _picture_alone(page: Page, devtools: Devtools) -> bytes:
+    try:
+        async with asyncio.timeout(_LIMIT / 4):
+            return base64.b64decode(await screenshot(await devtools.session(page)))
+    except (PlaywrightError, DevtoolsError, TimeoutError):
+        return b""

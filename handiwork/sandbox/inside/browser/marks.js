@@ -1,5 +1,6 @@
 // Gives every element of the document, open shadow roots included, an attribute `bid` of its own and leaves it alone afterwards.
 // An iframe's bid is letters, everything else's is a number; before both stands the frame's prefix.
+// Returns the iframes, and how to walk through what is shown of the document.
 (prefix) => {
   const SKIPPED = new Set(["HEAD", "SCRIPT", "STYLE", "TEMPLATE", "NOSCRIPT", "LINK", "META", "BR"]);
   const FRAMES = new Set(["IFRAME", "FRAME"]);
@@ -39,14 +40,25 @@
     }
     if (element.getAttribute("bid") !== bid) element.setAttribute("bid", bid);
   };
+  const frames = [];
   const walk = (root) => {
     const walker = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT, (node) =>
       SKIPPED.has(node.tagName) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT,
     );
     while (walker.nextNode()) {
       mark(walker.currentNode);
+      if (FRAMES.has(walker.currentNode.tagName)) frames.push(walker.currentNode);
       if (walker.currentNode.shadowRoot) walk(walker.currentNode.shadowRoot);
     }
   };
   walk(document);
+  // The children as they are shown: a shadow root's in place of its host's, what is put into a slot in the slot.
+  const children = (node) => {
+    if (node.shadowRoot) return node.shadowRoot.childNodes;
+    if (node.tagName === "DETAILS" && !node.open) return node.querySelectorAll(":scope > summary:first-of-type");
+    if (node.tagName === "SLOT" && node.assignedNodes().length) return node.assignedNodes();
+    return node.childNodes;
+  };
+  const skipped = (element) => SKIPPED.has(element.tagName) || element.ariaHidden === "true";
+  return { frames, children, skipped };
 }

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import os
+from enum import IntEnum
 
-_CONTINUED, _TEXT, _CLOSE, _PING, _PONG = 0, 1, 8, 9, 10
 _FINAL, _MASKED = 0x80, 0x80
 _NO_MASK = b"\0\0\0\0"
 """Masks protect proxies on the way from what pages send: here there is neither."""
+
+
+class Kind(IntEnum):
+    """What a frame on the wire is."""
+
+    CONTINUED = 0
+    TEXT = 1
+    CLOSE = 8
+    PING = 9
+    PONG = 10
 
 
 class WebSocket:
@@ -38,7 +49,7 @@ class WebSocket:
 
     def send(self, text: bytes) -> None:
         """Send a text message, UTF-8."""
-        self._send(_TEXT, text)
+        self._send(Kind.TEXT, text)
 
     async def receive(self) -> bytes:
         """Return the next text message, UTF-8. Raises ConnectionError when there will be none."""
@@ -50,13 +61,13 @@ class WebSocket:
             except asyncio.IncompleteReadError as broken:
                 raise ConnectionError("the connection is closed") from broken
             match first & 0x0F:
-                case 1 | 0:
+                case Kind.TEXT | Kind.CONTINUED:
                     parts.append(payload)
                     if first & _FINAL:
                         return b"".join(parts) if len(parts) > 1 else payload
-                case 9:
-                    self._send(_PONG, payload)
-                case 8:
+                case Kind.PING:
+                    self._send(Kind.PONG, payload)
+                case Kind.CLOSE:
                     raise ConnectionError("the server closed the connection")
                 case _:
                     pass
@@ -64,17 +75,15 @@ class WebSocket:
     async def close(self) -> None:
         """Close the connection."""
         self._writer.close()
-        try:
+        with contextlib.suppress(OSError):
             await self._writer.wait_closed()
-        except OSError:
-            pass
 
     async def _length(self, short: int) -> int:
         if short < 126:
             return short
         return int.from_bytes(await self._reader.readexactly(2 if short == 126 else 8), "big")
 
-    def _send(self, kind: int, payload: bytes) -> None:
+    def _send(self, kind: Kind, payload: bytes) -> None:
         size = len(payload)
         if size < 126:
             length = bytes([_MASKED | size])
