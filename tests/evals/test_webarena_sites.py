@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 import socket
 from collections.abc import AsyncGenerator, Callable
@@ -15,11 +17,13 @@ from handiwork.evals import plan
 from handiwork.evals.benchmark import Instance
 from handiwork.evals.benchmarks import webarena_sites as sites
 from handiwork.evals.benchmarks.webarena import WebArena
+from handiwork.evals.benchmarks.webarena_verified import WebArenaVerified
 from handiwork.evals.conditions import Conditions
 from handiwork.evals.plan import Choice
 from handiwork.events.action import BrowseInteractiveAction
 from handiwork.events.observation import BrowserOutputObservation
 from handiwork.events.record import EgressEvent
+from handiwork.paths import cache_dir
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox, SandboxError
 from handiwork.sandbox.egress.proxy import Egress
@@ -145,7 +149,10 @@ async def served(address: str, tmp_path_factory: pytest.TempPathFactory) -> Asyn
             patch.delenv(name, raising=False)
         for name, url in found.urls.items():
             patch.setenv(name, url)
-        patch.setenv("HANDIWORK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        cache = tmp_path_factory.mktemp("cache")
+        (cache_dir() / "packages").mkdir(parents=True, exist_ok=True)
+        (cache / "packages").symlink_to(cache_dir() / "packages")
+        patch.setenv("HANDIWORK_CACHE", str(cache))
         yield found
     patch.undo()
 
@@ -191,6 +198,41 @@ async def test_a_task_is_scored_by_what_was_done(sandbox: Sandbox, case: Case) -
             await done(sandbox, steps)
             found = await WEBARENA.score(rollout(instance, said, sandbox, judge))
             assert found.value == score, found.details
+
+
+VERIFIED = WebArenaVerified()
+
+
+def answer(kind: str, data: object = None, status: str = "SUCCESS") -> str:
+    return json.dumps({"task_type": kind, "status": status, "retrieved_data": data, "error_details": None})
+
+
+@pytest.mark.parametrize(
+    ("number", "right", "said", "wrong", "wrongly"),
+    [
+        ("0", (), answer("RETRIEVE", ["Quest Lumaflex\u2122 Band"]), (), answer("RETRIEVE", ["Sprite"])),
+        ("275", CASES["the address"].steps, answer("NAVIGATE"), CASES["the address"].wrong, answer("NAVIGATE")),
+        ("399", bio("I am a robot"), f"```json\n{answer('MUTATE')}\n```", bio("I am a robot"), "I changed it"),
+        ("399", bio("I am a robot"), answer("MUTATE"), bio("I am no robot"), answer("MUTATE")),
+    ],
+    ids=["answer", "address", "form of the answer", "what was sent"],
+)
+async def test_verified_tasks_are_scored_by_the_answer_and_the_traffic(
+    sandbox: Sandbox, number: str, right: tuple[Step, ...], said: str, wrong: tuple[Step, ...], wrongly: str
+) -> None:
+    found = await asyncio.to_thread(VERIFIED.load, Path(), "full")
+    instance = next(one for one in found if one.id == number)
+    assert VERIFIED.skipped(instance) == ""
+    for steps, last, score in ((wrong, wrongly, 0), (right, said, 1)):
+        async with VERIFIED.turn(instance):
+            await VERIFIED.set_up(instance, sandbox)
+            await done(sandbox, steps)
+            assert (await VERIFIED.score(rollout(instance, last, sandbox))).value == score
+
+
+async def test_the_hard_ones_are_a_part_of_the_verified_tasks() -> None:
+    found = await asyncio.to_thread(VERIFIED.load, Path(), "hard")
+    assert len(found) == 258
 
 
 async def test_the_sites_are_as_they_were_for_every_task(served: Sites, sandbox: Sandbox) -> None:

@@ -27,6 +27,7 @@ LOGINS = {
     "reddit": "/login",
     "gitlab": "/users/sign_in",
 }
+EDIT = "/user/MarvelsGrantMan136/edit_biography"
 CANDLES = {
     "tall-pink": "Tall Pink Taper Candles - 4 Piece",
     "spaas-white": "SPAAS White Taper Candles - 4 Pack, 10 Inch Tall Candles",
@@ -222,10 +223,10 @@ class Reddit(Site):
 
     def user(self) -> str:
         shown = f'<div class="user-bio__biography">{escape(self.state.bio)}</div>'
-        return f"{shown}{form('/edit_biography', text('bio', 'Biography'), button='Save')}"
+        return f"{shown}{form(EDIT, text('user_biography[biography]', 'Biography'), button='Save')}"
 
     def edit(self) -> str:
-        self.state.bio = self.sent["bio"]
+        self.state.bio = self.sent["user_biography[biography]"]
         return "/user/MarvelsGrantMan136"
 
     def new(self) -> str:
@@ -240,7 +241,7 @@ class Reddit(Site):
         return f'<div class="submission__inner">{escape(self.state.posts[number - 1][1])}</div>'
 
     get: ClassVar = {LOGINS["reddit"]: Site.sign_in, "/user/": user, "/submit": new, "/f/": post_, "/": front}
-    post: ClassVar = {"/edit_biography": edit, "/submit": submit}
+    post: ClassVar = {EDIT: edit, "/submit": submit}
 
 
 class GitLab(Site):
