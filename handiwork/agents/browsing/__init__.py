@@ -61,6 +61,9 @@ class BrowsingAgent(Agent):
             )
         recent = list(_since_message(state))
         last = recent[0] if recent else None
+        pages = [o for _, o in state.history if isinstance(o, BrowserOutputObservation)]
+        if isinstance(last, ErrorObservation) and not pages:
+            return AgentRejectAction(outputs={"reason": f"No page could be opened: {last.text}"})
         if isinstance(last, BrowserOutputObservation) and last.infeasible:
             return AgentRejectAction(outputs={"reason": last.infeasible})
         if isinstance(last, BrowserOutputObservation) and last.messages:
