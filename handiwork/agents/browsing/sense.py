@@ -9,18 +9,29 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from handiwork.agents.browsing.choices import Choice
+from handiwork.agents.browsing.choices import Choice, Page, offered
+from handiwork.agents.browsing.dates import towards_date
+from handiwork.agents.browsing.extremes import extreme
 
-_QUOTED = re.compile(r'"([^"]+)"|(?<![\w])\'([^\']+)\'(?![\w])')
+Key = tuple[str, ...]
+"""What a choice is known by, also after the page gave its elements other bids."""
+
+_QUOTED = re.compile(r'"([^"]+)"|(?<!\w)\'([^\']+)\'(?!\w)')
 _TYPES = re.compile(r"\b(enter|type|fill|write|search for|input|use|text|username|password|with)\b", re.IGNORECASE)
 _CLICKS = re.compile(
     r"\b(click|press|hit|open|expand|select|choose|pick|check|tick|tab|link|button|find)\b", re.IGNORECASE
 )
-_ENDS = ("submit", "ok", "send", "search", "log in", "login", "save", "done", "apply", "continue", "next")
+_WRITES = re.compile(r"\b(enter|type|fill|write|copy|paste|search|input|username|textbox|text)\b", re.IGNORECASE)
+_COPIES = re.compile(r"\bcopy\b", re.IGNORECASE)
+_VAGUE = re.compile(r"\b(similar|related|like|synonym)", re.IGNORECASE)
+_ENDS = frozenset(
+    {"submit", "ok", "send", "search", "log in", "login", "save", "done", "apply", "continue", "next", "book", "order"}
+)
 _COMMON = frozenset({"a", "an", "and", "at", "by", "for", "in", "is", "it", "of", "on", "or", "the", "to", "with", "text"})
 _ALL = re.compile(r"\b(both|all|each|every)\b", re.IGNORECASE)
 _DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _TIME = re.compile(r"\b(\d{1,2}):(\d{2}) ?([AP]M)?\b", re.IGNORECASE)
+_ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +42,10 @@ class Move:
     choice: Choice
     text: str = ""
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What it is known by, also after the page gave its elements other bids."""
-        return key(self.choice, self.text)
 
-
-def key(choice: Choice, text: str = "") -> tuple[str, ...]:
-    """Return what a choice is known by, also after the page gave its elements other bids."""
-    return (choice.kind, choice.role, choice.names[0] if choice.names else choice.bid, text)
+def key(choice: Choice, text: str = "") -> Key:
+    """Return what a choice is known by: its name, or its bid where it has none."""
+    return (choice.kind, choice.role, choice.name or choice.bid, text)
 
 
 def quoted(goal: str) -> list[str]:
@@ -47,25 +53,50 @@ def quoted(goal: str) -> list[str]:
     return [one or other for one, other in _QUOTED.findall(goal)]
 
 
-def next_move(goal: str, offered: Sequence[Choice], done: Collection[tuple[str, ...]]) -> Move | None:
-    """Return the first thing that the goal names, the page has, and was not done; None where there is none.
+def held_back(goal: str, page: Page, done: Collection[Key]) -> list[Choice]:
+    """Return the buttons that send what is not complete yet: a text, a date or a tick that the goal wants is missing."""
+    can = offered(page)
+    empty = [choice for choice in can if choice.kind == "fill" and not choice.value]
+    ticks = [choice for choice in can if choice.kind == "check" and choice.role == "checkbox"]
+    kinds = [kind for kind, *_ in done]
+    writes = _WRITES.search(goal) and empty and kinds.count("fill") < max(1, len(_texts(goal)))
+    vague = _VAGUE.search(goal) and ticks and kinds.count("check") <= goal.count(",")
+    early = writes or vague or towards_date(goal, page) is not None
+    return [choice for choice in can if _sends(choice)] if early else []
 
-    Where the goal's words fit several things alike, nothing is certain, and None is returned.
+
+def next_move(goal: str, page: Page, done: Collection[Key], vain: Collection[Key]) -> Move | None:
+    """Return the first thing that the goal names, the page has, and was not ``done``; None where there is none.
+
+    Where the goal's words fit several things alike, nothing is certain, and None is returned. ``vain`` is what was
+    done when the page was as it is now.
     """
-    moves = sorted(
-        (move for move in [*_fills(goal, offered), *_named(goal, offered)] if move.key not in done),
-        key=lambda move: move.at,
-    )
-    if not moves:
-        return _end(offered, done)
-    first = moves[0]
-    rivals = {move.choice.bid for move in moves if move.at == first.at}
-    return first if len(rivals) == 1 else None
+    back = held_back(goal, page, done)
+    can = [choice for choice in offered(page) if choice not in back]
+    moves = [move for move in [*_fills(goal, can), *_named(goal, can)] if key(move.choice, move.text) not in done]
+    moves.sort(key=lambda move: move.at)
+    if moves:
+        rivals = {move.choice.bid for move in moves if move.at == moves[0].at}
+        return moves[0] if len(rivals) == 1 else None
+    for found in (_copied(goal, can), towards_date(goal, page), extreme(goal, page), _revealing(goal, can, done)):
+        if found is not None and key(*found) not in vain:
+            return Move(0, *found)
+    return None if back else _end(can, done)
 
 
-def _fills(goal: str, offered: Sequence[Choice]) -> list[Move]:
+def missing(goal: str, done: Collection[Key]) -> list[str]:
+    """Return the goal's quoted texts for which nothing was done yet."""
+    used = {part.lower() for known in done for part in known}
+    return [text for text in quoted(goal) if text.lower() not in used]
+
+
+def _sends(choice: Choice) -> bool:
+    return choice.kind == "click" and choice.role == "button" and choice.name.lower() in _ENDS
+
+
+def _fills(goal: str, can: Sequence[Choice]) -> list[Move]:
     """Return the boxes with the texts that the goal has for them."""
-    boxes = [choice for choice in offered if choice.kind == "fill"]
+    boxes = [choice for choice in can if choice.kind == "fill"]
     texts = _texts(goal)
     moves: list[Move] = []
     for box in boxes:
@@ -77,6 +108,8 @@ def _fills(goal: str, offered: Sequence[Choice]) -> list[Move]:
             moves.append(Move(named[0], box, named[1]))
         elif texts and (len(boxes) == 1 or (len(texts) == 1 and _ALL.search(goal))):
             moves.append(Move(texts[0][0], box, texts[0][1]))
+        elif len(boxes) == 1 and _WRITES.search(goal) and (date := _DATE.search(goal)):
+            moves.append(Move(date.start(), box, date[0]))
     return [move for move in moves if move.choice.value != move.text]
 
 
@@ -90,8 +123,7 @@ def _texts(goal: str) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     for match in _QUOTED.finditer(goal):
         before = _QUOTED.sub(lambda said: " " * len(said[0]), goal[: match.start()])
-        typing, clicking = _last(_TYPES, before), _last(_CLICKS, before)
-        if typing > clicking:
+        if _last(_TYPES, before) > _last(_CLICKS, before):
             found.append((match.start(), match[1] or match[2]))
     return found
 
@@ -110,15 +142,22 @@ def _text_for(goal: str, box: Choice, texts: list[tuple[int, str]]) -> tuple[int
     return None
 
 
-def _named(goal: str, offered: Sequence[Choice]) -> list[Move]:
+def _named(goal: str, can: Sequence[Choice]) -> list[Move]:
     """Return what the goal names of all that can be clicked, ticked or selected."""
     moves: list[Move] = []
-    for choice in offered:
-        if choice.kind == "select":
-            moves += _options(goal, choice)
-        elif choice.kind in ("click", "check"):
-            places = [place for name in choice.names if (place := _mention(goal, name)) is not None]
-            moves += [Move(min(places), choice)] if places else []
+    goal = _DATE.sub(lambda date: " " * len(date[0]), goal)  # whose numbers are no names
+    for choice in can:
+        places = [place for name in choice.names if (place := _mention(goal, name)) is not None]
+        match choice.kind:
+            case "select":
+                moves += _options(goal, choice)
+            case "click" | "check" | "hover" if places:
+                # On the way down a menu, `A > B`, the upper item is only pointed at.
+                passed = goal[min(places) + len(choice.name) :].lstrip().startswith(">")
+                if (choice.kind == "hover") == (choice.role == "menuitem" and passed):
+                    moves.append(Move(min(places), choice))
+            case _:
+                pass
     quotes = {text.lower() for text in quoted(goal)}
     exact = [move for move in moves if any(name.lower() in quotes for name in move.choice.names)]
     return moves if not exact else [move for move in moves if move in exact or move.choice.role == "button"]
@@ -139,12 +178,30 @@ def _mention(goal: str, name: str) -> int | None:
     return None if found is None else found.start()
 
 
-def _end(offered: Sequence[Choice], done: Collection[tuple[str, ...]]) -> Move | None:
+def _copied(goal: str, can: Sequence[Choice]) -> tuple[Choice, str] | None:
+    """Return the empty box with the text of the full one that the goal wants copied."""
+    boxes = [choice for choice in can if choice.kind == "fill"]
+    full, empty = [box for box in boxes if box.value], [box for box in boxes if not box.value]
+    if not _COPIES.search(goal) or not full or len(empty) != 1:
+        return None
+    nth = _ORDINAL.search(goal)
+    return empty[0], full[min(int(nth[1]) if nth else 1, len(full)) - 1].value
+
+
+def _revealing(goal: str, can: Sequence[Choice], done: Collection[Key]) -> tuple[Choice, str] | None:
+    """Return the next tab or menu under which may be what the goal calls by name and the page does not show."""
+    if not missing(goal, done):
+        return None
+    hidden = (choice for choice in can if choice.kind == "hover" or (choice.kind == "click" and choice.role == "tab"))
+    return next(((choice, "") for choice in hidden if key(choice) not in done), None)
+
+
+def _end(can: Sequence[Choice], done: Collection[Key]) -> Move | None:
     """Return the button that sends a form, once something is in it and no box is empty."""
     if not any(kind in ("fill", "check", "select") for kind, *_ in done):
         return None
-    if any(choice.kind == "fill" and not choice.value for choice in offered):
+    if any(choice.kind == "fill" and not choice.value for choice in can):
         return None
-    buttons = [choice for choice in offered if choice.kind == "click" and choice.role == "button"]
-    ends = [choice for choice in buttons if choice.names and choice.names[0].lower() in _ENDS] or buttons
+    buttons = [choice for choice in can if choice.kind == "click" and choice.role == "button"]
+    ends = [choice for choice in buttons if _sends(choice)] or buttons
     return Move(0, ends[0]) if len(ends) == 1 and key(ends[0]) not in done else None
