@@ -98,7 +98,9 @@ class TestConversation:
 
     def test_pictures_come_with_the_newest_page_alone(self) -> None:
         one, two = Part(blob="1" * 64, media_type="image/png"), Part(blob="2" * 64, media_type="image/png")
-        state = state_of(task(), *saw("noop(0)", screenshot=one), *saw("noop(0)", screenshot=one, marked_screenshot=two))
+        state = state_of(
+            task(), *saw("noop(0)", screenshot=one), *saw("noop(0)", screenshot=one, marked_screenshot=two)
+        )
         seen = [part for m in free.messages(state, Made(), pictures=True) for part in m.content if part.blob]
         assert seen == [one, two]
         assert all(part.text for m in free.messages(state, Made(), pictures=False) for part in m.content)

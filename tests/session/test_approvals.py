@@ -90,7 +90,6 @@ class TestModes:
         for action in (run("git pull"), run("make test && git pull"), FileEditAction(path="a", old="1", new="2")):
             assert needs_approval(action, mode, HOST, rules)
 
-
     def test_risky_asks_about_the_browser_only_where_it_can_reach_something(self) -> None:
         online = Place(isolated=True, in_place=True, network=("example.org",))
         for action in (BrowseURLAction(url="https://example.org"), browser("fill('3', 'x')"), browser("click('4')")):
@@ -300,7 +299,13 @@ class TestMatches:
         rule = "browse https://a.org/**"
         assert matches(rule, BrowseURLAction(url="https://a.org/deep/page?q=1"))
         assert matches(rule, browser("goto('https://a.org')\nnoop()\n"))
-        for url in ("http://a.org", "https://b.a.org", "https://a.org.evil.org", "https://a.org:8443", "https://a.org."):
+        for url in (
+            "http://a.org",
+            "https://b.a.org",
+            "https://a.org.evil.org",
+            "https://a.org:8443",
+            "https://a.org.",
+        ):
             assert not matches(rule, BrowseURLAction(url=url))
             assert not matches(rule, browser(f"goto('{url}')"))
 
@@ -329,10 +334,34 @@ class TestMatches:
         assert not matches("browse https://a.org/**", browser(calls))
         assert matches(f"browser {calls}", browser(calls))
 
-    @pytest.mark.parametrize("rule", ["", "*", "browse *", "browse /**", "browse https:///**", "browser", "command", "command *", "command  *", "edit **", "edit /**", "exactly"])
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            "",
+            "*",
+            "browse *",
+            "browse /**",
+            "browse https:///**",
+            "browser",
+            "command",
+            "command *",
+            "command  *",
+            "edit **",
+            "edit /**",
+            "exactly",
+        ],
+    )
     def test_a_rule_that_names_nothing_allows_nothing(self, rule: str) -> None:
         page = BrowseURLAction(url="https://a.org")
-        for action in (run("git push"), run("ls"), EDIT, CALL, IPythonRunCellAction(code="*"), page, browser("click('1')")):
+        for action in (
+            run("git push"),
+            run("ls"),
+            EDIT,
+            CALL,
+            IPythonRunCellAction(code="*"),
+            page,
+            browser("click('1')"),
+        ):
             assert not matches(rule, action)
 
 

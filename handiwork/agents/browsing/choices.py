@@ -79,7 +79,7 @@ def read(tree: str) -> Page:
             page += _choices(node, *named[at])
             said_until = max(said_until, _end(nodes, at))
         elif at >= said_until and node.name and node.role != "RootWebArea":
-            page.append(node.name)
+            page.append(" ".join(node.name.split()))
     page += [Choice("scroll", pixels=int(pixels)) for _, pixels in _MORE.findall(tree.rpartition("\n")[2])]
     return page
 

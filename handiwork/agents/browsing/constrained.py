@@ -128,7 +128,9 @@ def parse(reply: str, now: Situation) -> Action:
         if found["do"] == DONE:
             return AgentFinishAction(outputs={"message": str(found["message"])})
         choice = _chosen(now.left, found["do"])
-        return BrowseInteractiveAction(browser_actions=choice.calls(str(found.get("text") or found.get("option") or "")))
+        return BrowseInteractiveAction(
+            browser_actions=choice.calls(str(found.get("text") or found.get("option") or ""))
+        )
     except (ValueError, KeyError, TypeError, LookupError) as error:
         raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
 

@@ -8,7 +8,12 @@ import re
 from handiwork.agents.browsing.choices import Choice, Page, offered
 
 _DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
-_NUMBERS = {name.lower(): number for names in (calendar.month_name, calendar.month_abbr) for number, name in enumerate(names) if name}
+_NUMBERS = {
+    name.lower(): number
+    for names in (calendar.month_name, calendar.month_abbr)
+    for number, name in enumerate(names)
+    if name
+}
 _MONTH = re.compile(rf"\b({'|'.join(_NUMBERS)})\b", re.IGNORECASE)
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _BACK, _ON = re.compile(r"\b(prev|previous|earlier|back)\b", re.IGNORECASE), re.compile(r"\bnext\b", re.IGNORECASE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from handiwork.agents.browsing.choices import offered, read
 from handiwork.agents.browsing.sense import Key, key
@@ -33,7 +34,7 @@ def past_of(state: State) -> Past:
     newest = pairs[-1][1].text
     past = Past(_goal(state, said), newest)
     since = said[-1].id if said else 0
-    for (_, before), (action, after) in zip(pairs, pairs[1:], strict=False):
+    for (_, before), (action, after) in pairwise(pairs):
         if not isinstance(action, BrowseInteractiveAction) or action.id < since:
             continue
         found = _known(action.browser_actions, before.text)

@@ -24,10 +24,14 @@ _CLICKS = re.compile(
 _WRITES = re.compile(r"\b(enter|type|fill|write|copy|paste|search|input|username|textbox|text)\b", re.IGNORECASE)
 _COPIES = re.compile(r"\bcopy\b", re.IGNORECASE)
 _VAGUE = re.compile(r"\b(similar|related|like|synonym)", re.IGNORECASE)
+_LAST = re.compile(r"(,|\band|\bthen)\s+(then\s+)?(click|press|hit|push)\b", re.IGNORECASE)
+_NOTHING = re.compile(r"\bnothing\b", re.IGNORECASE)
 _ENDS = frozenset(
     {"submit", "ok", "send", "search", "log in", "login", "save", "done", "apply", "continue", "next", "book", "order"}
 )
-_COMMON = frozenset({"a", "an", "and", "at", "by", "for", "in", "is", "it", "of", "on", "or", "the", "to", "with", "text"})
+_COMMON = frozenset(
+    {"a", "an", "and", "at", "by", "for", "in", "is", "it", "of", "on", "or", "the", "to", "with", "text"}
+)
 _ALL = re.compile(r"\b(both|all|each|every)\b", re.IGNORECASE)
 _DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _TIME = re.compile(r"\b(\d{1,2}):(\d{2}) ?([AP]M)?\b", re.IGNORECASE)
@@ -54,14 +58,15 @@ def quoted(goal: str) -> list[str]:
 
 
 def held_back(goal: str, page: Page, done: Collection[Key]) -> list[Choice]:
-    """Return the buttons that send what is not complete yet: a text, a date or a tick that the goal wants is missing."""
+    """Return the buttons that send what is not complete yet: what the goal wants before is missing."""
     can = offered(page)
     empty = [choice for choice in can if choice.kind == "fill" and not choice.value]
     ticks = [choice for choice in can if choice.kind == "check" and choice.role == "checkbox"]
     kinds = [kind for kind, *_ in done]
     writes = _WRITES.search(goal) and empty and kinds.count("fill") < max(1, len(_texts(goal)))
     vague = _VAGUE.search(goal) and ticks and kinds.count("check") <= goal.count(",")
-    early = writes or vague or towards_date(goal, page) is not None
+    begins = not kinds and _LAST.search(goal) and not _NOTHING.search(goal)
+    early = begins or writes or vague or towards_date(goal, page) is not None
     return [choice for choice in can if _sends(choice)] if early else []
 
 
@@ -75,13 +80,12 @@ def next_move(goal: str, page: Page, done: Collection[Key], vain: Collection[Key
     can = [choice for choice in offered(page) if choice not in back]
     moves = [move for move in [*_fills(goal, can), *_named(goal, can)] if key(move.choice, move.text) not in done]
     moves.sort(key=lambda move: move.at)
-    if moves:
-        rivals = {move.choice.bid for move in moves if move.at == moves[0].at}
-        return moves[0] if len(rivals) == 1 else None
+    if len({move.choice.bid for move in moves if move.at == moves[0].at}) == 1:
+        return moves[0]
     for found in (_copied(goal, can), towards_date(goal, page), extreme(goal, page), _revealing(goal, can, done)):
         if found is not None and key(*found) not in vain:
             return Move(0, *found)
-    return None if back else _end(can, done)
+    return None if back or moves else _end(can, done)
 
 
 def missing(goal: str, done: Collection[Key]) -> list[str]:
