@@ -116,7 +116,7 @@ class TestWhatAnybodyWouldDo:
             ("Choose Peru as the country.", LOGIN, "select_option('7', 'Peru')"),
             ("Tick 'remember me'.", LOGIN, "check('6')"),
             ('Click the "One" button.', "[1] button 'Two'\n[2] button 'One'", "click('2')"),
-            ("Select Food>Fruit", "[1] menuitem 'Tools'\n[2] menuitem 'Food'", "hover('2')"),
+            ("Select Food>Fruit", "[1] menuitem 'Tools'\n[2] menuitem 'Food'", "hover('2')\nnoop(400)"),
             ("Buy the cheapest.", "[1] button 'Take it for $20'\n[2] button 'Take it for $9'", "click('2')"),
             (
                 "Go by the shortest.",

@@ -13,6 +13,8 @@ Kind = Literal["click", "hover", "check", "uncheck", "fill", "select", "enter", 
 
 NAME = 60
 """Characters of an element's name in a choice."""
+MENU = 400
+"""Milliseconds that a menu may take to open."""
 
 _MORE = re.compile(r"(above|below): scroll\(0, (-?\d+)\)")
 
@@ -57,6 +59,8 @@ class Choice:
                 return f"press({self.bid!r}, 'Enter')"
             case "scroll":
                 return f"scroll(0, {self.pixels})"
+            case "hover":
+                return f"hover({self.bid!r})\nnoop({MENU})"
             case _:
                 return f"{self.kind}({self.bid!r})"
 
@@ -78,8 +82,9 @@ def read(tree: str) -> Page:
         if at in named and not _only_wraps(nodes, at, named):
             page += _choices(node, *named[at])
             said_until = max(said_until, _end(nodes, at))
-        elif at >= said_until and node.name and node.role != "RootWebArea":
-            page.append(" ".join(node.name.split()))
+        elif at >= said_until and node.role != "RootWebArea" and node.name.strip():
+            text = " ".join(node.name.split())
+            page += [text] if not (page and isinstance(page[-1], Choice) and page[-1].name == text) else []
     page += [Choice("scroll", pixels=int(pixels)) for _, pixels in _MORE.findall(tree.rpartition("\n")[2])]
     return page
 

@@ -27,8 +27,10 @@ def towards_date(goal: str, page: Page) -> tuple[Choice, str] | None:
     month, day, year = (int(part) for part in wanted.groups())
     shown = _shown(page)
     clicks = [choice for choice in offered(page) if choice.kind == "click"]
+    boxes = [choice for choice in clicks if choice.role.lower() == "textbox"]
+    if any(box.value == wanted[0] for box in boxes):
+        return None
     if shown is None:
-        boxes = [choice for choice in clicks if choice.role.lower() == "textbox" and choice.value != wanted[0]]
         return (boxes[0], "") if boxes else None
     if shown != (year, month):
         turn = _ON if shown < (year, month) else _BACK

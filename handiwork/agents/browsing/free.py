@@ -43,7 +43,7 @@ def messages(state: State, made: Made, *, pictures: bool) -> list[Message]:
 
 
 def calls(completion: Completion) -> BrowseInteractiveAction:
-    """Return the action of a reply: the calls in its last block, its thought before that. Raises MalformedReplyError."""
+    """Return the action of a reply: the calls of its last block, after its thought. Raises MalformedReplyError."""
     blocks = [found for found in _BLOCK.finditer(completion.content) if _CALL.search(found[0])]
     if not blocks:
         raise MalformedReplyError(
