@@ -31,7 +31,7 @@ def extreme(goal: str, page: Page) -> tuple[Choice, str] | None:
         before = []
         if part.kind == "click" and size is not None:
             kinds.setdefault(re.sub(r"[\d,.]+", "#", part.name), []).append((size, part))
-    alike = max(kinds.values(), key=len, default=[])
+    alike = max(kinds.values(), key=len) if kinds else ()
     if len(alike) < 2:
         return None
     return (min if least else max)(alike, key=lambda one: one[0])[1], ""

@@ -36,8 +36,8 @@ def messages(state: State, made: Made, *, pictures: bool) -> list[Message]:
     for action, observation in state.history:
         completion = state.completions.get(action.completion or 0)
         reply = cast("str", completion.response.get("content") or "") if completion is not None else ""
-        shown, seen = observation is not None and observation.id in whole, observation is not None
-        source = (action, observation, reply, shown, seen and observation.id == newest)
+        seen = observation.id if observation is not None else None
+        source = (action, observation, reply, seen in whole, seen is not None and seen == newest)
         found += made.once(action.id, source, _messages)
     return found
 
