@@ -20,7 +20,7 @@ from handiwork.session.delegation import Branches, Delegation
 from handiwork.session.executor import Executor
 from handiwork.session.gate import Gate
 from handiwork.session.journal import Journal
-from handiwork.session.loop import Loop, Parts
+from handiwork.session.loop import Loop, Over, Parts, never
 from handiwork.session.models import MakeLLM, Models
 from handiwork.session.pending import abandoned, crashed, not_run
 from handiwork.session.secrets import Secrets, told
@@ -65,7 +65,8 @@ class Session:
         self._models = Models(llm, make_llm, terms.temperature)
         place = Place(sandbox.name != "none", terms.in_place, frozenset(secrets.values))
         gate = Gate(place, analyser)
-        parts = Parts(self._journal, self._models, gate, Delegation(blobs, branches).answer)
+        self._over = never
+        parts = Parts(self._journal, self._models, gate, Delegation(blobs, branches).answer, lambda: self._over())
         self._loop = Loop(parts, 0, agent, self._executor)
         self._started: SessionStarted | None = SessionStarted(
             agent=agent.__name__,
@@ -82,12 +83,14 @@ class Session:
         """Where the session stands."""
         return self._journal.state
 
-    async def run(self, message: str | None = None) -> State:
+    async def run(self, message: str | None = None, over: Over = never) -> State:
         """Go on from the log, with the user's message if there is one, until the agent ends, waits or is paused.
 
-        A message is for the delegate that works at that moment. Raises LeaseHeldError if another process runs the
+        A message is for the delegate that works at that moment. ``over`` is asked after every observation whether the
+        task is at its end, whatever the agent would still do. Raises LeaseHeldError if another process runs the
         session.
         """
+        self._over = over
         async with self._log.lease():
             await self._open(message)
             listener = asyncio.create_task(self._journal.listen())
