@@ -23,7 +23,8 @@ _MORE = re.compile(r"(above|below): scroll\(0, (-?\d+)\)")
 class Choice:
     """One thing that can be done; ``names`` are the texts by which a person may call what it is done to.
 
-    ``value`` is what a box holds, ``options`` what can be selected, ``pixels`` how far it scrolls.
+    ``value`` is what a box holds, ``options`` what can be selected, ``pixels`` how far it scrolls. What is ``closed``
+    shows more when it is clicked.
     """
 
     kind: Kind
@@ -33,6 +34,7 @@ class Choice:
     value: str = ""
     options: tuple[str, ...] = ()
     pixels: int = 0
+    closed: bool = False
 
     @property
     def name(self) -> str:
@@ -95,7 +97,7 @@ def offered(page: Page) -> list[Choice]:
 
 
 def _choices(node: Element, kind: Kind, names: tuple[str, ...]) -> list[Choice]:
-    found = [Choice(kind, node.bid, node.role, names, node.value, node.options)]
+    found = [Choice(kind, node.bid, node.role, names, node.value, node.options, closed=node.has("collapsed"))]
     if node.role == "menuitem":
         found.append(Choice("hover", node.bid, node.role, names))
     return found
@@ -127,9 +129,9 @@ def _names(nodes: Sequence[Element], at: int) -> tuple[str, ...]:
 def _only_wraps(nodes: Sequence[Element], at: int, named: dict[int, tuple[Kind, tuple[str, ...]]]) -> bool:
     """Whether it is a wrapper without a name, in which there are things of their own names to act on."""
     kind, names = named[at]
-    if kind != "click" or nodes[at].role.lower() in CLICKED:
+    if kind != "click":
         return False
     inner = [n for n in range(at + 1, _end(nodes, at)) if n in named]
-    if nodes[at].name:
+    if nodes[at].name or nodes[at].role.lower() in CLICKED:
         return any(named[n][1][:1] == names[:1] for n in inner)
     return any(named[n][1] or named[n][0] != "click" for n in inner) or (not names and len(inner) > 1)

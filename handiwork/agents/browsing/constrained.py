@@ -27,7 +27,7 @@ STEPS = 25
 DONE = "done"
 
 _TEXT, _MESSAGE = 120, 300
-_ASKS = re.compile(r"\?|\b(what|which|how many|how much|who|when|where|tell|report|answer|find out)\b", re.IGNORECASE)
+_ASKS = re.compile(r"\?|\b(what|how many|how much|tell|report|find out)\b", re.IGNORECASE)
 _AGAIN = re.compile(r"\b(next|prev|previous|more|older|newer|back)\b|[<>«»+-]$", re.IGNORECASE)
 """Names of what is there to be used again and again."""
 
@@ -84,7 +84,8 @@ def situation(past: Past, page: Page) -> Situation:
         out |= {choice.shown for choice in offered(page) if choice.kind == "click" and choice.bid in menus}
     can = [choice for choice in offered(page) if choice.shown not in out and key(choice)[:3] not in tried]
     can = [choice for choice in can if choice.kind in ("scroll", "fill") or key(choice)[:3] not in done]
-    complete = len(past.steps) > 1 and not out and not missing(past.goal, past.done)
+    empty = any(choice.kind == "fill" and not choice.value for choice in can)
+    complete = len(past.steps) > 1 and not out and not empty and not missing(past.goal, past.done)
     may_finish = not can or complete or _ASKS.search(past.goal) is not None
     return Situation(past.goal, page, tuple(can[:OFFERED]), may_finish, tuple(past.steps[-5:]))
 

@@ -21,7 +21,9 @@ _LINE = re.compile(
     re.VERBOSE,
 )
 _VALUE = re.compile(r"""value=(?P<value>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s]+)""")
-_LABEL = 60
+_LABEL = 40
+"""Characters of a text that may be the label of what comes after it."""
+_LABELS = frozenset({"StaticText", "LabelText", "heading", "rowheader", "columnheader", "cell"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,8 @@ def elements(tree: str) -> list[Element]:
             found[at] = _with(box, options=(*box.options, node.name), value=chosen)
             continue
         found.append(node)
-        if node.role in ("StaticText", "LabelText", "heading") and node.name.strip():
-            before = node.name
+        if node.role in _LABELS and node.name.strip():
+            before = node.name if len(node.name) <= _LABEL else ""
         elif node.bid and node.role in FILLED | CHOSEN:
             before = ""
     return found
@@ -78,7 +80,7 @@ def _element(match: re.Match[str], before: str) -> Element:
         role=match["role"],
         name=name,
         rest=match["rest"],
-        label=" ".join((name or (before if match["role"] in FILLED | CHOSEN | CHECKED else "")).split())[:_LABEL],
+        label=" ".join((name or (before if match["role"] in FILLED | CHOSEN | CHECKED else "")).split()),
         value=_said(value["value"]) if value else "",
     )
 

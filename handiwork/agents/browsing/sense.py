@@ -25,9 +25,30 @@ _WRITES = re.compile(r"\b(enter|type|fill|write|copy|paste|search|input|username
 _COPIES = re.compile(r"\bcopy\b", re.IGNORECASE)
 _VAGUE = re.compile(r"\b(similar|related|like|synonym)", re.IGNORECASE)
 _LAST = re.compile(r"(,|\band|\bthen)\s+(then\s+)?(click|press|hit|push)\b", re.IGNORECASE)
+_OPENS = re.compile(r"\b(expand|unfold|section|collaps\w+)\b", re.IGNORECASE)
+_LOWER, _UPPER = (
+    re.compile(r"\blower ?case\b", re.IGNORECASE),
+    re.compile(r"\bupper ?case|capital letters\b", re.IGNORECASE),
+)
 _NOTHING = re.compile(r"\bnothing\b", re.IGNORECASE)
 _ENDS = frozenset(
-    {"submit", "ok", "send", "search", "log in", "login", "save", "done", "apply", "continue", "next", "book", "order"}
+    {
+        "submit",
+        "ok",
+        "send",
+        "search",
+        "log in",
+        "login",
+        "save",
+        "done",
+        "apply",
+        "continue",
+        "next",
+        "book",
+        "order",
+        "go",
+        "sign in",
+    }
 )
 _COMMON = frozenset(
     {"a", "an", "and", "at", "by", "for", "in", "is", "it", "of", "on", "or", "the", "to", "with", "text"}
@@ -60,14 +81,28 @@ def quoted(goal: str) -> list[str]:
 def held_back(goal: str, page: Page, done: Collection[Key]) -> list[Choice]:
     """Return the buttons that send what is not complete yet: what the goal wants before is missing."""
     can = offered(page)
-    empty = [choice for choice in can if choice.kind == "fill" and not choice.value]
-    ticks = [choice for choice in can if choice.kind == "check" and choice.role == "checkbox"]
     kinds = [kind for kind, *_ in done]
-    writes = _WRITES.search(goal) and empty and kinds.count("fill") < max(1, len(_texts(goal)))
-    vague = _VAGUE.search(goal) and ticks and kinds.count("check") <= goal.count(",")
+    ticks = [choice for choice in can if choice.kind == "check" and choice.role == "checkbox"]
     begins = not kinds and _LAST.search(goal) and not _NOTHING.search(goal)
-    early = begins or writes or vague or towards_date(goal, page) is not None
-    return [choice for choice in can if _sends(choice)] if early else []
+    vague = _VAGUE.search(goal) and ticks and kinds.count("check") <= goal.count(",")
+    if begins or vague or towards_date(goal, page) is not None:
+        return [choice for choice in can if _sends(choice)]
+    texts = [text for _, text in _texts(goal)]
+    complete = texts and kinds.count("fill") >= len(texts)
+    return _unfilled(can) if _WRITES.search(goal) and not complete else []
+
+
+def _unfilled(can: Sequence[Choice]) -> list[Choice]:
+    """Return the buttons that send boxes of which one is empty: those between the button and the one before it."""
+    found: list[Choice] = []
+    empty = False
+    for choice in can:
+        if choice.kind == "fill":
+            empty = empty or not choice.value
+        elif choice.kind == "click" and (choice.role == "button" or _sends(choice)):
+            found += [choice] if empty and _sends(choice) else []
+            empty = False
+    return found
 
 
 def next_move(goal: str, page: Page, done: Collection[Key], vain: Collection[Key]) -> Move | None:
@@ -85,7 +120,7 @@ def next_move(goal: str, page: Page, done: Collection[Key], vain: Collection[Key
     for found in (_copied(goal, can), towards_date(goal, page), extreme(goal, page), _revealing(goal, can, done)):
         if found is not None and key(*found) not in vain:
             return Move(0, *found)
-    return None if back or moves else _end(can, done)
+    return None if back or moves else _end(goal, can, done)
 
 
 def missing(goal: str, done: Collection[Key]) -> list[str]:
@@ -95,7 +130,7 @@ def missing(goal: str, done: Collection[Key]) -> list[str]:
 
 
 def _sends(choice: Choice) -> bool:
-    return choice.kind == "click" and choice.role == "button" and choice.name.lower() in _ENDS
+    return choice.kind == "click" and choice.role != "link" and choice.name.lower().rstrip("!.") in _ENDS
 
 
 def _fills(goal: str, can: Sequence[Choice]) -> list[Move]:
@@ -128,7 +163,9 @@ def _texts(goal: str) -> list[tuple[int, str]]:
     for match in _QUOTED.finditer(goal):
         before = _QUOTED.sub(lambda said: " " * len(said[0]), goal[: match.start()])
         if _last(_TYPES, before) > _last(_CLICKS, before):
-            found.append((match.start(), match[1] or match[2]))
+            text = match[1] or match[2]
+            text = text.lower() if _LOWER.search(goal) else text.upper() if _UPPER.search(goal) else text
+            found.append((match.start(), text))
     return found
 
 
@@ -194,18 +231,21 @@ def _copied(goal: str, can: Sequence[Choice]) -> tuple[Choice, str] | None:
 
 def _revealing(goal: str, can: Sequence[Choice], done: Collection[Key]) -> tuple[Choice, str] | None:
     """Return the next tab or menu under which may be what the goal calls by name and the page does not show."""
+    closed = [choice for choice in can if choice.kind == "click" and choice.closed and key(choice) not in done]
+    if closed and (_OPENS.search(goal) or missing(goal, done)):
+        return closed[0], ""
     if not missing(goal, done):
         return None
     hidden = (choice for choice in can if choice.kind == "hover" or (choice.kind == "click" and choice.role == "tab"))
     return next(((choice, "") for choice in hidden if key(choice) not in done), None)
 
 
-def _end(can: Sequence[Choice], done: Collection[Key]) -> Move | None:
+def _end(goal: str, can: Sequence[Choice], done: Collection[Key]) -> Move | None:
     """Return the button that sends a form, once something is in it and no box is empty."""
-    if not any(kind in ("fill", "check", "select") for kind, *_ in done):
+    if not any(kind in ("fill", "check", "select") for kind, *_ in done) or missing(goal, done):
         return None
     if any(choice.kind == "fill" and not choice.value for choice in can):
         return None
-    buttons = [choice for choice in can if choice.kind == "click" and choice.role == "button"]
+    buttons = [choice for choice in can if choice.kind == "click" and (choice.role == "button" or _sends(choice))]
     ends = [choice for choice in buttons if _sends(choice)] or buttons
     return Move(0, ends[0]) if len(ends) == 1 and key(ends[0]) not in done else None
