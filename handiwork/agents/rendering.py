@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from handiwork.agents.pages import page_text
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import (
+    BrowserOutputObservation,
     CmdOutputObservation,
     ErrorObservation,
     FileReadObservation,
@@ -64,6 +66,8 @@ def observation_text(
             return f"{text.rstrip() or NO_LINES}\n{lines}"
         case FileReadObservation():
             return text
+        case BrowserOutputObservation():
+            return page_text(observation, text)
         case FileWriteObservation():
             return f"{observation.path} is {'created' if observation.created else 'written'}."
         case _:

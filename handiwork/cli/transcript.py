@@ -18,6 +18,8 @@ from handiwork.events.action import (
     AgentFinishAction,
     AgentRejectAction,
     AgentThinkAction,
+    BrowseInteractiveAction,
+    BrowseURLAction,
     ChangeAgentStateAction,
     CmdRunAction,
     FileEditAction,
@@ -34,6 +36,7 @@ from handiwork.events.base import Action, Event, Observation, UnknownEvent
 from handiwork.events.observation import (
     AgentDelegateObservation,
     AgentStateChangedObservation,
+    BrowserOutputObservation,
     CmdOutputObservation,
     ErrorObservation,
     FileEditObservation,
@@ -208,6 +211,14 @@ class Transcript:
         yield Text(f"  edit {exact(event.path)}", "bold")
 
     @_doing.register
+    def _(self, event: BrowseURLAction) -> Iterator[Text]:
+        yield from _prefixed(exact(event.url), "  browse ", "bold")
+
+    @_doing.register
+    def _(self, event: BrowseInteractiveAction) -> Iterator[Text]:
+        yield from _prefixed(exact(event.browser_actions), "  browser: ", "bold", "           ")
+
+    @_doing.register
     def _(self, event: MessageAction) -> Iterator[Text]:
         who = ("\nyou: ", "bold green") if event.source == "user" else ("  agent: ", "bold")
         yield Text.assemble(who, plain(event.content))
@@ -277,6 +288,18 @@ class Transcript:
     def _(self, event: FileReadObservation | OutputReadObservation) -> Iterator[Text]:
         yield from self._bounded(event.text, most=READ_LINES)
         yield Text(f"  lines {event.start} to {event.end} of {event.lines}", "dim")
+
+    @_of.register
+    def _(self, event: BrowserOutputObservation) -> Iterator[Text]:
+        where = f"{plain(event.title)}  {plain(event.url)}" if event.title.strip() else plain(event.url)
+        yield Text(f"  {self._cut(' '.join(where.split()))}", "dim")
+        if event.last_action_error:
+            yield from self._bounded(event.last_action_error, "bold red", most=READ_LINES)
+        if event.dialog:
+            yield from self._bounded(f"dialog: {event.dialog}", "yellow", most=READ_LINES)
+        yield from (Text(f"  downloaded {plain(path)}", "dim") for path in event.downloads)
+        if self.full:
+            yield from self._bounded(event.text, "dim")
 
     @_of.register
     def _(self, event: FileWriteObservation) -> Iterator[Text]:

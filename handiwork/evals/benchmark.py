@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -30,11 +31,15 @@ class UnfitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One task of a benchmark: ``row`` is its upstream record, ``group`` what the report tells apart (a difficulty)."""
+    """One task of a benchmark: ``row`` is its upstream record, ``group`` what the report tells apart (a difficulty).
+
+    ``trial`` counts from 1; a benchmark that draws its tasks at random draws another for each.
+    """
 
     id: str
     row: Mapping[str, Any]
     group: str = ""
+    trial: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,8 @@ class Benchmark(ABC):
 
     ``files`` are the upstream files of a split, as paths in the data folder, with where each is got; ``gated`` says
     what must be done before that is possible, and is empty where nothing must. ``turns`` is how often the simulated
-    user answers at the most. ``limits`` are those of one session.
+    user answers at the most. ``limits`` are those of one session; with ``fixed_steps`` their iterations are a part of
+    the rule: who has used them up is scored for what there is then.
     """
 
     name: ClassVar[str]
@@ -98,6 +104,7 @@ class Benchmark(ABC):
     gated: ClassVar[str] = ""
     turns: ClassVar[int] = 0
     limits: ClassVar[Limits] = Limits()
+    fixed_steps: ClassVar[bool] = False
 
     @abstractmethod
     def files(self, split: str) -> Mapping[str, str]:
@@ -111,6 +118,14 @@ class Benchmark(ABC):
         """Return why the instance cannot be run on this machine, "" where it can."""
         return ""
 
+    def allow_net(self, instance: Instance) -> tuple[str, ...]:
+        """Return the hosts that the instance's sandbox may reach, as for ``handiwork run --allow-net``."""
+        return ()
+
+    def turn(self, instance: Instance) -> AbstractAsyncContextManager[object]:
+        """Return what is held around a rollout of the instance, where others may disturb it."""
+        return nullcontext()
+
     def prepare(self, instance: Instance, workspace: Path) -> None:  # noqa: B027 - few need it
         """Write what the agent finds in its workspace, an empty folder."""
 
@@ -120,6 +135,14 @@ class Benchmark(ABC):
     @abstractmethod
     def instruction(self, instance: Instance) -> str:
         """Return what the agent is asked to do."""
+
+    async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
+        """Return what the agent of that name is asked to do, where that is known only once the sandbox is set up."""
+        return self.instruction(instance)
+
+    async def over(self, rollout: Rollout) -> bool:
+        """Return whether the task is at its end, whatever the agent would still do; asked after every observation."""
+        return False
 
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
         """Return what the simulated user says after the agent's turn ``turn``, from 1; None where nothing more."""

@@ -58,7 +58,7 @@ class Result(Model):
     ``cost`` is USD of the agent's model in all attempts, as far as known (``unpriced`` completions are not), and
     ``user_cost`` that of the model that played the user or judged. ``seconds`` is wall time, scoring included;
     ``attempts`` how often it was begun: more than once after failures of infrastructure. ``trajectory`` is the file
-    of its events in the run's folder. ``why`` says how it ended where that is not "submitted".
+    of its events in the run's folder. ``why`` says how it ended where the agent did not end it with an answer.
     """
 
     id: str

@@ -8,12 +8,13 @@ import re
 import shutil
 import time
 import traceback
-from dataclasses import dataclass
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from handiwork.agents.state import State
-from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
+from handiwork.evals.benchmark import Benchmark, Instance, Rollout, UnfitError
 from handiwork.evals.conditions import Conditions
 from handiwork.evals.outcome import outcome_of
 from handiwork.evals.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
@@ -21,7 +22,7 @@ from handiwork.evals.user import User
 from handiwork.events.codec import to_json
 from handiwork.llm.errors import LLMError
 from handiwork.log.store import Store
-from handiwork.sandbox.base import SandboxError
+from handiwork.sandbox.base import BrowserError, SandboxError
 from handiwork.session.assemble import Opened, Setup, create
 
 ATTEMPTS, PAUSE = 3, 2.0
@@ -32,6 +33,8 @@ HANGING = 2.0, 300.0
 
 TALKS = frozenset({"finished", "rejected", "awaiting_user_input"})
 """Where an agent can be answered."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +81,14 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: Job, folde
     try:
         workspace, data = folder / "workspace", folder / "data"
         workspace.mkdir(parents=True)
-        await asyncio.to_thread(benchmark.prepare, job.instance, workspace)
-        async with Store.open(data) as store:
-            setup = _setup(conditions, workspace, job.budget)
-            opened = await create(store, data, setup, _unwatched, job.instance.id)
+        instance = replace(job.instance, trial=job.trial)
+        await asyncio.to_thread(benchmark.prepare, instance, workspace)
+        async with benchmark.turn(instance), Store.open(data) as store:
+            setup = _setup(conditions, workspace, job.budget, benchmark.allow_net(instance))
+            opened = await create(store, data, setup, _unwatched, instance.id)
             user = User(conditions.user_model, conditions.user_base_url)
             try:
-                found = await _judged(conditions, benchmark, job, opened, user)
+                found = await _judged(conditions, benchmark, replace(job, instance=instance), opened, user)
             finally:
                 await opened.close()
                 await user.close()
@@ -100,13 +104,16 @@ async def _judged(conditions: Conditions, benchmark: Benchmark, job: Job, opened
     times, more = HANGING
     try:
         async with asyncio.timeout(times * conditions.deadline + more):
-            rollout = await _talked(benchmark, job.instance, opened, user)
-            outcome, why = outcome_of(rollout.state, await opened.log.read())
+            rollout = await _talked(conditions, benchmark, job.instance, opened, user)
+            steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
             if outcome == "limit" and job.budget is not None and rollout.state.cost >= job.budget:
                 outcome, why = "stopped", "the run had spent what it may"
+            elif outcome == "limit" and benchmark.fixed_steps and steps == conditions.limits.iterations:
+                outcome, why = "submitted", f"its {steps} steps were up"
             if outcome in NOT_MEASURED:
                 return {"outcome": outcome, "why": why}
-            score = await _score(benchmark, rollout)
+            async with opened.session.held():
+                score = await _graded(benchmark.score(rollout))
     except Exception as error:  # noqa: BLE001 - as above; what was spent until then is kept
         outcome, why = _blamed(error)
         return {"outcome": outcome, "why": why}
@@ -118,10 +125,11 @@ class _GraderError(Exception):
     """The scorer failed; the text is its traceback."""
 
 
-async def _score(benchmark: Benchmark, rollout: Rollout) -> Score:
+async def _graded(grading: Awaitable[T]) -> T:
+    """Return what the benchmark says of a rollout. Raises SandboxError, BrowserError, LLMError, _GraderError."""
     try:
-        return await benchmark.score(rollout)
-    except (SandboxError, LLMError):
+        return await grading
+    except (SandboxError, BrowserError, LLMError):
         raise
     except Exception:  # noqa: BLE001 - a scorer is anybody's code
         raise _GraderError(traceback.format_exc(limit=-5)) from None
@@ -132,7 +140,7 @@ def _blamed(error: Exception) -> tuple[Outcome, str]:
     match error:
         case UnfitError():
             return "unfit", str(error)
-        case SandboxError():
+        case SandboxError() | BrowserError():
             return "sandbox", str(error)
         case LLMError():
             return "model", str(error)
@@ -144,7 +152,7 @@ def _blamed(error: Exception) -> tuple[Outcome, str]:
             return "platform", "".join(traceback.format_exception(error, limit=-5))
 
 
-def _setup(conditions: Conditions, workspace: Path, budget: float | None) -> Setup:
+def _setup(conditions: Conditions, workspace: Path, budget: float | None, allow_net: tuple[str, ...]) -> Setup:
     costs = [cost for cost in (conditions.limits.cost, budget) if cost is not None]
     times = [time for time in (conditions.limits.time, conditions.deadline) if time is not None]
     return Setup(
@@ -152,22 +160,45 @@ def _setup(conditions: Conditions, workspace: Path, budget: float | None) -> Set
         model=conditions.model,
         base_url=conditions.base_url,
         workspace=str(workspace),
+        allow_net=allow_net,
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),
         snapshots=0,  # nobody goes back to a step of it
     )
 
 
-async def _talked(benchmark: Benchmark, instance: Instance, opened: Opened, user: User) -> Rollout:
+class _End:
+    """Tells a session whether its task is at its end; what went wrong in finding out ends it, and is raised later."""
+
+    def __init__(self, benchmark: Benchmark, rollout: Rollout) -> None:
+        self._benchmark, self._rollout = benchmark, rollout
+        self.failure: Exception | None = None
+
+    async def __call__(self) -> bool:
+        try:
+            return await _graded(self._benchmark.over(self._rollout))
+        except Exception as error:  # noqa: BLE001 - the session would take it for the agent's
+            self.failure = error
+            return True
+
+
+async def _talked(
+    conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Opened, user: User
+) -> Rollout:
     """Have the agent and the simulated user talk until one of them has nothing more to say."""
     sandbox = await opened.session.sandbox()
-    await benchmark.set_up(instance, sandbox)
-    rollout = Rollout(instance, await opened.run(benchmark.instruction(instance)), sandbox, user.ask)
-    for turn in range(1, benchmark.turns + 1):
-        if rollout.state.agent_state not in TALKS:
+    rollout = Rollout(instance, opened.session.state, sandbox, user.ask)
+    end = _End(benchmark, rollout)
+    async with opened.session.held():
+        await benchmark.set_up(instance, sandbox)
+        said: str | None = await benchmark.task(instance, sandbox, conditions.agent)
+    for turn in range(1, benchmark.turns + 2):
+        await opened.run(said, end)
+        if end.failure is not None:
+            raise end.failure
+        if turn > benchmark.turns or rollout.state.agent_state not in TALKS:
             break
-        if (reply := await benchmark.reply(rollout, turn)) is None:
+        if (said := await benchmark.reply(rollout, turn)) is None:
             break
-        await opened.run(reply)
     return rollout
 
 

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 from handiwork.events.action import AgentState
 from handiwork.events.base import Model, Observation, Part
 
-StateReason = Literal["limit", "model", "sandbox", "agent", "user", "stuck", "context"]
+StateReason = Literal["limit", "model", "sandbox", "agent", "user", "stuck", "context", "over"]
 CmdStatus = Literal["done", "running", "input", "exited", "interrupted", "timeout", "background"]
 ReachedLimit = Literal["", "memory", "processes", "file_size", "disk", "time"]
 JobStatus = Literal["running", "done", "stopped"]

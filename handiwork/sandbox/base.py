@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
+from pydantic import JsonValue
+
 from handiwork.events.base import Action, Observation
 from handiwork.sandbox.snapshots import Snapshot
 
@@ -17,6 +19,10 @@ NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 
 class SandboxError(Exception):
     """The sandbox could not be started or was lost; the text says what to do."""
+
+
+class BrowserError(Exception):
+    """The sandbox has no browser, or a command of it failed; the text says why."""
 
 
 class Sandbox(Protocol):
@@ -60,6 +66,18 @@ class Sandbox(Protocol):
 
     async def list_files(self, path: str = ".") -> list[str]:
         """Names in a directory, directories first and ending in "/"."""
+        ...
+
+    async def browser(self, command: str, **arguments: JsonValue) -> JsonValue:
+        """Ask the sandbox's browser something for the platform, and return what it gives; agents do not see it.
+
+        "open" gives it a new context: ``url``, ``viewport`` [width, height], Playwright's ``storage_state``, ``har``,
+        a path inside that gets all requests when the context is closed, ``locale``, ``timezone``. "evaluate" runs the
+        JavaScript ``expression``, a function of ``argument`` perhaps, in the page that is shown. "visit" opens ``url``
+        aside, evaluates ``expression`` or returns the "content". "state" tells the tabs, "storage" the cookies and the
+        local storage. "request" asks for ``url`` with ``method`` and ``data`` and the cookies. "close" closes the
+        context. Raises BrowserError, SandboxError.
+        """
         ...
 
     async def snapshot(self) -> Snapshot | None:

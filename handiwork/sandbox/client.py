@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import httpx2
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from handiwork.events.base import Action, Observation
 from handiwork.events.codec import from_dict, to_dict
-from handiwork.sandbox.base import NO_SECRETS, OnOutput, SandboxError
+from handiwork.sandbox.base import NO_SECRETS, BrowserError, OnOutput, SandboxError
 
 SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
 """Keeps bytes and returns their SHA-256 in hex."""
@@ -35,6 +35,7 @@ IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
 IMAGE_BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 """The media types of pictures that are taken, and how their files begin."""
 
+_REFUSED = 409
 _MAX_ANSWER = 32 << 20
 _SPOOL_ID = re.compile("[0-9a-zA-Z]{1,64}")
 _NOT_UNDERSTOOD = "the sandbox's server gave an answer that is not of its protocol; the sandbox can be started again."
@@ -95,6 +96,12 @@ class Client:
         if "images" in answer:
             answer["images"], problems = await self._fetch_images(answer["images"])
             answer["content"] = "\n".join([str(answer.get("content", "")), *problems])
+        for name in ("screenshot", "marked_screenshot"):
+            if answer.get(name) is not None:
+                parts, problems = await self._fetch_images([answer[name]])
+                answer[name] = parts[0] if parts else None
+                last = "tail" if answer["blob"] else "content"
+                answer[last] = "\n".join([str(answer.get(last, "")), *problems])
         try:
             observation = from_dict(answer)
         except ValidationError as error:
@@ -107,6 +114,15 @@ class Client:
         """Stop the running action. Raises SandboxError."""
         async with self._request("POST", "/interrupt") as response:
             await _checked(response)
+
+    async def browser(self, command: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
+        """Ask the browser something. Raises BrowserError, SandboxError."""
+        body = {"command": command, "arguments": dict(arguments)}
+        async with self._request("POST", "/browser", json=body) as response:
+            if response.status_code == _REFUSED:
+                raise BrowserError(str(_object(await _all_of(response)).get("error")))
+            await _checked(response)
+            return _object(await _all_of(response)).get("value")
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
         """Write a file. Raises SandboxError, or the OSError that fits."""

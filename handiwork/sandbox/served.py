@@ -9,6 +9,8 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from handiwork.events.base import Action, Observation
 from handiwork.sandbox.base import NO_SECRETS, OnOutput, SandboxError
 from handiwork.sandbox.client import Client, SaveBlob
@@ -109,6 +111,10 @@ class ServedSandbox(ABC):
     async def list_files(self, path: str = ".") -> list[str]:
         """Names in a directory, directories first and ending in "/". Raises OSError, SandboxError."""
         return await self._started().list_files(path)
+
+    async def browser(self, command: str, **arguments: JsonValue) -> JsonValue:
+        """Ask the browser something for the platform. Raises BrowserError, SandboxError."""
+        return await self._started().browser(command, arguments)
 
     async def snapshot(self) -> Snapshot | None:
         """Keep the files and the shell's state; the processes stand still while files are copied."""

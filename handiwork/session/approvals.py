@@ -5,6 +5,8 @@ A rule is a line of text that the user reads, in the session's log and for no ot
 - ``command git push *``: this program with this subcommand, whatever follows but an option that runs a program;
 - ``exactly make test``: this command and no other; ``input TEXT`` and ``python CODE`` likewise;
 - ``edit src/**``: files below a folder, but no hidden ones; ``edit setup.py``: this file;
+- ``browse https://HOST/**``: any page there, by going to it; ``browse URL``: this page; ``browser CALLS``: exactly
+  these calls of the browser's language, on whatever page is open;
 - ``mcp SERVER TOOL``: this tool, with any arguments.
 
 A rule says what may run, not what its names mean: a shell in which ``git`` was made to be something else, or that is
@@ -19,6 +21,8 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from handiwork.events.action import (
+    BrowseInteractiveAction,
+    BrowseURLAction,
     CmdRunAction,
     CodeSearchAction,
     FileEditAction,
@@ -31,6 +35,7 @@ from handiwork.events.base import Action
 from handiwork.events.record import Confirmation
 from handiwork.session.commands import Command, parse, reads_only, takes_any_arguments
 from handiwork.session.secrets import names_in
+from handiwork.session.visits import only_looks, origins
 
 ANALYSIS_TIME = 30.0
 """Seconds that an analyser has for one action."""
@@ -110,6 +115,9 @@ def rule_for(action: Action) -> str:
         case FileEditAction() | FileWriteAction():
             folder = action.path.rpartition("/")[0]
             return f"edit {folder}/**" if folder and _is_ordinary(action.path) else exact
+        case BrowseURLAction() | BrowseInteractiveAction():
+            visited = origins(action) or ()
+            return f"browse {next(iter(visited))}/**" if len(visited) == 1 else exact
         case _:
             return exact
 
@@ -132,7 +140,7 @@ def _why(action: Action, mode: Confirmation, place: Place) -> str | None:
         return None
     if not place.isolated:
         return "There is no sandbox: it runs on your machine, as you."
-    if place.in_place:
+    if place.in_place and not isinstance(action, BrowseURLAction | BrowseInteractiveAction):
         return "It can change your own files: the agent does not work on a copy."
     if place.network and not isinstance(action, FileEditAction | FileWriteAction):
         return f"It can send what it reads to the network: the sandbox may reach {', '.join(place.network)}."
@@ -145,6 +153,8 @@ def _acts(action: Action) -> bool:
         return False
     if isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip():
         return False  # waits for more output
+    if isinstance(action, BrowseInteractiveAction) and only_looks(action):
+        return False
     return action.runnable or isinstance(action, MCPCallAction)
 
 
@@ -163,6 +173,9 @@ def _allowed(action: Action, rules: Collection[str]) -> bool:
             return bool(matched) and all(c in matched or reads_only(c) for c in commands)
         case FileEditAction() | FileWriteAction():
             return _is_ordinary(action.path) and any(_holds(rule, action.path) for rule in rules)
+        case BrowseURLAction() | BrowseInteractiveAction():
+            visited = origins(action)
+            return visited is not None and all(f"browse {origin}/**" in rules for origin in visited)
         case _:
             return False
 
@@ -176,6 +189,10 @@ def _exact(action: Action) -> str:
             return f"python {action.code}"
         case FileEditAction() | FileWriteAction():
             return f"edit {action.path}"
+        case BrowseURLAction():
+            return f"browse {action.url}"
+        case BrowseInteractiveAction():
+            return f"browser {action.browser_actions}"
         case MCPCallAction():
             return f"mcp {shlex.quote(action.server)} {shlex.quote(action.tool)}"
         case _:

@@ -28,6 +28,7 @@ from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
 from handiwork.session.collecting import make_room
 from handiwork.session.keeping import layer_of, layers, session_dir, snapshots_of
+from handiwork.session.loop import Over, never
 from handiwork.session.network import recorded
 from handiwork.session.secrets import Secrets, load
 from handiwork.session.session import Session, Terms
@@ -77,11 +78,11 @@ class Opened:
         """The session's id."""
         return self.log.id
 
-    async def run(self, message: str | None = None) -> State:
+    async def run(self, message: str | None = None, over: Over = never) -> State:
         """Run the session as ``Session.run`` does, and keep its state for lists of sessions."""
         await self._store.update(self.id, state="running")
         try:
-            return await self.session.run(message)
+            return await self.session.run(message, over)
         finally:
             await self._store.update(self.id, state=self.session.state.agent_state)
 

@@ -40,6 +40,15 @@ Answer = Callable[["Loop", Action], Awaitable[Observation | None]]
 """Answers the actions that need no sandbox; None where the answer is still to come."""
 
 
+Over = Callable[[], Awaitable[bool]]
+"""Tells whether the task is at its end, whatever the agent would still do."""
+
+
+async def never() -> bool:
+    """Leave the end to the agent."""
+    return False
+
+
 @dataclass(frozen=True)
 class Parts:
     """What the loops of a task and its subtasks share."""
@@ -48,6 +57,7 @@ class Parts:
     models: Models
     gate: Gate
     answer: Answer
+    over: Over = never
 
 
 class Loop:
@@ -165,6 +175,8 @@ class Loop:
             # Together, so that what is in the log up to an observation says what the files were after it.
             kept = await self.executor.snapshot() if action.runnable else []
             await self.journal.append(*kept, observation.placed(cause=action.id, subtask=self.subtask))
+            if self.goes_on and await self.parts.over():
+                await self.journal.change("finished", "over", "The task is at its end.")
 
     async def _observation(self, action: Action) -> Observation | None:
         """Return what came of the action; None where the user, or a subtask, is to be waited for."""

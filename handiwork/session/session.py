@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 from pydantic import Field, JsonValue
 
@@ -20,7 +22,7 @@ from handiwork.session.delegation import Branches, Delegation
 from handiwork.session.executor import Executor
 from handiwork.session.gate import Gate
 from handiwork.session.journal import Journal
-from handiwork.session.loop import Loop, Parts
+from handiwork.session.loop import Loop, Over, Parts, never
 from handiwork.session.models import MakeLLM, Models
 from handiwork.session.pending import abandoned, crashed, not_run
 from handiwork.session.secrets import Secrets, told
@@ -65,7 +67,8 @@ class Session:
         self._models = Models(llm, make_llm, terms.temperature)
         place = Place(sandbox.name != "none", terms.in_place, frozenset(secrets.values))
         gate = Gate(place, analyser)
-        parts = Parts(self._journal, self._models, gate, Delegation(blobs, branches).answer)
+        self._over = never
+        parts = Parts(self._journal, self._models, gate, Delegation(blobs, branches).answer, lambda: self._over())
         self._loop = Loop(parts, 0, agent, self._executor)
         self._started: SessionStarted | None = SessionStarted(
             agent=agent.__name__,
@@ -82,12 +85,14 @@ class Session:
         """Where the session stands."""
         return self._journal.state
 
-    async def run(self, message: str | None = None) -> State:
+    async def run(self, message: str | None = None, over: Over = never) -> State:
         """Go on from the log, with the user's message if there is one, until the agent ends, waits or is paused.
 
-        A message is for the delegate that works at that moment. Raises LeaseHeldError if another process runs the
+        A message is for the delegate that works at that moment. ``over`` is asked after every observation whether the
+        task is at its end, whatever the agent would still do. Raises LeaseHeldError if another process runs the
         session.
         """
+        self._over = over
         async with self._log.lease():
             await self._open(message)
             listener = asyncio.create_task(self._journal.listen())
@@ -102,6 +107,16 @@ class Session:
         """Return the sandbox once it runs, for who prepares or examines it around a run. Raises SandboxError."""
         return await self._executor.ready()
 
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Hold the session without running it, for who prepares or examines what its sandbox reaches.
+
+        The way out of a sandbox is open only while somebody holds its session. Raises LeaseHeldError.
+        """
+        async with self._log.lease():
+            await self._begin()
+            yield
+
     async def close(self) -> None:
         """End the sandbox and the models' connections; remove the copies that no child needs any more."""
         await self._executor.close()
@@ -109,12 +124,15 @@ class Session:
         if self._branches is not None:
             await self._branches.keep(self.state.subtasks)
 
+    async def _begin(self) -> None:
+        await self._journal.catch_up()
+        if self._started is not None:
+            await self._journal.append(self._started.placed(resumed=self.state.last_id > 0))
+            self._started = None
+
     async def _open(self, message: str | None) -> None:
         journal = self._journal
-        await journal.catch_up()
-        if self._started is not None:
-            await journal.append(self._started.placed(resumed=self.state.last_id > 0))
-            self._started = None
+        await self._begin()
         if any(abandoned(self.state, state) for state in self.state.tree()):
             await journal.append(*await self._executor.snapshot())
         for state in self.state.tree():

@@ -9,6 +9,8 @@ from itertools import islice, takewhile
 
 from handiwork.events.action import (
     AgentThinkAction,
+    BrowseInteractiveAction,
+    BrowseURLAction,
     CmdRunAction,
     FileEditAction,
     FileReadAction,
@@ -33,6 +35,7 @@ _SAID: dict[LoopRule, str] = {
     "waiting": "Waiting for more output of the running program gave nothing {times} times in a row.",
 }
 _SHOWN = 80
+_PICTURES = {"screenshot", "marked_screenshot"}  # a blinking cursor makes another one; the text says what there is
 _SYNTAX_ERRORS = {"SyntaxError", "IndentationError", "TabError"}
 
 # A time in whole seconds stays: it may be a counter that shows that something goes on.
@@ -149,7 +152,7 @@ def _same_result(one: Observation | None, other: Observation | None) -> bool:
 def _equal(one: Event, other: Event) -> bool:
     """Whether two events are of one type and say the same, apart from where they stand and from their texts."""
     common = (Action if isinstance(one, Action) else Observation).model_fields
-    names = (name for name in type(one).model_fields if name not in common)
+    names = (name for name in type(one).model_fields if name not in common and name not in _PICTURES)
     if type(one) is not type(other) or any(getattr(one, name) != getattr(other, name) for name in names):
         return False
     return not isinstance(one, AgentThinkAction) or one.thought == getattr(other, "thought", "")
@@ -175,6 +178,10 @@ def _named(pair: Pair) -> str:
             return f"writing `{_short(action.path)}`"
         case FileReadAction():
             return f"reading `{_short(action.path)}`"
+        case BrowseURLAction():
+            return f"opening `{_short(action.url)}`"
+        case BrowseInteractiveAction():
+            return f"`{_short(action.browser_actions)}` in the browser"
         case MessageAction():
             return f'"{_short(action.content)}"'
         case AgentThinkAction():

@@ -14,6 +14,7 @@ from handiwork.cli.view import View, terminal_console
 from handiwork.events.action import (
     AgentFinishAction,
     AgentThinkAction,
+    BrowseInteractiveAction,
     BrowseURLAction,
     CmdRunAction,
     FileEditAction,
@@ -72,7 +73,11 @@ EVENTS: list[Event] = [
     OutputReadAction(output="1a2b3c4d5e6f", start=9, pattern="E .*"),
     OutputReadObservation(output="1a2b3c4d5e6f", start=9, end=90, lines=90, content="10: E  no\n"),
     BrowseURLAction(url="http://localhost/"),
-    BrowserOutputObservation(url="http://localhost/", content="[1] heading"),
+    BrowserOutputObservation(url="http://localhost/", title="Shop", content="[1] heading"),
+    BrowseInteractiveAction(browser_actions="fill('3', 'a')\nclick('4')", thought="I send it."),
+    BrowserOutputObservation(
+        url="http://localhost/", last_action_error="4 is covered", dialog="alert: hello", downloads=("a.csv",)
+    ),
     AgentThinkAction(thought="That will do."),
     UnknownEvent(unknown={"type": "DreamEvent"}),
     AgentFinishAction(outputs={"message": "It passes."}),
@@ -129,8 +134,15 @@ step 3  event 16
   read output 1a2b3c4d5e6f from line 9 to the last, matching E .*
   10: E  no
   lines 9 to 90 of 90
-  BrowseURLAction {"url": "http://localhost/"}
-  [1] heading
+  browse http://localhost/
+  Shop http://localhost/
+  I send it.
+  browser: fill('3', 'a')
+           click('4')
+  http://localhost/
+  4 is covered
+  dialog: alert: hello
+  downloaded a.csv
   That will do.
   (an event of a newer version: DreamEvent)
   finish

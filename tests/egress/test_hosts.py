@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from handiwork.sandbox.egress.addresses import why_never
 from handiwork.sandbox.egress.hosts import HostError, canonical, parse
 
 few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -64,10 +65,37 @@ def test_any_text_is_a_host_that_stays_the_same_or_an_error(text: str) -> None:
 
 @few
 @given(st.ip_addresses())
-def test_only_all_allows_addresses(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+def test_only_all_allows_addresses_and_one_that_is_named_with_its_port(
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
+) -> None:
     text = str(address) if address.version == 4 else f"[{address}]"
     assert allows("all", text)
+    assert allows(f"{text}:8080", text, 8080) == (why_never(address) is None)
+    assert not allows(f"{text}:8080", text, 80)
     assert not any(allows(pattern, text) for pattern in ("pypi", "example.org", "*.org", f"*.{text}", text))
+
+
+@few
+@given(st.ip_addresses(), st.ip_addresses())
+def test_an_address_allows_no_other_and_no_name(
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address, other: ipaddress.IPv4Address | ipaddress.IPv6Address
+) -> None:
+    assume(address != other)
+    text, another = (str(one) if one.version == 4 else f"[{one}]" for one in (address, other))
+    assert not allows(f"{text}:80", another, 80)
+    assert not allows(f"{text}:80", "example.org", 80)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        *(("169.254.169.254:80", "link-local"), ("0.0.0.0:80", "unspecified"), ("168.63.129.16:80", "a cloud's own")),
+        *(("[::ffff:10.0.0.1]:80", "IPv4-mapped"), ("[fe80::1]:80", "link-local"), ("224.0.0.1:80", "multicast")),
+    ],
+)
+def test_some_addresses_cannot_even_be_named(text: str, why: str) -> None:
+    with pytest.raises(HostError, match=why):
+        parse(text)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +147,7 @@ def test_a_preset_is_several_hosts_and_not_a_name(preset: str) -> None:
     [
         *("", "*", "*.", "a*.org", "*.*.org", "example.*", "https://example.org", "example.org/path", "1.2.3.4"),
         *("[::1]", "::1", "example.org:0", "example.org:70000", "example.org:http", "a b", "10.0.0.0/8", "exa_\n.org"),
+        *("::1:80", "127.1:80", "10.0.0.1:", "10.0.0.0/8:80", "2130706433:80"),
     ],
 )
 def test_what_is_no_pattern_is_told_so(text: str) -> None:

@@ -123,6 +123,30 @@ async def test_even_all_does_not_lead_inwards(tmp_path: Path, authority: str) ->
         assert [event.allowed for event in way.events] == [False]
 
 
+@pytest.mark.parametrize("authority", ["10.0.0.5:8080", "127.0.0.1:8080", "[fd00::5]:8080", "[::1]:80"])
+async def test_an_inner_address_is_reached_where_the_very_address_and_port_are_allowed(
+    tmp_path: Path, authority: str
+) -> None:
+    host, _, port = authority.rpartition(":")
+    proxy = {"ALL_PROXY": "http://proxy.corp"}
+    async with way_out(tmp_path, "all", names={"inner.org": [[host.strip("[]")]]}, environment=proxy) as way:
+        assert f"the user can allow it while this runs: handiwork allow {authority}" in await way.tunnel(authority)
+        way.allowed[:] = [authority]
+        assert await way.tunnel(authority) == ESTABLISHED
+        assert (await way.get(f"http://{authority}/")).endswith("here I am\n")
+        assert way.world.connected == [(host.strip("[]"), int(port))] * 2
+        assert way.events[-1].reason == f"allowed by {authority}"
+        assert "403" in await way.tunnel(f"{host}:9")
+    async with way_out(tmp_path, authority, f"inner.org:{port}", names={"inner.org": [[host.strip("[]")]]}) as way:
+        assert "not on the internet" in await way.tunnel(f"inner.org:{port}")
+        assert not way.world.connected
+
+
+async def test_an_address_of_no_use_but_harm_is_not_offered(tmp_path: Path) -> None:
+    async with way_out(tmp_path, "all") as way:
+        assert "handiwork allow" not in await way.tunnel("169.254.169.254:80")
+
+
 async def test_a_host_that_is_not_there_is_no_matter_of_permission(tmp_path: Path) -> None:
     async with way_out(tmp_path, "nowhere.org") as way:
         assert (await way.tunnel("nowhere.org:443")).startswith("HTTP/1.1 502")

@@ -42,6 +42,14 @@ class Adding(Benchmark):
     def instruction(self, instance: Instance) -> str:
         return "Add what is in sum.txt, and finish with the sum."
 
+    async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
+        return f"{self.instruction(instance)} You are {agent}, and this is trial {instance.trial}."
+
+    async def over(self, rollout: Rollout) -> bool:
+        if rollout.instance.id.startswith("unknowable"):
+            raise OSError("nobody knows how it stands")
+        return rollout.instance.id.startswith("done at once")
+
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
         return "Try again." if rollout.instance.id.startswith("again") and turn < 2 else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,10 @@ from handiwork.evals.benchmark import DataError
 from handiwork.evals.plan import Choice
 from handiwork.evals.results import FILE
 from handiwork.evals.run import Caps, RunStoppedError
+from handiwork.events.action import MessageAction
 from handiwork.events.codec import from_json
 from tests.cli.program import bash, finish
+from tests.evals.adding import Adding
 from tests.evals.runs import by_id, finished, planned, script, sums
 
 
@@ -66,6 +69,34 @@ async def test_an_agent_that_does_not_come_to_an_end_reaches_a_limit(tmp_path: P
     work = await planned(sums(tmp_path / "data", "a"), model, iterations=3)
     found = by_id((await finished(tmp_path / "out", work)).values())
     assert (found["a"].outcome, found["a"].score, found["a"].steps) == ("limit", 0.0, 3)
+
+
+class WithFixedSteps(Adding):
+    fixed_steps = True
+
+
+async def test_where_the_steps_are_part_of_the_rule_who_has_used_them_up_is_scored(tmp_path: Path) -> None:
+    model = script(tmp_path / "script", *(bash(f"echo {number}") for number in range(5)))
+    work = replace(await planned(sums(tmp_path / "data", "a"), model, iterations=3), benchmark=WithFixedSteps())
+    found = by_id((await finished(tmp_path / "out", work)).values())
+    assert (found["a"].outcome, found["a"].score, found["a"].why) == ("submitted", 0.0, "its 3 steps were up")
+
+
+async def test_a_task_that_is_at_its_end_ends_the_agent_before_its_next_step(tmp_path: Path) -> None:
+    work = await planned(sums(tmp_path / "data", "done at once", "unknowable"), script(tmp_path / "script"))
+    found = by_id((await finished(tmp_path / "out", work)).values())
+    done = found["done at once"]
+    assert (done.outcome, done.steps, done.answer) == ("submitted", 1, "")
+    assert (found["unknowable"].outcome, found["unknowable"].score) == ("grader", None)
+    assert "nobody knows how it stands" in found["unknowable"].why
+
+
+async def test_a_benchmark_says_the_task_to_each_trial(tmp_path: Path) -> None:
+    work = await planned(sums(tmp_path / "data", "a"), script(tmp_path / "script"), trials=2)
+    for one in (await finished(tmp_path / "out", work)).values():
+        events = [from_json(line) for line in (tmp_path / "out" / one.trajectory).read_text().splitlines()]
+        told = next(event.content for event in events if isinstance(event, MessageAction))
+        assert told.endswith(f"You are CodeActAgent, and this is trial {one.trial}.")
 
 
 async def test_going_on_runs_what_is_missing_and_nothing_else(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from handiwork.events.action import (
     AgentFinishAction,
     AgentThinkAction,
+    BrowseInteractiveAction,
     BrowseURLAction,
     CmdRunAction,
     FileEditAction,
@@ -37,6 +38,10 @@ CALL = MCPCallAction(server="github", tool="create_issue", arguments={"title": "
 
 def run(command: str) -> CmdRunAction:
     return CmdRunAction(command=command)
+
+
+def browser(calls: str) -> BrowseInteractiveAction:
+    return BrowseInteractiveAction(browser_actions=calls)
 
 
 class TestModes:
@@ -84,6 +89,18 @@ class TestModes:
             assert needs_approval(action, mode, HOST, rules) is None
         for action in (run("git pull"), run("make test && git pull"), FileEditAction(path="a", old="1", new="2")):
             assert needs_approval(action, mode, HOST, rules)
+
+    def test_risky_asks_about_the_browser_only_where_it_can_reach_something(self) -> None:
+        online = Place(isolated=True, in_place=True, network=("example.org",))
+        for action in (BrowseURLAction(url="https://example.org"), browser("fill('3', 'x')"), browser("click('4')")):
+            assert needs_approval(action, "risky", online, ())
+            assert needs_approval(action, "risky", SANDBOX, ()) is None
+            assert needs_approval(action, "risky", IN_PLACE, ()) is None
+            assert needs_approval(action, "always", SANDBOX, ())
+
+    @pytest.mark.parametrize("calls", ["noop(0)", "noop()", 'send_msg_to_user("It is 4.")', "report_infeasible('no')"])
+    def test_no_mode_asks_about_looking_and_speaking_in_the_browser(self, calls: str) -> None:
+        assert needs_approval(browser(calls), "always", HOST, ()) is None
 
 
 class TestReadOnly:
@@ -219,7 +236,28 @@ class TestRuleFor:
         assert rule_for(IPythonRunCellAction(code="f()")) == "python f()"
         assert rule_for(CmdRunAction(command="yes", is_input=True)) == "input yes"
         assert rule_for(CALL) == "mcp github create_issue"
-        assert rule_for(BrowseURLAction(url="http://a")) == 'BrowseURLAction {"url":"http://a"}'
+
+    @pytest.mark.parametrize(
+        ("url", "rule"),
+        [
+            ("https://docs.example.org/guide?page=2#top", "browse https://docs.example.org/**"),
+            ("HTTPS://Docs.Example.org:443", "browse https://docs.example.org/**"),
+            ("http://localhost:8080/", "browse http://localhost:8080/**"),
+            ("file:///work/index.html", "browse file:///work/index.html"),
+            ("https://good.org@evil.org/", "browse https://good.org@evil.org/"),
+            ("https://good.org\\@evil.org/", "browse https://good.org\\@evil.org/"),
+            ("https:evil.org", "browse https:evil.org"),
+            (" https://good.org", "browse  https://good.org"),
+        ],
+    )
+    def test_of_a_page_is_the_site_where_it_is_certain_which(self, url: str, rule: str) -> None:
+        assert rule_for(BrowseURLAction(url=url)) == rule
+
+    def test_of_calls_in_the_browser_is_the_site_where_they_only_go_there(self) -> None:
+        assert rule_for(browser("goto('https://a.org/x')\nscroll(0, 600)")) == "browse https://a.org/**"
+        both = "goto('https://a.org/x')\ngoto('https://b.org')"
+        assert rule_for(browser(both)) == f"browser {both}"
+        assert rule_for(browser("click('12')")) == "browser click('12')"
 
 
 class TestMatches:
@@ -257,9 +295,73 @@ class TestMatches:
         assert matches("edit src/**", FileWriteAction(path="src/deep/a.py", content=""))
         assert not matches("edit src/**", FileWriteAction(path=path, content=""))
 
-    @pytest.mark.parametrize("rule", ["", "*", "command", "command *", "command  *", "edit **", "edit /**", "exactly"])
+    def test_a_site_is_only_what_is_gone_to_there(self) -> None:
+        rule = "browse https://a.org/**"
+        assert matches(rule, BrowseURLAction(url="https://a.org/deep/page?q=1"))
+        assert matches(rule, browser("goto('https://a.org')\nnoop()\n"))
+        for url in (
+            "http://a.org",
+            "https://b.a.org",
+            "https://a.org.evil.org",
+            "https://a.org:8443",
+            "https://a.org.",
+        ):
+            assert not matches(rule, BrowseURLAction(url=url))
+            assert not matches(rule, browser(f"goto('{url}')"))
+
+    @pytest.mark.parametrize(
+        "calls",
+        [
+            "click('12')",
+            "fill('12', 'x')",
+            "goto('https://a.org')\nclick('12')",
+            "goto('https://a.org')\ngoto('https://b.org')",
+            "goto('https://a.org') goto('https://b.org')",
+            "goto('https://a.org'); goto('https://b.org')",
+            "goto('https://a.org')  # goto('https://b.org')",
+            "goto('https://a.org')\ngo_back()",
+            "goto('https://a.org/' 'https://b.org')",
+            "goto(url='https://a.org')",
+            "goto('https://a.org\\x40b.org')",
+            "goto('https://a.org@b.org')",
+            "send_msg_to_user('goto(1)')\ngoto('https://a.org')",
+            "I go there.\ngoto('https://a.org')",
+            "new_tab()",
+            "",
+        ],
+    )
+    def test_calls_that_do_more_or_are_not_understood_need_a_rule_of_their_own(self, calls: str) -> None:
+        assert not matches("browse https://a.org/**", browser(calls))
+        assert matches(f"browser {calls}", browser(calls))
+
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            "",
+            "*",
+            "browse *",
+            "browse /**",
+            "browse https:///**",
+            "browser",
+            "command",
+            "command *",
+            "command  *",
+            "edit **",
+            "edit /**",
+            "exactly",
+        ],
+    )
     def test_a_rule_that_names_nothing_allows_nothing(self, rule: str) -> None:
-        for action in (run("git push"), run("ls"), EDIT, CALL, IPythonRunCellAction(code="*")):
+        page = BrowseURLAction(url="https://a.org")
+        for action in (
+            run("git push"),
+            run("ls"),
+            EDIT,
+            CALL,
+            IPythonRunCellAction(code="*"),
+            page,
+            browser("click('1')"),
+        ):
             assert not matches(rule, action)
 
 
@@ -324,7 +426,19 @@ actions = st.one_of(
     st.builds(FileWriteAction, path=st.text("a./~*", max_size=8) | texts, content=st.just("")),
     st.builds(MCPCallAction, server=texts, tool=texts),
     st.builds(BrowseURLAction, url=texts),
+    st.builds(BrowseInteractiveAction, browser_actions=texts),
 )
+sites = st.sampled_from(["https://a.org", "https://b.org", "http://a.org", "https://a.org:8443", "https://a.org@b.org"])
+visits = st.lists(st.one_of(sites.map(lambda url: f"goto('{url}/x')"), st.sampled_from(["noop()", "scroll(0, 9)"])))
+
+
+@settings(max_examples=100, deadline=None)
+@given(visits.map("\n".join), visits.map("\n".join))
+def test_a_rule_never_allows_going_elsewhere(one: str, other: str) -> None:
+    rule = rule_for(browser(one))
+    if matches(rule, browser(other)) and one != other:
+        gone = {call for call in other.split("\n") if call.startswith("goto")}
+        assert gone == {f"goto('{rule.removeprefix('browse ').removesuffix('**')}x')"}
 
 
 @settings(max_examples=100, deadline=None)

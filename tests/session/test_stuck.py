@@ -8,14 +8,16 @@ from hypothesis import strategies as st
 
 from handiwork.events.action import (
     AgentThinkAction,
+    BrowseInteractiveAction,
     CmdRunAction,
     FileEditAction,
     FileWriteAction,
     IPythonRunCellAction,
     MessageAction,
 )
-from handiwork.events.base import Action, Observation
+from handiwork.events.base import Action, Observation, Part
 from handiwork.events.observation import (
+    BrowserOutputObservation,
     CmdOutputObservation,
     ErrorObservation,
     FileEditObservation,
@@ -77,6 +79,17 @@ class TestRepeat:
     def test_another_thought_makes_it_no_other_action(self) -> None:
         loop = find_loop(history(*[ran("pytest", "1 failed\n", 1, thought=f"idea {n}") for n in range(4)]))
         assert loop is not None
+
+    def test_in_the_browser_it_is_the_text_that_tells_and_not_the_picture(self) -> None:
+        def clicked(picture: int, content: str = "[1] button 'Buy'") -> Pair:
+            screenshot = Part(blob=f"{picture:064}", media_type="image/png")
+            page = BrowserOutputObservation(url="https://a.example/", content=content, screenshot=screenshot)
+            return BrowseInteractiveAction(browser_actions="click('1')"), page
+
+        loop = find_loop(history(*[clicked(n) for n in range(4)]))
+        assert loop is not None
+        assert loop.what == "The same was done 4 times with the same result: `click('1')` in the browser."
+        assert find_loop(history(*[clicked(0, f"[1] button 'Buy'\nStaticText '{n}'") for n in range(4)])) is None
 
     def test_other_work_in_between_makes_it_no_repetition(self) -> None:
         assert find_loop(history(*[ran("pytest", "1 failed\n", 1)] * 3, EDITED, ran("pytest", "1 failed\n", 1))) is None

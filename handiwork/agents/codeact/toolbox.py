@@ -9,6 +9,8 @@ from handiwork.events.action import (
     AddTaskAction,
     AgentDelegateAction,
     AgentFinishAction,
+    BrowserView,
+    BrowseURLAction,
     CmdRunAction,
     FileEditAction,
     IPythonRunCellAction,
@@ -94,6 +96,22 @@ TOOLS = (
         ),
     ),
     Tool(
+        "browse",
+        "Open a page in the sandbox's browser and return its text. For reading pages whose address you know; for work "
+        "in the browser that takes several steps, like searching a site, filling a form or trying out a web "
+        "application, use `delegate` with the agent BrowsingAgent.",
+        _schema(
+            ["url"],
+            url=("string", "The address: http, https, or file for a page of the workspace."),
+            view={
+                "type": "string",
+                "enum": list(get_args(BrowserView)),
+                "description": "What to return: the page's words (text, if none is given), or its accessibility tree, "
+                "of what the window shows (visible) or of all (full).",
+            },
+        ),
+    ),
+    Tool(
         "add_task",
         "Add a task to your plan, which the user sees. The answer is the whole plan, with the id of every task.",
         _schema(
@@ -119,7 +137,8 @@ TOOLS = (
         _schema(
             ["task"],
             task=("string", "What it is to do and to report, with all it has to know."),
-            agent=("string", "Its name; CodeActAgent if none is given."),
+            agent=("string", "Its name; CodeActAgent if none is given. BrowsingAgent works in the web browser."),
+            url=("string", "For BrowsingAgent: the page to begin at, if it is not the one that is open."),
         ),
     ),
     Tool(
@@ -147,6 +166,10 @@ MAKERS: Makers = {
     "ipython": lambda a: IPythonRunCellAction(code=a["code"], timeout=a.get("timeout")),
     "add_task": lambda a: AddTaskAction(parent=a.get("parent") or "", goal=a["goal"], subtasks=a.get("subtasks") or ()),
     "modify_task": lambda a: ModifyTaskAction(task_id=a["task_id"], state=a["state"]),
-    "delegate": lambda a: AgentDelegateAction(agent=a.get("agent") or "CodeActAgent", inputs={"task": a["task"]}),
+    "browse": lambda a: BrowseURLAction(url=a["url"], view=a.get("view") or "text"),
+    "delegate": lambda a: AgentDelegateAction(
+        agent=a.get("agent") or "CodeActAgent",
+        inputs={"task": a["task"]} | ({"url": a["url"]} if a.get("url") else {}),
+    ),
     "finish": lambda a: AgentFinishAction(outputs={"message": a["message"]}),
 }

@@ -57,6 +57,16 @@ def why_refused(address: Address) -> str | None:
     return found or ("this machine's own" if _is_own(address) else None)
 
 
+NAMEABLE = frozenset({"private", "loopback", "this machine's own"})
+"""What is reached where the user names the very address."""
+
+
+def why_never(address: Address) -> str | None:
+    """Return what speaks against connecting to an address even where the user names it; None if nothing does."""
+    why = why_refused(address)
+    return None if why in NAMEABLE else why
+
+
 def _is_own(address: Address) -> bool:
     """Whether a connection to the address would come back to this machine; nothing is sent to find out."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6

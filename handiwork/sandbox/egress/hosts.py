@@ -2,6 +2,7 @@
 
 A pattern is ``example.org`` (that name alone), ``*.example.org`` (every name below it, but not itself), a preset
 (``pypi``, ``npm``, ``debian``), or ``all``. It means ports 80 and 443; ``example.org:8080`` means port 8080 alone.
+``10.0.0.5:8080`` or ``[fd00::5]:8080`` is that address at that port, the only way to what is not on the internet.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
+
+from handiwork.sandbox.egress.addresses import why_never
 
 PORTS = frozenset({80, 443})
 """What a pattern allows that names no port."""
@@ -37,20 +40,20 @@ class HostError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Allows ``host``: a name, ``*.`` and a name, or ``all``, at ``ports``; ``text`` is what the user wrote."""
+    """Allows ``host``: a name, ``*.`` and a name, ``all`` or an address, at ``ports``; ``text`` is what was written."""
 
     text: str
-    host: str
+    host: Host
     ports: frozenset[int]
 
     def matches(self, host: Host, port: int) -> bool:
-        """Whether the host, as ``canonical`` gives it, is allowed at the port. Addresses are so by ``all`` only."""
+        """Whether the host, as ``canonical`` gives it, is allowed there; addresses are by ``all`` and by themselves."""
         if port not in self.ports:
             return False
         if self.host == ALL:
             return True
-        if not isinstance(host, str):
-            return False
+        if not isinstance(host, str) or not isinstance(self.host, str):
+            return host == self.host
         return host.endswith(self.host[1:]) if self.host.startswith("*.") else host == self.host
 
 
@@ -79,6 +82,10 @@ def parse(text: str) -> tuple[Pattern, ...]:
         raise HostError(f'"{written}" is not a host: name it alone, as example.org, or with a port, example.org:8080')
     ports = frozenset({int(port)}) if colon else PORTS
     host = host.lower()
+    if colon and (address := _literal(host)) is not None:
+        if why := why_never(address):
+            raise HostError(f'"{written}" is never reached: the address is {why}')
+        return (Pattern(written, address, ports),)
     if host == ALL:
         return (Pattern(written, ALL, ports),)
     return tuple(Pattern(written, _pattern(name, written), ports) for name in PRESETS.get(host, (host,)))
@@ -100,8 +107,17 @@ def _pattern(text: str, written: str) -> str:
     except UnicodeError as error:
         raise HostError(f'"{written}" is not a host\'s name: {error}') from error
     if not isinstance(host, str):
-        raise HostError(f'"{written}" is an address: name the host; addresses are reached only by all')
+        raise HostError(f'"{written}" is an address: name the host, or give the port too, as 10.0.0.5:8080')
     return star + host
+
+
+def _literal(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address that a text is, None where it is none."""
+    try:
+        host = canonical(text)
+    except HostError:
+        return None
+    return None if isinstance(host, str) else host
 
 
 def _address(text: str, written: str) -> Host:

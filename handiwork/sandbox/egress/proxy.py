@@ -6,7 +6,8 @@ is allowed is trusted with all that it serves, also under other names.
 
 A host is allowed by its name. Then the name is resolved, here, once: an address that is private, of this machine, of
 its cloud or otherwise not on the internet is refused, and the connection goes to the very address that was looked at,
-so a name that resolves to something else a moment later gains nothing.
+so a name that resolves to something else a moment later gains nothing. Such an address is reached only where the user
+has allowed the very address and its port.
 
 Where this machine reaches the internet through a proxy of its own (https_proxy and the like in its environment), that
 one resolves names. Then the decision is by name alone, and what addresses are reached is up to that proxy.
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handiwork.events.record import EgressEvent
-from handiwork.sandbox.egress.addresses import Address, why_refused
+from handiwork.sandbox.egress.addresses import Address, why_never, why_refused
 from handiwork.sandbox.egress.hosts import Host, HostError, Pattern, allowing, canonical, parse
 from handiwork.sandbox.egress.internet import Internet
 from handiwork.sandbox.egress.pace import Pace
@@ -130,6 +131,10 @@ class Proxy:
         except HostError as error:
             raise await self._refused(request.host, request.port, str(error)) from error
         pattern = await self._allowing(host, request.port)
+        if not isinstance(host, str) and pattern.host == host and why_refused(host) is not None:
+            # The machine's own proxy is not asked: it is for what is outside.
+            await self._record(host, request.port, allowed=True, reason=f"allowed by {pattern.text}")
+            return None, [host]
         try:
             upstream = self._internet.upstream("http" if request.method else "https", str(host))
         except UpstreamError as error:
@@ -150,10 +155,10 @@ class Proxy:
         if pattern is not None:
             return pattern
         if not isinstance(host, str):
-            raise await self._refused(host, port, "addresses are not reached, only hosts by their names")
-        name = host if port in (80, 443) else f"{host}:{port}"
+            why = "addresses are not reached, only hosts by their names"
+            raise await self._refused(host, port, why, _how_to_allow(host, port))
         among = f"not among what this session may reach ({', '.join(allowed) or 'nothing'})"
-        raise await self._refused(host, port, among, f"; the user can allow it while this runs: handiwork allow {name}")
+        raise await self._refused(host, port, among, _how_to_allow(host, port))
 
     async def _resolve(self, host: Host, port: int) -> list[Address]:
         if not isinstance(host, str):
@@ -171,7 +176,8 @@ class Proxy:
         public = [address for address, refused in why.items() if refused is None]
         if not public:
             said = ", ".join(f"{address} ({refused})" for address, refused in why.items()) or "no address"
-            raise await self._refused(host, port, f"it is not on the internet: {said}")
+            how = "" if isinstance(host, str) else _how_to_allow(host, port)
+            raise await self._refused(host, port, f"it is not on the internet: {said}", how)
         return public
 
     async def _connect(self, request: Request, upstream: Upstream | None, addresses: list[Address]) -> Streams:
@@ -217,6 +223,17 @@ async def _tunnel(outside: Streams, request: Request, upstream: Upstream) -> Non
     except BaseException:
         writer.close()
         raise
+
+
+def _how_to_allow(host: Host, port: int) -> str:
+    """Return how the user allows what was refused, "" where nobody can."""
+    if isinstance(host, str):
+        name = host if port in (80, 443) else f"{host}:{port}"
+    elif why_never(host) is None:
+        name = f"{host}:{port}" if host.version == 4 else f"[{host}]:{port}"
+    else:
+        return ""
+    return f"; the user can allow it while this runs: handiwork allow {name}"
 
 
 def _printable(host: Host) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from .browsing import Browser
 from .edit import edit_file
 from .errors import ActionError
 from .files import read_lines, write_bytes
@@ -69,10 +70,11 @@ class Fields:
 class Actions:
     """The actions this server knows, by the names of their types."""
 
-    def __init__(self, shell: Shell, notebook: Notebook, jobs: Jobs, spools: Spools) -> None:
+    def __init__(self, shell: Shell, notebook: Notebook, jobs: Jobs, browser: Browser, spools: Spools) -> None:
         self._shell = shell
         self._notebook = notebook
         self._jobs = jobs
+        self._browser = browser
         self._spools = spools
         self._performers: dict[str, Callable[[Fields, Keep, OnOutput], Awaitable[Json]]] = {
             "CmdRunAction": self._run,
@@ -81,6 +83,8 @@ class Actions:
             "FileReadAction": self._read,
             "FileWriteAction": self._write,
             "FileEditAction": self._edit,
+            "BrowseURLAction": self._browse,
+            "BrowseInteractiveAction": self._browse,
         }
 
     async def perform(
@@ -98,8 +102,12 @@ class Actions:
             return {"type": "ErrorObservation", **self._text(str(error), keep), "error_id": error.error_id}
 
     async def interrupt(self) -> bool:
-        """Stop the cell or the command that runs, by force if need be; False if there is none."""
-        return await self._notebook.interrupt() or await self._shell.interrupt()
+        """Stop the cell, the command or the browser's work, by force if need be; False if there is none."""
+        return await self._notebook.interrupt() or await self._browser.interrupt() or await self._shell.interrupt()
+
+    async def command_browser(self, name: str, arguments: Json) -> object:
+        """Return the value of one of the browser's commands, which are not an agent's. Raises ActionError."""
+        return await self._browser.command(name, arguments)
 
     async def _run(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         command, timeout = fields.text("command"), fields.seconds("timeout")
@@ -193,6 +201,24 @@ class Actions:
             **self._text(edit.diff, keep),
             "path": path,
             "line": edit.line,
+        }
+
+    async def _browse(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
+        """Open a URL or run calls; both give the same observation."""
+        view, marks = fields.text("view"), fields.flag("marks")
+        if fields.text("type") == "BrowseURLAction":
+            url = fields.text("url")
+            asked, request = f"goto({url!r})", {"do": "goto", "url": url}
+        else:
+            asked = fields.text("browser_actions")
+            request = {"do": "act", "calls": asked}
+        seen = await self._browser.act({**request, "view": view}, marks=marks)
+        text = seen.pop("text")
+        return {
+            "type": "BrowserOutputObservation",
+            **self._text(text if isinstance(text, str) else "", keep),
+            "last_action": asked,
+            **seen,
         }
 
     def _absolute(self, path: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from .actions import Actions, Json, RequestError, parse_keep, parse_secrets
+from .browsing import Browser
 from .children import Children
 from .errors import ActionError
 from .files import CHUNK, list_directory, open_file, replacing, telling
@@ -61,6 +62,7 @@ class App:
         self._routes: dict[tuple[str, str], Callable[[Scope, Receive, Send], Awaitable[None]]] = {
             ("GET", "health"): self._health,
             ("POST", "execute"): self._execute,
+            ("POST", "browser"): self._command_browser,
             ("POST", "interrupt"): self._interrupt,
             ("GET", "spool"): self._get_spool,
             ("DELETE", "spool"): self._delete_spool,
@@ -95,7 +97,8 @@ class App:
             self._shell = Shell(*common, bashrc=self._bashrc)
             notebook = Notebook(*common)
             jobs = Jobs(self._shell, self._spools, self._environment, children)
-            self._actions = Actions(self._shell, notebook, jobs, self._spools)
+            browser = Browser(self._workspace, self._spools, self._environment, children)
+            self._actions = Actions(self._shell, notebook, jobs, browser, self._spools)
             try:
                 children.open()
                 if self._forwarder is not None:
@@ -108,6 +111,7 @@ class App:
             await receive()
             if self._forwarder is not None:
                 self._forwarder.close()
+            await browser.close()
             jobs.close()
             notebook.close()
             self._shell.close()
@@ -147,9 +151,32 @@ class App:
         await self._actions.interrupt()
         observation = await work
         images = cast("list[Json]", observation.get("images", []))
-        for spool in (part.get("spool") for part in (observation, *images)):
+        pictures = (cast("Json", observation.get(name) or {}) for name in ("screenshot", "marked_screenshot"))
+        for spool in (part.get("spool") for part in (observation, *images, *pictures)):
             if isinstance(spool, str):
                 self._spools.delete(spool)
+
+    async def _command_browser(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = _json_object(await _body(receive))
+        name, arguments = request.get("command"), request.get("arguments")
+        if not isinstance(name, str) or not isinstance(arguments, dict):
+            raise RequestError('The body must have the text "command" and the object "arguments".')
+        work = asyncio.create_task(self._in_turn(name, cast(Json, arguments)))
+        gone = asyncio.create_task(_disconnected(receive))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                work.cancel()
+                return
+            await _respond(send, 200, {"value": work.result()})
+        except ActionError as error:
+            await _respond(send, 409, {"error": str(error), "error_id": error.error_id})
+        finally:
+            gone.cancel()
+
+    async def _in_turn(self, name: str, arguments: Json) -> object:
+        async with self._turn:
+            return await self._actions.command_browser(name, arguments)
 
     async def _interrupt(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _respond(send, 200, {"interrupted": await self._actions.interrupt()})
@@ -202,15 +229,21 @@ class App:
 
 
 def _parse_request(body: bytes) -> tuple[Json, Keep, dict[str, str]]:
+    request = _json_object(body)
+    action = request.get("action")
+    if not isinstance(action, dict):
+        raise RequestError('The body must have the object "action".')
+    return cast(Json, action), parse_keep(request.get("keep")), parse_secrets(request.get("secrets"))
+
+
+def _json_object(body: bytes) -> Json:
     try:
         request: object = json.loads(body)
     except ValueError as error:
         raise RequestError(f"The body is no JSON: {error}.") from error
-    action: object = cast(Json, request).get("action") if isinstance(request, dict) else None
-    if not isinstance(action, dict):
-        raise RequestError('The body must be an object with the object "action".')
-    fields = cast(Json, request)
-    return cast(Json, action), parse_keep(fields.get("keep")), parse_secrets(fields.get("secrets"))
+    if not isinstance(request, dict):
+        raise RequestError("The body must be an object.")
+    return cast(Json, request)
 
 
 async def _body(receive: Receive) -> bytes:

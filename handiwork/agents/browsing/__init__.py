@@ -1,0 +1,100 @@
+"""Agents for the web: they read pages and act on them in the sandbox's browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import ClassVar
+
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.browsing import free
+from handiwork.agents.browsing.constrained import step as constrained_step
+from handiwork.agents.codeact.made import Made
+from handiwork.agents.state import State
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentRejectAction,
+    BrowseInteractiveAction,
+    BrowseURLAction,
+    MessageAction,
+)
+from handiwork.events.base import Action
+from handiwork.events.observation import BrowserOutputObservation, ErrorObservation
+
+ERRORS = 5
+"""Failures in a row after which it gives up."""
+
+LOOK = "noop(0)"
+"""Changes nothing, and shows the page."""
+
+
+class BrowsingAgent(Agent):
+    """Works in the browser by its accessibility tree; a model without native tools gets replies bound to a schema.
+
+    As a delegate it takes the inputs "task" and, where it is to begin somewhere, "url". It finishes with the output
+    "message", or rejects with "reason".
+    """
+
+    description = "Works in the web browser: reads pages, fills forms, finds things out."
+    pictures: ClassVar[bool] = False
+
+    def reset(self) -> None:
+        """Forget the rendered messages."""
+        self._made = Made()
+
+    async def step(self, state: State) -> Step:
+        """Look at the page first, end where it was said so, else ask the model."""
+        if (follows := self._follows(state)) is not None:
+            return follows
+        if not self.llm.capabilities.tools and not self.pictures:
+            return await constrained_step(self.llm, state)
+        messages = free.messages(state, self._made, pictures=self.pictures)
+        action = free.calls(await self.llm.complete(messages))
+        return action.placed(marks=self.pictures)
+
+    def _follows(self, state: State) -> Action | None:
+        """Return the action that needs no model."""
+        if self.pictures and not self.llm.capabilities.vision:
+            name = type(self).__name__
+            return AgentRejectAction(
+                outputs={"reason": f"{name} needs a model that sees pictures: take another model, or BrowsingAgent."}
+            )
+        recent = list(_since_message(state))
+        last = recent[0] if recent else None
+        pages = [o for _, o in state.history if isinstance(o, BrowserOutputObservation)]
+        if isinstance(last, ErrorObservation) and not pages:
+            return AgentRejectAction(outputs={"reason": f"No page could be opened: {last.text}"})
+        if isinstance(last, BrowserOutputObservation) and last.infeasible:
+            return AgentRejectAction(outputs={"reason": last.infeasible})
+        if isinstance(last, BrowserOutputObservation) and last.messages:
+            return AgentFinishAction(outputs={"message": "\n".join(last.messages)})
+        failed = list(takewhile(_is_failure, recent))
+        if len(failed) >= ERRORS:
+            why = failed[0].last_action_error if isinstance(failed[0], BrowserOutputObservation) else failed[0].text
+            return AgentRejectAction(outputs={"reason": f"{ERRORS} actions in a row failed, the last with: {why}"})
+        if any(isinstance(a, BrowseURLAction | BrowseInteractiveAction) for a, _ in state.history):
+            return None
+        url = state.inputs.get("url")
+        if isinstance(url, str) and url:
+            return BrowseURLAction(url=url, marks=self.pictures)
+        return BrowseInteractiveAction(browser_actions=LOOK, marks=self.pictures)
+
+
+class VisualBrowsingAgent(BrowsingAgent):
+    """The same with pictures of the page, in one of which the elements have their bids."""
+
+    description = "Works in the web browser by pictures of the pages too; needs a model that sees."
+    pictures = True
+
+
+def _since_message(state: State) -> Iterator[BrowserOutputObservation | ErrorObservation]:
+    """Yield what came of the actions since the user's last message, the newest first."""
+    for action, observation in reversed(state.history):
+        if isinstance(action, MessageAction) and action.source == "user":
+            return
+        if isinstance(observation, BrowserOutputObservation | ErrorObservation):
+            yield observation
+
+
+def _is_failure(observation: BrowserOutputObservation | ErrorObservation) -> bool:
+    return isinstance(observation, ErrorObservation) or bool(observation.last_action_error)

@@ -1,0 +1,137 @@
+"""What can be done on a page, each thing with a line of its own that a model can choose by copying it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from handiwork.agents.browsing.elements import CHECKED, CHOSEN, CLICKED, FILLED, Element, elements
+
+Kind = Literal["click", "hover", "check", "uncheck", "fill", "select", "enter", "scroll"]
+
+NAME = 60
+"""Characters of an element's name in a choice."""
+MENU = 400
+"""Milliseconds that a menu may take to open."""
+
+_MORE = re.compile(r"(above|below): scroll\(0, (-?\d+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing that can be done; ``names`` are the texts by which a person may call what it is done to.
+
+    ``value`` is what a box holds, ``options`` what can be selected, ``pixels`` how far it scrolls. What is ``closed``
+    shows more when it is clicked.
+    """
+
+    kind: Kind
+    bid: str = ""
+    role: str = ""
+    names: tuple[str, ...] = ()
+    value: str = ""
+    options: tuple[str, ...] = ()
+    pixels: int = 0
+    closed: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it is called first of all; "" where it has no name."""
+        return self.names[0] if self.names else ""
+
+    @property
+    def shown(self) -> str:
+        """The line that stands for it."""
+        if self.kind == "scroll":
+            return f"scroll {'down' if self.pixels > 0 else 'up'}"
+        held = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select", "enter") else ""
+        named = f" {self.name[:NAME]!r}" if self.name else ""
+        return f"{self.kind} [{self.bid}] {self.role}{named}{held}"
+
+    def calls(self, text: str = "") -> str:
+        """Return the call of the browser's language that does it; ``text`` is what to fill in or select."""
+        match self.kind:
+            case "fill":
+                return f"fill({self.bid!r}, {text!r})"
+            case "select":
+                return f"select_option({self.bid!r}, {text!r})"
+            case "enter":
+                return f"press({self.bid!r}, 'Enter')"
+            case "scroll":
+                return f"scroll(0, {self.pixels})"
+            case "hover":
+                return f"hover({self.bid!r})\nnoop({MENU})"
+            case _:
+                return f"{self.kind}({self.bid!r})"
+
+
+Page = list[str | Choice]
+"""What a page says and what can be done there, in its order."""
+
+
+def read(tree: str) -> Page:
+    """Return the page; at its end what shows more of it."""
+    nodes = elements(tree)
+    named: dict[int, tuple[Kind, tuple[str, ...]]] = {}
+    for at, node in enumerate(nodes):
+        if node.bid and not node.has("disabled") and (kind := _kind(node)) is not None:
+            named[at] = (kind, _names(nodes, at))
+    page: Page = []
+    said_until = -1
+    for at, node in enumerate(nodes):
+        if at in named and not _only_wraps(nodes, at, named):
+            page += _choices(node, *named[at])
+            said_until = max(said_until, _end(nodes, at))
+        elif at >= said_until and node.role != "RootWebArea" and node.name.strip():
+            text = " ".join(node.name.split())
+            page += [text] if not (page and isinstance(page[-1], Choice) and page[-1].name == text) else []
+    page += [Choice("scroll", pixels=int(pixels)) for _, pixels in _MORE.findall(tree.rpartition("\n")[2])]
+    return page
+
+
+def offered(page: Page) -> list[Choice]:
+    """Return what can be done."""
+    return [part for part in page if isinstance(part, Choice)]
+
+
+def _choices(node: Element, kind: Kind, names: tuple[str, ...]) -> list[Choice]:
+    found = [Choice(kind, node.bid, node.role, names, node.value, node.options, closed=node.has("collapsed"))]
+    if node.role == "menuitem":
+        found.append(Choice("hover", node.bid, node.role, names))
+    return found
+
+
+def _kind(node: Element) -> Kind | None:
+    role = node.role.lower()
+    if role in FILLED:
+        return "click" if node.has("readonly") else "fill"
+    if role in CHOSEN:
+        return "select" if node.options else "fill" if role == "combobox" else None
+    if role in CHECKED:
+        return "uncheck" if node.checked and role == "checkbox" else None if node.checked else "check"
+    return "click" if role in CLICKED or node.has("clickable") else None
+
+
+def _end(nodes: Sequence[Element], at: int) -> int:
+    """Return where what stands in a node ends."""
+    return next((n for n in range(at + 1, len(nodes)) if nodes[n].depth <= nodes[at].depth), len(nodes))
+
+
+def _names(nodes: Sequence[Element], at: int) -> tuple[str, ...]:
+    """Return the node's label, or else all that stands in it, and then each text in it."""
+    texts = [text for node in nodes[at + 1 : _end(nodes, at)] if (text := node.name.strip())]
+    names = [" ".join((nodes[at].label or " ".join(texts)).split()), *texts]
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _only_wraps(nodes: Sequence[Element], at: int, named: dict[int, tuple[Kind, tuple[str, ...]]]) -> bool:
+    """Whether it is a wrapper without a name, in which there are things of their own names to act on."""
+    kind, names = named[at]
+    if kind != "click":
+        return False
+    inner = [n for n in range(at + 1, _end(nodes, at)) if n in named]
+    if nodes[at].name or nodes[at].role.lower() in CLICKED:
+        return any(named[n][1][:1] == names[:1] for n in inner)
+    return any(named[n][1] or named[n][0] != "click" for n in inner) or (not names and len(inner) > 1)

@@ -1,0 +1,143 @@
+"""Browsing for small models: a choice from what the page offers, bound to a JSON schema, and never in vain twice."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from handiwork.agents.base import AgentLLM, MalformedReplyError
+from handiwork.agents.browsing.choices import Choice, Page, offered, read
+from handiwork.agents.browsing.past import Past, past_of
+from handiwork.agents.browsing.sense import held_back, key, missing, next_move, quoted
+from handiwork.agents.prompts import render
+from handiwork.agents.rendering import shorten
+from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, BrowseInteractiveAction
+from handiwork.events.base import Action
+from handiwork.llm.types import JsonSchema, Message
+
+PAGE = 2_500
+"""Characters of a page that a small model is shown, about 700 tokens."""
+OFFERED = 40
+"""Choices that a small model has at the most."""
+STEPS = 25
+"""Actions after which it gives up: more do not help a small model."""
+DONE = "done"
+
+_TEXT, _MESSAGE = 120, 300
+_ASKS = re.compile(r"\?|\b(what|how many|how much|tell|report|find out)\b", re.IGNORECASE)
+_AGAIN = re.compile(r"\b(next|prev|previous|more|older|newer|back)\b|[<>«»+-]$", re.IGNORECASE)
+"""Names of what is there to be used again and again."""
+
+EXAMPLE = (
+    Message.text(
+        "user",
+        "Goal: Write to Eve Moss that the parcel came.\n\nDone so far:\nclick [7] link 'Contacts'\n\n"
+        "Page:\nEve Moss\n- click [4] link 'Home'\n- click [9] link 'Delete'\nYour message\n"
+        "- fill [11] textbox 'Your message'\n- click [12] button 'Send'",
+    ),
+    Message.text("assistant", '{"do": "fill [11] textbox \'Your message\'", "text": "The parcel came."}'),
+    Message.text(
+        "user",
+        "Goal: How many seats are left?\n\nDone so far:\nclick [3] link 'Evening show'\n\n"
+        "Page:\nEvening show, 14 seats left\n- click [4] link 'Home'\n- click [9] button 'Book'\n- done",
+    ),
+    Message.text("assistant", '{"do": "done", "message": "14"}'),
+)
+"""A box that is filled, and an answer that is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a small model decides on: the choices that are ``left`` of the page, and whether it may say it is done."""
+
+    goal: str
+    page: Page
+    left: tuple[Choice, ...]
+    may_finish: bool
+    did: tuple[str, ...]
+
+
+async def step(llm: AgentLLM, state: State) -> Action:
+    """Return the next action: what anybody would do, else the model's choice of what was not tried in vain."""
+    past = past_of(state)
+    if len(past.steps) > STEPS:
+        return AgentRejectAction(outputs={"reason": f"the goal was not reached in {STEPS} steps"})
+    page = read(past.content)
+    move = next_move(past.goal, page, past.done, past.vain)
+    if move is not None:
+        return BrowseInteractiveAction(browser_actions=move.choice.calls(move.text))
+    now = situation(past, page)
+    completion = await llm.complete(messages(now), schema=schema(now))
+    return parse(completion.content, now).placed(completion=completion.event)
+
+
+def situation(past: Past, page: Page) -> Situation:
+    """Return what the model is asked: without what was tried on this very page, and what comes too early."""
+    tried = {known[:3] for known in past.vain}
+    done = {known[:3] for known in past.done if not _AGAIN.search(known[2])}
+    out = {choice.shown for choice in held_back(past.goal, page, past.done)}
+    if quoted(past.goal):  # what is looked for has a name: the other items of a menu are only on the way
+        menus = {choice.bid for choice in offered(page) if choice.kind == "hover"}
+        out |= {choice.shown for choice in offered(page) if choice.kind == "click" and choice.bid in menus}
+    can = [choice for choice in offered(page) if choice.shown not in out and key(choice)[:3] not in tried]
+    can = [choice for choice in can if choice.kind in ("scroll", "fill") or key(choice)[:3] not in done]
+    empty = any(choice.kind == "fill" and not choice.value for choice in can)
+    complete = len(past.steps) > 1 and not out and not empty and not missing(past.goal, past.done)
+    may_finish = not can or complete or _ASKS.search(past.goal) is not None
+    return Situation(past.goal, page, tuple(can[:OFFERED]), may_finish, tuple(past.steps[-5:]))
+
+
+def messages(now: Situation) -> list[Message]:
+    """Return the conversation; what changes from step to step comes last, so that the rest is computed once."""
+    lines = [part if isinstance(part, str) else f"- {part.shown}" for part in now.page if _is_shown(part, now)]
+    shown = shorten("\n".join(lines), PAGE)
+    done = f"\n- {DONE}" * now.may_finish
+    did = "\n".join(now.did) or "nothing"
+    asked = f"Goal: {now.goal}\n\nDone so far:\n{did}\n\nPage:\n{shown}{done}"
+    return [Message.text("system", render("browsing/constrained")), *EXAMPLE, Message.text("user", asked)]
+
+
+def _is_shown(part: str | Choice, now: Situation) -> bool:
+    return part in now.left if isinstance(part, Choice) else part not in now.goal
+
+
+def schema(now: Situation) -> JsonSchema:
+    """Return what may be replied: one of the choices, with a text where it needs one."""
+    plain = [choice.shown for choice in now.left if choice.kind not in ("fill", "select")]
+    variants = [_variant(do={"enum": plain})] if plain else []
+    for choice in now.left:
+        if choice.kind == "fill":
+            variants.append(_variant(do={"const": choice.shown}, text={"type": "string", "maxLength": _TEXT}))
+        elif choice.kind == "select":
+            variants.append(_variant(do={"const": choice.shown}, option={"enum": list(choice.options)}))
+    if now.may_finish:
+        variants.append(_variant(do={"const": DONE}, message={"type": "string", "maxLength": _MESSAGE}))
+    return {"anyOf": variants}
+
+
+def _variant(**properties: JsonSchema) -> JsonSchema:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def parse(reply: str, now: Situation) -> Action:
+    """Return the action of a reply. Raises MalformedReplyError."""
+    try:
+        found = json.loads(reply)
+        if found["do"] == DONE:
+            return AgentFinishAction(outputs={"message": str(found["message"])})
+        choice = _chosen(now.left, found["do"])
+        return BrowseInteractiveAction(
+            browser_actions=choice.calls(str(found.get("text") or found.get("option") or ""))
+        )
+    except (ValueError, KeyError, TypeError, LookupError) as error:
+        raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
+
+
+def _chosen(left: Sequence[Choice], shown: object) -> Choice:
+    for choice in left:
+        if choice.shown == shown:
+            return choice
+    raise LookupError(f"there is no choice {shown!r}")

@@ -1,0 +1,49 @@
+"""Calendars: how to come to a date by paging through months and clicking the day."""
+
+from __future__ import annotations
+
+import calendar
+import re
+
+from handiwork.agents.browsing.choices import Choice, Page, offered
+
+_DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
+_NUMBERS = {
+    name.lower(): number
+    for names in (calendar.month_name, calendar.month_abbr)
+    for number, name in enumerate(names)
+    if name
+}
+_MONTH = re.compile(rf"\b({'|'.join(_NUMBERS)})\b", re.IGNORECASE)
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_BACK, _ON = re.compile(r"\b(prev|previous|earlier|back)\b", re.IGNORECASE), re.compile(r"\bnext\b", re.IGNORECASE)
+
+
+def towards_date(goal: str, page: Page) -> tuple[Choice, str] | None:
+    """Return what brings an open calendar nearer to the goal's date, or opens it; None where there is none."""
+    wanted = _DATE.search(goal)
+    if wanted is None:
+        return None
+    month, day, year = (int(part) for part in wanted.groups())
+    shown = _shown(page)
+    clicks = [choice for choice in offered(page) if choice.kind == "click"]
+    boxes = [choice for choice in clicks if choice.role.lower() == "textbox"]
+    if any(box.value == wanted[0] for box in boxes):
+        return None
+    if shown is None:
+        return (boxes[0], "") if boxes else None
+    if shown != (year, month):
+        turn = _ON if shown < (year, month) else _BACK
+        turns = [choice for choice in clicks if turn.search(choice.name)]
+        return (turns[0], "") if turns else None
+    days = [choice for choice in clicks if choice.name == str(day)]
+    return (days[0], "") if days else None
+
+
+def _shown(page: Page) -> tuple[int, int] | None:
+    """Return the year and month that a calendar on the page shows."""
+    text = " ".join(part for part in page if isinstance(part, str))
+    for month in _MONTH.finditer(text):
+        if year := _YEAR.match(text[month.end() :].lstrip(" ,")):
+            return int(year[0]), _NUMBERS[month[0].lower()]
+    return None

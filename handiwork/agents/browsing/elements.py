@@ -1,0 +1,104 @@
+"""A page's accessibility tree, given as text, as the elements a person would name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+CLICKED = frozenset(
+    {"button", "link", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "option", "switch"}
+    | {"disclosuretriangle", "summary", "gridcell"}
+)
+"""Roles of what is there to be clicked."""
+CHECKED = frozenset({"checkbox", "radio"})
+FILLED = frozenset({"textbox", "searchbox", "spinbutton", "date", "inputtime", "datetime", "colorwell"})
+CHOSEN = frozenset({"combobox", "listbox", "menulistpopup"})
+
+_LINE = re.compile(
+    r"""(?P<indent>\t*) (?:\[(?P<bid>\w+)\]\ )? (?P<role>[A-Za-z]\w*)
+        (?:\ (?P<name>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"))? (?P<rest>.*)""",
+    re.VERBOSE,
+)
+_VALUE = re.compile(r"""value=(?P<value>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s]+)""")
+_LABEL = 40
+"""Characters of a text that may be the label of what comes after it."""
+_LABELS = frozenset({"StaticText", "LabelText", "heading", "rowheader", "columnheader", "cell"})
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """A node of the tree; ``bid`` is "" for what cannot be acted on, ``label`` the name or the text in front of it."""
+
+    depth: int
+    bid: str
+    role: str
+    name: str
+    rest: str
+    label: str = ""
+    value: str = ""
+    options: tuple[str, ...] = ()
+
+    def has(self, word: str) -> bool:
+        """Whether the node has this property, like "clickable" or "disabled"."""
+        return re.search(rf"(?<![\w='-]){word}(?!=['\"]?(?:false|False))\b", self.rest) is not None
+
+    @property
+    def checked(self) -> bool:
+        """Whether it is a ticked box, or a chosen radio button."""
+        return self.has("checked")
+
+
+def elements(tree: str) -> list[Element]:
+    """Return the nodes in their order; a box without a name is labelled by the text before it."""
+    found: list[Element] = []
+    before = ""
+    for text in tree.split("\n"):
+        match = _LINE.fullmatch(text)
+        if match is None or not (match["bid"] or match["name"]):
+            continue
+        node = _element(match, before)
+        if node.role == "option" and (at := _list_of(found, node)) is not None:
+            box = found[at]
+            chosen = node.name if node.has("selected") and not box.value else box.value
+            found[at] = _with(box, options=(*box.options, node.name), value=chosen)
+            continue
+        found.append(node)
+        if node.role in _LABELS and node.name.strip():
+            before = node.name if len(node.name) <= _LABEL else ""
+        elif node.bid and node.role in FILLED | CHOSEN:
+            before = ""
+    return found
+
+
+def _element(match: re.Match[str], before: str) -> Element:
+    name = _said(match["name"]) if match["name"] else ""
+    value = _VALUE.search(match["rest"])
+    return Element(
+        depth=len(match["indent"]),
+        bid=match["bid"] or "",
+        role=match["role"],
+        name=name,
+        rest=match["rest"],
+        label=" ".join((name or (before if match["role"] in FILLED | CHOSEN | CHECKED else "")).split()),
+        value=_said(value["value"]) if value else "",
+    )
+
+
+def _said(quoted: str) -> str:
+    try:
+        return str(ast.literal_eval(quoted))
+    except (ValueError, SyntaxError):
+        return quoted.strip("'\"")
+
+
+def _list_of(found: list[Element], option: Element) -> int | None:
+    """Return where the select box is that the option belongs to."""
+    for at in range(len(found) - 1, -1, -1):
+        if found[at].depth < option.depth:
+            return at if found[at].role in CHOSEN and found[at].bid else None
+    return None
+
+
+def _with(box: Element, *, options: tuple[str, ...], value: str) -> Element:
+    return Element(box.depth, box.bid, box.role, box.name, box.rest, box.label, value, options)

@@ -1,0 +1,87 @@
+"""Browsing by calls in free text: what a capable model is shown, and how its replies are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import cast
+
+from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.codeact.made import Made
+from handiwork.agents.pages import line
+from handiwork.agents.prompts import render
+from handiwork.agents.rendering import observation_text
+from handiwork.agents.state import State
+from handiwork.events.action import BrowseInteractiveAction, MessageAction
+from handiwork.events.base import Action, Observation, Part
+from handiwork.events.observation import BrowserOutputObservation, ErrorObservation
+from handiwork.llm.types import Completion, Message
+
+PAGE = 30_000
+"""Characters of the newest page that are shown."""
+PAGES = 2
+"""The newest pages, which are shown whole; of those before, where they were and what came of the action is left."""
+
+_BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^\n`]+)```", re.DOTALL)
+_CALL = re.compile(r"\b[a-z_]+\(")
+
+
+def messages(state: State, made: Made, *, pictures: bool) -> list[Message]:
+    """Return the conversation so far; with ``pictures`` the newest page's come with it."""
+    made.begin()
+    found = [*made.once(0, (pictures,), _system)]
+    pages = [o.id for _, o in state.history if isinstance(o, BrowserOutputObservation)]
+    whole = set(pages[-PAGES:])
+    newest = pages[-1] if pages and pictures else None
+    for action, observation in state.history:
+        completion = state.completions.get(action.completion or 0)
+        reply = cast("str", completion.response.get("content") or "") if completion is not None else ""
+        seen = observation.id if observation is not None else None
+        source = (action, observation, reply, seen in whole, seen is not None and seen == newest)
+        found += made.once(action.id, source, _messages)
+    return found
+
+
+def calls(completion: Completion) -> BrowseInteractiveAction:
+    """Return the action of a reply: the calls of its last block, after its thought. Raises MalformedReplyError."""
+    blocks = [found for found in _BLOCK.finditer(completion.content) if _CALL.search(found[0])]
+    if not blocks:
+        raise MalformedReplyError(
+            "Your reply has no block with a call. End it with one like\n```\nclick('a12')\n```\n"
+            "or, when you are done, with send_msg_to_user('...') in a block."
+        )
+    last = blocks[-1]
+    thought = completion.content[: last.start()].strip()
+    asked = (last[1] or last[2] or "").strip()
+    return BrowseInteractiveAction(browser_actions=asked, thought=thought, completion=completion.event)
+
+
+def _system(pictures: bool) -> Iterator[Message]:
+    yield Message.text("system", render("browsing/free", pictures=pictures))
+
+
+def _messages(
+    action: Action, observation: Observation | None, reply: str, whole: bool, pictures: bool
+) -> Iterator[Message]:
+    if isinstance(action, MessageAction) and action.source != "agent":
+        yield Message("user", (Part(text=action.content), *action.images))
+        return
+    if reply:
+        yield Message.text("assistant", reply)
+    match observation:
+        case BrowserOutputObservation():
+            text = observation_text(action, observation, PAGE) if whole else _shortly(observation)
+            images = [part for part in (observation.screenshot, observation.marked_screenshot) if part and pictures]
+            yield Message("user", (Part(text=text), *images))
+        case ErrorObservation(error_id="malformed"):
+            yield Message.text("user", observation.content)
+        case Observation():
+            yield Message.text("user", observation_text(action, observation, PAGE))
+        case None:
+            pass
+
+
+def _shortly(observation: BrowserOutputObservation) -> str:
+    """Return what is left of a page that is not the newest, all of it on lines that the page cannot break."""
+    outcome = f"error: {line(observation.last_action_error)}" if observation.last_action_error else "done"
+    return f"[an earlier page, left out; {outcome}; url: {line(observation.url)}]"

@@ -1,0 +1,76 @@
+"""What a small model did in the browser since the user last said something."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from handiwork.agents.browsing.choices import offered, read
+from handiwork.agents.browsing.sense import Key, key
+from handiwork.agents.state import State
+from handiwork.events.action import BrowseInteractiveAction, MessageAction
+from handiwork.events.observation import BrowserOutputObservation
+
+
+@dataclass(slots=True)
+class Past:
+    """The ``goal``, the ``content`` of the newest page, and what was done, in words and by key.
+
+    ``done`` has what had no error, ``vain`` what was done when the page was just as it is now.
+    """
+
+    goal: str
+    content: str
+    steps: list[str] = field(default_factory=list[str])
+    done: list[Key] = field(default_factory=list[Key])
+    vain: list[Key] = field(default_factory=list[Key])
+
+
+def past_of(state: State) -> Past:
+    """Return the past of a task that has a page."""
+    pairs = [(a, o) for a, o in state.history if isinstance(o, BrowserOutputObservation)]
+    said = [a for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
+    newest = pairs[-1][1].text
+    past = Past(_goal(state, said), newest)
+    since = said[-1].id if said else 0
+    for (_, before), (action, after) in pairwise(pairs):
+        if not isinstance(action, BrowseInteractiveAction) or action.id < since:
+            continue
+        found = _known(action.browser_actions, before.text)
+        if found is None:
+            continue
+        shown, known = found
+        past.steps.append(shown if not after.last_action_error else f"{shown}: failed")
+        if not after.last_action_error:
+            past.done.append(known)
+        if before.text == newest:
+            past.vain.append(known)
+    return past
+
+
+def _goal(state: State, said: list[MessageAction]) -> str:
+    """Return the user's last message; for a delegate that got no other, its task alone."""
+    task = state.inputs.get("task")
+    if isinstance(task, str) and len(said) <= 1:
+        return task
+    return said[-1].content if said else ""
+
+
+def _known(calls: str, before: str) -> tuple[str, Key] | None:
+    """Return the choice that the calls stand for, as it is shown and as it is known."""
+    text = _given(calls)
+    for choice in offered(read(before)):
+        if choice.calls(text) == calls:
+            given = text if choice.kind in ("fill", "select") else ""
+            return (f"{choice.shown}: {given}" if given else choice.shown), key(choice, given)
+    return None
+
+
+def _given(calls: str) -> str:
+    """Return the second argument of a call."""
+    try:
+        expression = ast.parse(calls, mode="eval").body
+        return str(ast.literal_eval(expression.args[1])) if isinstance(expression, ast.Call) else ""
+    except (SyntaxError, ValueError, IndexError):
+        return ""

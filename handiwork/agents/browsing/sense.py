@@ -1,0 +1,251 @@
+"""What anybody would do on a page for a goal, without thinking: what the goal names is done in the goal's order.
+
+A small model is only asked where this does not say what comes next.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from handiwork.agents.browsing.choices import Choice, Page, offered
+from handiwork.agents.browsing.dates import towards_date
+from handiwork.agents.browsing.extremes import extreme
+
+Key = tuple[str, ...]
+"""What a choice is known by, also after the page gave its elements other bids."""
+
+_QUOTED = re.compile(r'"([^"]+)"|(?<!\w)\'([^\']+)\'(?!\w)')
+_TYPES = re.compile(r"\b(enter|type|fill|write|search for|input|use|text|username|password|with)\b", re.IGNORECASE)
+_CLICKS = re.compile(
+    r"\b(click|press|hit|open|expand|select|choose|pick|check|tick|tab|link|button|find)\b", re.IGNORECASE
+)
+_WRITES = re.compile(r"\b(enter|type|fill|write|copy|paste|search|input|username|textbox|text)\b", re.IGNORECASE)
+_COPIES = re.compile(r"\bcopy\b", re.IGNORECASE)
+_VAGUE = re.compile(r"\b(similar|related|like|synonym)", re.IGNORECASE)
+_LAST = re.compile(r"(,|\band|\bthen)\s+(then\s+)?(click|press|hit|push)\b", re.IGNORECASE)
+_OPENS = re.compile(r"\b(expand|unfold|section|collaps\w+)\b", re.IGNORECASE)
+_LOWER, _UPPER = (
+    re.compile(r"\blower ?case\b", re.IGNORECASE),
+    re.compile(r"\bupper ?case|capital letters\b", re.IGNORECASE),
+)
+_NOTHING = re.compile(r"\bnothing\b", re.IGNORECASE)
+_ENDS = frozenset(
+    {
+        "submit",
+        "ok",
+        "send",
+        "search",
+        "log in",
+        "login",
+        "save",
+        "done",
+        "apply",
+        "continue",
+        "next",
+        "book",
+        "order",
+        "go",
+        "sign in",
+    }
+)
+_COMMON = frozenset(
+    {"a", "an", "and", "at", "by", "for", "in", "is", "it", "of", "on", "or", "the", "to", "with", "text"}
+)
+_ALL = re.compile(r"\b(both|all|each|every)\b", re.IGNORECASE)
+_DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
+_TIME = re.compile(r"\b(\d{1,2}):(\d{2}) ?([AP]M)?\b", re.IGNORECASE)
+_ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A choice with the text that goes with it; ``at`` is where the goal speaks of it."""
+
+    at: int
+    choice: Choice
+    text: str = ""
+
+
+def key(choice: Choice, text: str = "") -> Key:
+    """Return what a choice is known by: its name, or its bid where it has none."""
+    return (choice.kind, choice.role, choice.name or choice.bid, text)
+
+
+def quoted(goal: str) -> list[str]:
+    """Return the goal's quoted texts."""
+    return [one or other for one, other in _QUOTED.findall(goal)]
+
+
+def held_back(goal: str, page: Page, done: Collection[Key]) -> list[Choice]:
+    """Return the buttons that send what is not complete yet: what the goal wants before is missing."""
+    can = offered(page)
+    kinds = [kind for kind, *_ in done]
+    ticks = [choice for choice in can if choice.kind == "check" and choice.role == "checkbox"]
+    begins = not kinds and _LAST.search(goal) and not _NOTHING.search(goal)
+    vague = _VAGUE.search(goal) and ticks and kinds.count("check") <= goal.count(",")
+    if begins or vague or towards_date(goal, page) is not None:
+        return [choice for choice in can if _sends(choice)]
+    texts = [text for _, text in _texts(goal)]
+    complete = texts and kinds.count("fill") >= len(texts)
+    return _unfilled(can) if _WRITES.search(goal) and not complete else []
+
+
+def _unfilled(can: Sequence[Choice]) -> list[Choice]:
+    """Return the buttons that send boxes of which one is empty: those between the button and the one before it."""
+    found: list[Choice] = []
+    empty = False
+    for choice in can:
+        if choice.kind == "fill":
+            empty = empty or not choice.value
+        elif choice.kind == "click" and (choice.role == "button" or _sends(choice)):
+            found += [choice] if empty and _sends(choice) else []
+            empty = False
+    return found
+
+
+def next_move(goal: str, page: Page, done: Collection[Key], vain: Collection[Key]) -> Move | None:
+    """Return the first thing that the goal names, the page has, and was not ``done``; None where there is none.
+
+    Where the goal's words fit several things alike, nothing is certain, and None is returned. ``vain`` is what was
+    done when the page was as it is now.
+    """
+    back = held_back(goal, page, done)
+    can = [choice for choice in offered(page) if choice not in back]
+    moves = [move for move in [*_fills(goal, can), *_named(goal, can)] if key(move.choice, move.text) not in done]
+    moves.sort(key=lambda move: move.at)
+    if len({move.choice.bid for move in moves if move.at == moves[0].at}) == 1:
+        return moves[0]
+    for found in (_copied(goal, can), towards_date(goal, page), extreme(goal, page), _revealing(goal, can, done)):
+        if found is not None and key(*found) not in vain:
+            return Move(0, *found)
+    return None if back or moves else _end(goal, can, done)
+
+
+def missing(goal: str, done: Collection[Key]) -> list[str]:
+    """Return the goal's quoted texts for which nothing was done yet."""
+    used = {part.lower() for known in done for part in known}
+    return [text for text in quoted(goal) if text.lower() not in used]
+
+
+def _sends(choice: Choice) -> bool:
+    return choice.kind == "click" and choice.role != "link" and choice.name.lower().rstrip("!.") in _ENDS
+
+
+def _fills(goal: str, can: Sequence[Choice]) -> list[Move]:
+    """Return the boxes with the texts that the goal has for them."""
+    boxes = [choice for choice in can if choice.kind == "fill"]
+    texts = _texts(goal)
+    moves: list[Move] = []
+    for box in boxes:
+        if box.role.lower() == "date" and (date := _DATE.search(goal)):
+            moves.append(Move(date.start(), box, f"{date[3]}-{date[1]:0>2}-{date[2]:0>2}"))
+        elif box.role.lower() == "inputtime" and (time := _TIME.search(goal)):
+            moves.append(Move(time.start(), box, _clock(time)))
+        elif (named := _text_for(goal, box, texts)) is not None:
+            moves.append(Move(named[0], box, named[1]))
+        elif texts and (len(boxes) == 1 or (len(texts) == 1 and _ALL.search(goal))):
+            moves.append(Move(texts[0][0], box, texts[0][1]))
+        elif len(boxes) == 1 and _WRITES.search(goal) and (date := _DATE.search(goal)):
+            moves.append(Move(date.start(), box, date[0]))
+    return [move for move in moves if move.choice.value != move.text]
+
+
+def _clock(time: re.Match[str]) -> str:
+    hour = int(time[1]) % 12 + 12 * (time[3].upper() == "PM") if time[3] else int(time[1])
+    return f"{hour:02}:{time[2]}"
+
+
+def _texts(goal: str) -> list[tuple[int, str]]:
+    """Return the quoted texts that are to be typed, with their places: those whose verb is one of typing."""
+    found: list[tuple[int, str]] = []
+    for match in _QUOTED.finditer(goal):
+        before = _QUOTED.sub(lambda said: " " * len(said[0]), goal[: match.start()])
+        if _last(_TYPES, before) > _last(_CLICKS, before):
+            text = match[1] or match[2]
+            text = text.lower() if _LOWER.search(goal) else text.upper() if _UPPER.search(goal) else text
+            found.append((match.start(), text))
+    return found
+
+
+def _last(pattern: re.Pattern[str], text: str) -> int:
+    return max((match.start() for match in pattern.finditer(text)), default=-1)
+
+
+def _text_for(goal: str, box: Choice, texts: list[tuple[int, str]]) -> tuple[int, str] | None:
+    """Return the text that follows the box's name in the goal."""
+    for name in box.names:
+        if (place := _mention(goal, name.rstrip(":* "))) is not None:
+            after = [found for found in texts if found[0] > place]
+            if after:
+                return after[0]
+    return None
+
+
+def _named(goal: str, can: Sequence[Choice]) -> list[Move]:
+    """Return what the goal names of all that can be clicked, ticked or selected."""
+    moves: list[Move] = []
+    goal = _DATE.sub(lambda date: " " * len(date[0]), goal)  # whose numbers are no names
+    for choice in can:
+        places = [place for name in choice.names if (place := _mention(goal, name)) is not None]
+        match choice.kind:
+            case "select":
+                moves += _options(goal, choice)
+            case "click" | "check" | "hover" if places:
+                # On the way down a menu, `A > B`, the upper item is only pointed at.
+                passed = goal[min(places) + len(choice.name) :].lstrip().startswith(">")
+                if (choice.kind == "hover") == (choice.role == "menuitem" and passed):
+                    moves.append(Move(min(places), choice))
+            case _:
+                pass
+    quotes = {text.lower() for text in quoted(goal)}
+    exact = [move for move in moves if any(name.lower() in quotes for name in move.choice.names)]
+    return moves if not exact else [move for move in moves if move in exact or move.choice.role == "button"]
+
+
+def _options(goal: str, choice: Choice) -> list[Move]:
+    named = [(place, option) for option in choice.options if (place := _mention(goal, option)) is not None]
+    longest = max(named, key=lambda found: len(found[1]), default=None)
+    return [] if longest is None or longest[1] == choice.value else [Move(longest[0], choice, longest[1])]
+
+
+def _mention(goal: str, name: str) -> int | None:
+    """Return where the goal has the name, as words of its own; None where it has not."""
+    if not name or name.lower() in _COMMON:
+        return None
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    found = pattern.search(goal) or re.compile(pattern.pattern, re.IGNORECASE).search(goal)
+    return None if found is None else found.start()
+
+
+def _copied(goal: str, can: Sequence[Choice]) -> tuple[Choice, str] | None:
+    """Return the empty box with the text of the full one that the goal wants copied."""
+    boxes = [choice for choice in can if choice.kind == "fill"]
+    full, empty = [box for box in boxes if box.value], [box for box in boxes if not box.value]
+    if not _COPIES.search(goal) or not full or len(empty) != 1:
+        return None
+    nth = _ORDINAL.search(goal)
+    return empty[0], full[min(int(nth[1]) if nth else 1, len(full)) - 1].value
+
+
+def _revealing(goal: str, can: Sequence[Choice], done: Collection[Key]) -> tuple[Choice, str] | None:
+    """Return the next tab or menu under which may be what the goal calls by name and the page does not show."""
+    closed = [choice for choice in can if choice.kind == "click" and choice.closed and key(choice) not in done]
+    if closed and (_OPENS.search(goal) or missing(goal, done)):
+        return closed[0], ""
+    if not missing(goal, done):
+        return None
+    hidden = (choice for choice in can if choice.kind == "hover" or (choice.kind == "click" and choice.role == "tab"))
+    return next(((choice, "") for choice in hidden if key(choice) not in done), None)
+
+
+def _end(goal: str, can: Sequence[Choice], done: Collection[Key]) -> Move | None:
+    """Return the button that sends a form, once something is in it and no box is empty."""
+    if not any(kind in ("fill", "check", "select") for kind, *_ in done) or missing(goal, done):
+        return None
+    if any(choice.kind == "fill" and not choice.value for choice in can):
+        return None
+    buttons = [choice for choice in can if choice.kind == "click" and (choice.role == "button" or _sends(choice))]
+    ends = [choice for choice in buttons if _sends(choice)] or buttons
+    return Move(0, ends[0]) if len(ends) == 1 and key(ends[0]) not in done else None

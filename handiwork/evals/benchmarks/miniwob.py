@@ -1,0 +1,138 @@
+"""MiniWoB++: small tasks on small web pages, each drawn at random from a seed.
+
+Tasks and rule are BrowserGym's (https://github.com/ServiceNow/BrowserGym, browsergym/miniwob/base.py): 125 tasks, a
+window of 332 x 214 pixels, 10 steps, 1000 s for an episode, success where the page's raw reward is above 0, and an end
+without success for who leaves the page. As there, the page does not show the goal, the time and the last rewards. The
+seed of a task is the number of the trial. In one way it is milder: following a link to a place of the same page is not
+leaving it.
+
+The pages are the files of the package miniwob, got from PyPI and used as data. They are copied into the workspace,
+for the browser is in the sandbox.
+"""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from handiwork.evals import packages
+from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.evals.browsing import on_open_page
+from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
+
+UPSTREAM = "https://raw.githubusercontent.com/ServiceNow/BrowserGym/9e779f087de9a65668b6974d11f9ce9816026e96"
+METADATA = "browsergym/experiments/src/browsergym/experiments/benchmark/metadata"
+FILE = "miniwob.csv"
+PACKAGE = "miniwob==1.1.0"
+SHA256 = "297006e84219d56ad037e843527ed773a4a82509dc43b6031ec4a3ad3e3e61d9"
+STEPS = 10
+VIEWPORT = (332, 214)
+FOLDER = ".miniwob"
+"""Where the pages are in the workspace."""
+
+_BEGIN = """async (seed) => {
+  const style = document.createElement('style');
+  style.textContent = `#reward-display, #click-canvas, #sync-task-cover { display: none !important }
+    #query { visibility: hidden }`;
+  document.head.append(style);
+  Math.seedrandom(seed);
+  core.EPISODE_MAX_TIME = 1000000;
+  core.startEpisodeReal();
+  while (!WOB_TASK_READY) await new Promise((done) => setTimeout(done, 20));
+  const goal = core.getUtterance();
+  return typeof goal === 'string' ? goal : goal.utterance;
+}"""
+
+_STANDS = """() => typeof WOB_DONE_GLOBAL === 'undefined' ? null
+  : [location.href.split('#')[0], WOB_DONE_GLOBAL, WOB_RAW_REWARD_GLOBAL, WOB_REWARD_REASON]"""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an episode stands: ``reward`` is the raw one, from -1 to 1, 0 until it is over; ``reason`` is the page's."""
+
+    over: bool
+    reward: float
+    reason: str = ""
+
+
+class MiniWoB(Benchmark):
+    """125 kinds of tasks, each in as many forms as there are trials; success rate."""
+
+    name = "miniwob"
+    title = "MiniWoB++"
+    size = "125"
+    source = "https://github.com/Farama-Foundation/miniwob-plusplus"
+    licence = "MIT, list of tasks Apache-2.0"
+    citation = "Liu et al., Reinforcement Learning on Web Interfaces, ICLR 2018, arXiv:1802.08802"
+    metric = "success rate"
+    limits = Limits(iterations=STEPS)
+    fixed_steps = True
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return BrowserGym's list of the tasks; the pages are got when a task is prepared."""
+        return {FILE: f"{UPSTREAM}/{METADATA}/{FILE}"}
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the tasks in the file's order. Raises DataError, OSError."""
+        with (data / FILE).open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        if not rows or "task_name" not in rows[0]:
+            raise DataError(f"{data / FILE} is not BrowserGym's list of tasks: it has no column task_name")
+        return [Instance(row["task_name"].removeprefix("miniwob."), row, row["miniwob_category"]) for row in rows]
+
+    def prepare(self, instance: Instance, workspace: Path) -> None:
+        """Put the task's page, and what all pages use, into the workspace. Raises DataError."""
+        pages, place = packages.fetched(PACKAGE, SHA256) / "miniwob/html", workspace / FOLDER
+        for shared in ("core", "common"):
+            shutil.copytree(pages / shared, place / shared)
+        (place / "miniwob").mkdir()
+        shutil.copy(pages / _page(instance), place / _page(instance))
+
+    async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
+        """Open the page. Raises BrowserError."""
+        await sandbox.browser("open", url=_url(instance, sandbox), viewport=list(VIEWPORT))
+
+    def instruction(self, instance: Instance) -> str:
+        """Return what is known before the episode begins."""
+        return f"Do what the page {instance.id}, which is open in the browser, asks for."
+
+    async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
+        """Begin the episode and return its goal. Raises BrowserError."""
+        return on_open_page(await begin(instance.trial, sandbox), agent)
+
+    async def over(self, rollout: Rollout) -> bool:
+        """Return whether the page has given its reward, or the agent has left it. Raises BrowserError."""
+        return (await standing(rollout.instance, rollout.sandbox)).over
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score 1 if the page's raw reward is above 0. Raises BrowserError."""
+        stands = await standing(rollout.instance, rollout.sandbox)
+        return Score(float(stands.reward > 0), details={"raw reward": stands.reward, "reason": stands.reason})
+
+
+async def begin(seed: int, sandbox: Sandbox) -> str:
+    """Begin an episode on the page that is open, and return its goal. Raises BrowserError."""
+    return str(await sandbox.browser("evaluate", expression=_BEGIN, argument=seed))
+
+
+async def standing(instance: Instance, sandbox: Sandbox) -> Standing:
+    """Return how the episode stands. Raises BrowserError."""
+    found = await sandbox.browser("evaluate", expression=_STANDS)
+    match found:
+        case [url, bool(over), int() | float() as reward, reason] if url == _url(instance, sandbox):
+            return Standing(over, float(reward), str(reason or ""))
+        case _:
+            return Standing(over=True, reward=0.0, reason="the agent left the page")
+
+
+def _page(instance: Instance) -> str:
+    return f"miniwob/{instance.id}.html"
+
+
+def _url(instance: Instance, sandbox: Sandbox) -> str:
+    return f"file://{sandbox.workspace}/{FOLDER}/{_page(instance)}"

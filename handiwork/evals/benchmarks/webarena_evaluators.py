@@ -1,0 +1,134 @@
+"""How WebArena scores an answer, an address and the contents of a page.
+
+The rules are those of upstream's evaluation_harness/evaluators.py and helper_functions.py
+(https://github.com/web-arena-x/webarena, which libwebarena 0.0.5 on PyPI has too). One thing is nearly the same: where
+upstream cuts an answer into words with NLTK, to find a reference of one character, ``words`` follows NLTK's rules for
+punctuation, but takes every full stop before white space for the end of a sentence.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+from handiwork.evals.benchmark import Ask
+
+OR = " |OR| "
+"""Stands between alternatives."""
+
+NOT_POSSIBLE = "N/A"
+"""What is answered to a task that cannot be done."""
+
+_FUZZY = """Help a teacher to mark a student's answer to a question. The student may say it in other words or in \
+another form: what matters is whether the answer means the same as the reference answer.
+question: {intent}
+reference answer: {reference}
+Wherever there is 'N/A', it means 'not achievable'.
+student answer: {answer}
+End with your judgement: correct, incorrect or partially correct."""
+
+_UNACHIEVABLE = """task: {intent}
+actual unachievable reason: {reference}
+reported unachievable reason: {answer}
+The task above cannot be achieved, for the actual unachievable reason. Somebody tried it, could not complete it, and \
+gave the reported unachievable reason. Compare the two: does the reported reason agree with the actual one, be it only \
+implicitly? If it does, reply 'same', otherwise reply 'different'."""
+
+
+async def string_match(task: Mapping[str, Any], answer: str, ask: Ask) -> float:
+    """Score an answer; ``ask`` puts a question to the model that judges. Raises LLMError."""
+    answer = cleaned(answer)
+    if not answer:
+        return 0.0
+    score = 1.0
+    for approach, reference in task["eval"]["reference_answers"].items():
+        match approach:
+            case "exact_match":
+                score *= exact_match(reference, answer)
+            case "must_include":
+                score *= all(must_include(one, answer, as_word=len(reference) == 1) for one in reference)
+            case "fuzzy_match" if reference == NOT_POSSIBLE:
+                score *= exact_match(reference, answer) or await _unachievable(task, answer, ask)
+            case "fuzzy_match":
+                for one in reference:
+                    score *= score and await _fuzzy(task["intent"], one, answer, ask)
+            case _:
+                raise ValueError(f"task {task['task_id']} is to be matched by {approach}, which nobody knows")
+    return score
+
+
+def url_match(evaluation: Mapping[str, Any], url: str) -> float:
+    """Score the address of the page that the agent left open: host and path, and the reference's queries, are in it."""
+    rule = evaluation.get("url_note", "GOLD in PRED")
+    if rule != "GOLD in PRED":
+        raise ValueError(f"addresses are to be matched by {rule!r}, which nobody knows")
+    references = [_parts(one) for one in evaluation["reference_url"].split(OR)]
+    base, query = _parts(url)
+    wanted: dict[str, set[str]] = defaultdict(set)
+    for _, queries in references:
+        for name, values in queries.items():
+            wanted[name].update(values)
+    right = all(values & set(query.get(name, ())) for name, values in wanted.items())
+    return float(right and any(reference in base for reference, _ in references))
+
+
+def required(contents: Mapping[str, Any], found: str) -> float:
+    """Score what was found on a page."""
+    found = html.unescape(found)
+    if "exact_match" in contents:
+        return exact_match(contents["exact_match"], found)
+    if "must_include" not in contents:
+        raise ValueError(f"contents are to be matched by {', '.join(contents)}, which nobody knows")
+    wanted: Sequence[str] = contents["must_include"]
+    return float(all(any(must_include(one, found) for one in each.split(OR)) for each in wanted))
+
+
+def cleaned(answer: str) -> str:
+    """Return an answer in lower case, without white space and one pair of quotation marks around it."""
+    answer = answer.strip()
+    if (answer.startswith("'") and answer.endswith("'")) or (answer.startswith('"') and answer.endswith('"')):
+        answer = answer[1:-1]
+    return answer.lower()
+
+
+def exact_match(reference: str, answer: str) -> float:
+    """Score 1 where the two are the same."""
+    return float(cleaned(answer) == cleaned(reference))
+
+
+def must_include(reference: str, answer: str, *, as_word: bool = False) -> float:
+    """Score 1 where the reference occurs in the answer; one character only, ``as_word``, as a word of its own."""
+    reference, answer = cleaned(reference), cleaned(answer)
+    return float(reference in (words(answer) if as_word and len(reference) == 1 else answer))
+
+
+def words(text: str) -> list[str]:
+    """Return the words and marks of a text."""
+    for pattern, with_spaces in (
+        (r"[«»“”‘’„]|`+|\"|[;@#$%&?!*]|[][(){}<>]|--|\.{2,}", r" \g<0> "),
+        (r"([^.])(\.)(?=[])}>\"'»”’ ]*(\s|$))", r"\1 \2 "),
+        (r"([:,])(?=\D|$)", r" \1 "),
+        (r"([^' ])('s|'m|'d|'ll|'re|'ve|n't|')(?= )", r"\1 \2 "),
+    ):
+        text = re.sub(pattern, with_spaces, f"{text} ")
+    return text.split()
+
+
+def _parts(url: str) -> tuple[str, dict[str, list[str]]]:
+    parsed = urlparse(url.rstrip("/"))
+    return parsed.netloc + parsed.path, parse_qs(parsed.query)
+
+
+async def _fuzzy(intent: str, reference: str, answer: str, ask: Ask) -> float:
+    said = (await ask(_FUZZY.format(intent=intent, reference=reference, answer=answer))).lower()
+    return float("correct" in said and "partially correct" not in said and "incorrect" not in said)
+
+
+async def _unachievable(task: Mapping[str, Any], answer: str, ask: Ask) -> float:
+    reason = task["eval"].get("string_note", "")
+    said = (await ask(_UNACHIEVABLE.format(intent=task["intent"], reference=reason, answer=answer))).lower()
+    return float("same" in said and "different" not in said)

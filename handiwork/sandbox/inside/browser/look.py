@@ -1,0 +1,78 @@
+"""What an agent sees of a page: its text, the element with the focus, pictures of the window."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import dataclass
+
+from playwright.async_api import Error as PlaywrightError
+from playwright.async_api import Page
+
+from . import tree
+from .axtree import full
+from .devtools import Devtools, DevtoolsError, Session
+from .pictures import marked, screenshot
+from .reading import words
+from .visible import Visible, visible
+
+_WAITS = (0.1, 0.3, 0.9)
+"""Seconds before the second look and those after it."""
+_LIMIT = 10.0
+"""Seconds for one look: a page that answers later than that is busy for good, or asks something in a dialog."""
+_UNREADABLE = "... the page could not be read: it does not answer or keeps moving on; noop(2000) waits for it"
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at a page. ``focused`` is a bid or empty; pictures are PNG, ``marked`` has the bids drawn in."""
+
+    text: str
+    focused: str
+    url: str
+    title: str
+    screenshot: bytes
+    marked: bytes | None = None
+
+
+async def look(page: Page, devtools: Devtools, *, view: str, marks: bool) -> Look:
+    """Look at the page and give its elements bids; ``view`` is visible, full or text.
+
+    A page that moves on meanwhile is looked at again, a few times; then the text says that there is nothing to read.
+    """
+    for wait in (*_WAITS, None):
+        try:
+            async with asyncio.timeout(_LIMIT):
+                return await _look(page, await devtools.session(page), view, marks)
+        except TimeoutError:
+            break
+        except (PlaywrightError, DevtoolsError):
+            if page.is_closed() or wait is None:
+                break
+            await asyncio.sleep(wait)
+    return Look(_UNREADABLE, "", page.url, "", await _picture_alone(page, devtools))
+
+
+async def _look(page: Page, session: Session, view: str, marks: bool) -> Look:
+    picture, seen = await asyncio.gather(screenshot(session), visible(session))
+    text = await _text(session, view, seen)
+    with_marks = base64.b64decode(await marked(session, picture, seen.boxes)) if marks else None
+    return Look(text, seen.focused, page.url, seen.root.name, base64.b64decode(picture), with_marks)
+
+
+async def _text(session: Session, view: str, seen: Visible) -> str:
+    match view:
+        case "text":
+            return await words(session)
+        case "full":
+            return tree.text(await full(session))
+        case _:
+            return "\n".join(filter(None, [tree.text(seen.root), seen.around()]))
+
+
+async def _picture_alone(page: Page, devtools: Devtools) -> bytes:
+    try:
+        async with asyncio.timeout(_LIMIT / 4):
+            return base64.b64decode(await screenshot(await devtools.session(page)))
+    except (PlaywrightError, DevtoolsError, TimeoutError):
+        return b""

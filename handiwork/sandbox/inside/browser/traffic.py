@@ -1,0 +1,106 @@
+"""Knows what pages still wait for from the network, and waits until a page is quiet after an action."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from http import HTTPStatus
+
+from playwright.async_api import BrowserContext, Frame, Page, Request, Response
+from playwright.async_api import Error as PlaywrightError
+
+from .explain import network_failure
+
+LOADING, FETCHING = 10.0, 3.0
+"""Seconds in which a page should have loaded, and in which what its scripts ask for should have come."""
+
+_WAITED_FOR = frozenset({"document", "stylesheet", "script", "xhr", "fetch"})
+_PAUSE = 0.05
+# Frames are not drawn in a page that is not seen; a timer comes all the same.
+_TWO_FRAMES = """() => new Promise(done => {
+  const tell = () => done(document.readyState);
+  setTimeout(tell, 100);
+  requestAnimationFrame(() => requestAnimationFrame(tell));
+})"""
+
+
+class Traffic:
+    """The requests of a context's pages that were not answered yet, and how the last navigation of a page ended."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self._open: set[Request] = set()
+        self._changed = asyncio.Event()
+        self.failure = ""
+        """Why a page could not be reached since ``begin``, in words."""
+        self.status = ""
+        """The HTTP status of the last page if it says that something is wrong, in words."""
+        context.on("request", self._began)
+        context.on("response", self._answered)
+        context.on("requestfinished", self._ended)
+        context.on("requestfailed", self._failed)
+
+    def begin(self) -> None:
+        """Forget what came before, so that only what an action starts is waited for."""
+        self._open.clear()
+        self.failure = self.status = ""
+
+    async def quiet(self, page: Callable[[], Page | None]) -> bool:
+        """Wait until the page that ``page`` gives has loaded and nothing is on its way; False if it takes too long."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        while (current := page()) is not None and not current.is_closed():
+            self._changed.clear()
+            state = await _state(current, begun + LOADING - loop.time())
+            if page() is not current:
+                continue
+            passed = loop.time() - begun
+            loading = state != "complete" or any(request.resource_type == "document" for request in self._open)
+            if not loading and (not self._open or passed > FETCHING):
+                return True
+            if passed > LOADING:
+                return False
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), _PAUSE)
+        return True
+
+    def _began(self, request: Request) -> None:
+        if request.resource_type in _WAITED_FOR:
+            self._open.add(request)
+            if _of_page(request):
+                self.failure = self.status = ""
+
+    def _answered(self, response: Response) -> None:
+        if response.status >= 400 and _of_page(response.request):
+            with contextlib.suppress(ValueError):
+                phrase = response.status_text or HTTPStatus(response.status).phrase
+                self.status = f"The server answered {response.status} {phrase}."
+
+    def _ended(self, request: Request) -> None:
+        self._open.discard(request)
+        self._changed.set()
+
+    def _failed(self, request: Request) -> None:
+        self._ended(request)
+        # Aborted is also what became a download, or gave way to the next.
+        if _of_page(request) and request.failure and "ERR_ABORTED" not in request.failure:
+            self.failure = network_failure(request.url, request.failure)
+
+
+async def _state(page: Page, timeout: float) -> str:
+    """Return the document's state after it was drawn twice; "" while the page moves on or does not answer."""
+    try:
+        return await asyncio.wait_for(page.evaluate(_TWO_FRAMES), max(timeout, 0))
+    except (PlaywrightError, TimeoutError):
+        return ""
+
+
+def _of_page(request: Request) -> bool:
+    """Tell whether this asks for a page, not for a part of one."""
+    if not request.is_navigation_request():
+        return False
+    try:
+        frame: Frame = request.frame
+    except PlaywrightError:
+        return True  # the page of a new tab, which is not there yet
+    return frame.parent_frame is None

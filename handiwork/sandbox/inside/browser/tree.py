@@ -1,0 +1,137 @@
+"""What a page's tree looks like as text: one node a line, its bid in brackets, children one tab further in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+_NAME_LIMIT = 200
+_DROPPED = {"InlineTextBox", "ListMarker", "LineBreak"}
+_FOLDED = {
+    "",
+    "generic",
+    "none",
+    "paragraph",
+    "strong",
+    "emphasis",
+    "LabelText",
+    "Legend",
+    "MenuListPopup",
+    "rowgroup",
+    "SvgRoot",
+    "graphics-symbol",
+    "LayoutTable",
+    "LayoutTableRow",
+    "LayoutTableCell",
+}
+"""What is only a wrapper: without a name it says nothing."""
+_PRESSABLE = {
+    *(
+        "button",
+        "checkbox",
+        "combobox",
+        "Date",
+        "DateTime",
+        "DisclosureTriangle",
+        "InputTime",
+        "LabelText",
+        "link",
+        "menuitem",
+        "menuitemcheckbox",
+        "menuitemradio",
+    ),
+    *("option", "radio", "searchbox", "slider", "spinbutton", "switch", "tab", "textbox", "treeitem"),
+}
+"""Roles that say by themselves that one can act on them: ``clickable`` would only repeat it."""
+
+
+@dataclass
+class Node:
+    """One line: role, name, value and notes such as ``checked``."""
+
+    role: str
+    name: str = ""
+    bid: str = ""
+    value: str = ""
+    notes: list[str] = field(default_factory=list[str])
+    children: list[Node] = field(default_factory=list["Node"])
+
+    def note(self, text: str) -> None:
+        """Add a note, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def clickable(self) -> None:
+        """Note that one can click here, where the role does not say so."""
+        if self.role not in _PRESSABLE:
+            self.note("clickable")
+
+
+def text(root: Node) -> str:
+    """Return the tree's lines."""
+    return "\n".join(_lines(root, 0, None))
+
+
+def _lines(node: Node, depth: int, parent: Node | None) -> Iterator[str]:
+    if node.role in _DROPPED or (node.role == "StaticText" and _repeats(node, parent)):
+        return
+    if node.role in _FOLDED and not node.name and not node.notes and not node.value:
+        for child in node.children:
+            yield from _lines(child, depth, parent)
+        return
+    yield "\t" * depth + _line(node)
+    for child in node.children:
+        yield from _lines(child, depth + 1, node)
+
+
+def _repeats(node: Node, parent: Node | None) -> bool:
+    return not node.name or (parent is not None and (node.name in parent.name or node.name in parent.value))
+
+
+def _line(node: Node) -> str:
+    name = node.name
+    if len(name) > _NAME_LIMIT and node.role != "StaticText":
+        name = name[:_NAME_LIMIT] + "..."
+    bid = f"[{node.bid}] " if node.bid and node.role != "StaticText" else ""
+    value = f" value={node.value!r}" if node.value else ""
+    return ", ".join([f"{bid}{node.role or 'generic'} {name!r}{value}", *node.notes])
+
+
+_TRUE = ("focused", "disabled", "required", "readonly", "multiselectable", "modal", "busy")
+_NUMBERS = {"valuemin": "min", "valuemax": "max"}
+
+
+def from_accessibility(found: dict[str, Any], bid: str) -> Node:
+    """Return the node that the browser's accessibility tree describes, without children; an ignored one has no role."""
+    node = Node("" if found.get("ignored") else _word(found, "role"), bid=bid)
+    if not node.role:
+        return node
+    node.name = " ".join(_word(found, "name").split())
+    node.value = " ".join(_word(found, "value").split())
+    properties = {one["name"]: one["value"].get("value") for one in found.get("properties", ())}
+    node.notes += [name for name in _TRUE if properties.get(name) is True]
+    if "checked" in properties:
+        node.note({"true": "checked", "mixed": "partly checked"}.get(str(properties["checked"]), "unchecked"))
+    if properties.get("pressed") in ("true", "mixed"):
+        node.note("pressed")
+    if properties.get("selected") is True:
+        node.note("selected")
+    if "expanded" in properties and not (node.role == "combobox" and not properties["expanded"]):
+        node.note("expanded" if properties["expanded"] else "collapsed")
+    if properties.get("invalid", "false") != "false":
+        node.note("invalid")
+    node.notes += [f"{word}={properties[name]}" for name, word in _NUMBERS.items() if name in properties]
+    if node.role in ("heading", "treeitem") and "level" in properties:
+        node.note(f"level={properties['level']}")
+    if node.role == "link" and not node.name and properties.get("url"):
+        node.note(f"url={str(properties['url'])[:_NAME_LIMIT]!r}")
+    description = " ".join(_word(found, "description").split())
+    if description and description not in node.name:
+        node.note(f"description={description[:_NAME_LIMIT]!r}")
+    return node
+
+
+def _word(found: dict[str, Any], name: str) -> str:
+    value = found.get(name, {}).get("value")
+    return "" if value is None else str(value)

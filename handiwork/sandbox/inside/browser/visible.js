@@ -1,0 +1,133 @@
+// Lists what of the document lies in a part of its window: [JSON, element, element ...]; the JSON's items are in the
+// order of the page, each with the number of the item it stands in. Elements follow for those that have an `element`.
+(page, left = 0, top = 0, right = innerWidth, bottom = innerHeight) => {
+  const LEAVES = new Set(["INPUT", "TEXTAREA", "SELECT", "IFRAME", "FRAME", "OBJECT", "VIDEO", "AUDIO", "CANVAS", "IMG"]);
+  const NATIVE = "a[href], button, input, select, textarea, summary, [contenteditable=''], [contenteditable=true], [onclick]," +
+    "[role=button], [role=link], [role=checkbox], [role=radio], [role=switch], [role=tab], [role=option], [role=textbox]," +
+    "[role=combobox], [role=searchbox], [role=slider], [role=spinbutton], [role=treeitem], [role^=menuitem]";
+  const MANY_OPTIONS = 100;
+  const LONG_TEXT = 2000;
+  const items = [];
+  const elements = [];
+
+  const cut = (box, other) => ({
+    left: Math.max(box.left, other.left),
+    top: Math.max(box.top, other.top),
+    right: Math.min(box.right, other.right),
+    bottom: Math.min(box.bottom, other.bottom),
+  });
+  const empty = (box) => box.right - box.left < 1 || box.bottom - box.top < 1;
+  const within = (box, clip) =>
+    box.left >= clip.left && box.right <= clip.right && box.top >= clip.top && box.bottom <= clip.bottom;
+  const whole = { left, top, right, bottom };
+  const range = document.createRange();
+  const boxOf = (text, from, to) => {
+    range.setStart(text, from);
+    range.setEnd(text, to);
+    return range.getBoundingClientRect();
+  };
+  const seen = (text, clip) => {
+    range.selectNodeContents(text);
+    for (const box of range.getClientRects()) if (!empty(cut(box, clip))) return true;
+    return false;
+  };
+  // Of a text of many screens only the lines in the window: the first place whose line is not above, and is below it.
+  const lines = (text, clip) => {
+    const search = (holds) => {
+      let low = 0;
+      let high = text.length;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (holds(boxOf(text, middle, middle + 1))) high = middle;
+        else low = middle + 1;
+      }
+      return low;
+    };
+    const from = search((box) => box.bottom > clip.top);
+    return text.data.slice(from, search((box) => box.top >= clip.bottom));
+  };
+  const words = (text, clip) => {
+    const data = text.length > LONG_TEXT ? lines(text, clip) : text.data;
+    return data.replace(/[\s\u200b]+/g, " ").trim();
+  };
+  const options = (select) => {
+    const all = [...select.options];
+    const shown = all.filter((option, index) => index < MANY_OPTIONS || option.selected);
+    return {
+      list: shown.map((option) => [option.getAttribute("bid"), option.label.trim(), option.selected, option.disabled]),
+      more: all.length - shown.length,
+    };
+  };
+  const scrolls = (element, style) =>
+    /auto|scroll/.test(style.overflowY + style.overflowX) &&
+    (element.scrollHeight > element.clientHeight + 1 || element.scrollWidth > element.clientWidth + 1);
+
+  // `clip` bounds what stands in the flow, `outer` what is positioned against the nearest positioned ancestor.
+  const walk = (node, parent, clip, outer, pointed) => {
+    if (node.nodeType !== Node.ELEMENT_NODE || page.skipped(node)) return;
+    const box = node.getBoundingClientRect();
+    if (!node.firstElementChild && !node.shadowRoot && node.tagName !== "SLOT" && !empty(box) && empty(cut(box, whole))) return;
+    const style = getComputedStyle(node);
+    if (style.display === "none") return;
+    const fixed = style.position === "fixed";
+    const mine = fixed ? whole : style.position === "absolute" ? outer : clip;
+    const shown = style.visibility === "visible";
+    const visible = shown && !empty(cut(box, mine));
+    const pointer = style.cursor === "pointer";
+    const number = items.length;
+    const item = { parent, bid: node.getAttribute("bid"), visible };
+    items.push(item);
+    if (visible) {
+      item.native = node.matches(NATIVE);
+      item.pointer = pointer && !pointed;
+      const part = cut(box, mine);
+      item.box = [part.left, part.top, part.right - part.left, part.bottom - part.top];
+      if (node.tagName === "SELECT") item.options = options(node);
+      if (node.tagName === "IFRAME" || node.tagName === "FRAME") {
+        const x = box.left + node.clientLeft + parseFloat(style.paddingLeft);
+        const y = box.top + node.clientTop + parseFloat(style.paddingTop);
+        const inner = cut({ left: x, top: y, right: x + node.clientWidth, bottom: y + node.clientHeight }, mine);
+        item.frame = { x, y, window: [inner.left - x, inner.top - y, inner.right - x, inner.bottom - y] };
+      }
+      if (node.namespaceURI.endsWith("/svg")) item.tag = node.tagName;
+      if (scrolls(node, style)) item.scrollable = true;
+    }
+    const root = node === document.documentElement || node === document.body;
+    if (!LEAVES.has(node.tagName)) {
+      const clipped = style.overflowX !== "visible" || style.overflowY !== "visible";
+      const inside = clipped && !root && style.display !== "inline" ? cut(mine, box) : mine;
+      const positioned = style.position !== "static" || style.transform !== "none";
+      inwards(node, number, inside, positioned ? inside : outer, shown, !clipped && !empty(box) && within(box, mine), pointer);
+    }
+    // What is not to be seen stays only as the place of something in it that is.
+    if (!visible && items.length === number + 1) items.pop();
+    else if (!root) {
+      item.element = elements.length;
+      elements.push(node);
+    }
+  };
+  const inwards = (node, number, clip, outer, shown, entirely, pointer) => {
+    for (const child of page.children(node)) {
+      if (child.nodeType !== Node.TEXT_NODE) walk(child, number, clip, outer, pointer);
+      else if (shown && /\S/.test(child.data)) {
+        if (!entirely && !seen(child, clip)) continue;
+        const text = words(child, clip);
+        if (text) items.push({ parent: number, text });
+      }
+    }
+  };
+  walk(document.documentElement, -1, whole, whole, false);
+
+  let active = document.activeElement;
+  while (active?.shadowRoot?.activeElement) active = active.shadowRoot.activeElement;
+  const scrolled = document.scrollingElement ?? document.documentElement;
+  const found = {
+    items,
+    title: document.title,
+    focused: active && active !== document.body ? active.getAttribute("bid") : null,
+    scrolled: scrolled.scrollTop,
+    height: innerHeight,
+    whole: scrolled.scrollHeight,
+  };
+  return [JSON.stringify(found), ...elements];
+}

@@ -1,0 +1,152 @@
+"""MiniWoB++: its pages run in the sandbox's browser, and those that are solved there give their reward."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from handiwork.evals import packages, plan
+from handiwork.evals.benchmark import Instance
+from handiwork.evals.benchmarks.miniwob import FOLDER, PACKAGE, SHA256, MiniWoB
+from handiwork.evals.conditions import Conditions
+from handiwork.evals.plan import Choice
+from handiwork.events.action import BrowseInteractiveAction
+from handiwork.events.observation import BrowserOutputObservation
+from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.layers import Places
+from tests.evals.miniwob_solvers import SOLVERS, Solver
+from tests.evals.rollouts import folder, instances, needs_benchdata, no_blobs, rollout
+from tests.evals.runs import finished, script
+
+pytestmark = [needs_benchdata, pytest.mark.timeout(300)]
+
+MINIWOB = MiniWoB()
+AGENTS = Path(__file__).with_name("pressing.py")
+SEEDS = 5
+
+
+def task(name: str, seed: int = 1) -> Instance:
+    row = next(one for one in instances(MINIWOB) if one.id == name)
+    return Instance(row.id, row.row, row.group, seed)
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def sandbox(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Sandbox]:
+    """One with the pages of all tasks."""
+    place = tmp_path_factory.mktemp("miniwob")
+    (place / "session").mkdir()
+    shutil.copytree(packages.fetched(PACKAGE, SHA256) / "miniwob/html", place / "workspace" / FOLDER)
+    found = sandboxes.create("bubblewrap", Places(place / "session", place / "workspace"), no_blobs)
+    await found.start()
+    yield found
+    await found.close()
+
+
+async def shown(sandbox: Sandbox, calls: str) -> str:
+    """What the whole page shows after the calls."""
+    found = await sandbox.execute(BrowseInteractiveAction(browser_actions=calls, view="full"))
+    assert isinstance(found, BrowserOutputObservation), found
+    assert not found.last_action_error, found.last_action_error
+    return found.content
+
+
+async def solved(instance: Instance, sandbox: Sandbox, solver: Solver) -> bool:
+    """Whether the solver gets the reward of the task whose page is open, within the steps that an agent has."""
+    goal = await MINIWOB.task(instance, sandbox, "BrowsingAgent")
+    steps = solver(goal, await shown(sandbox, "noop(0)"))
+    calls = next(steps)
+    for _ in range(MINIWOB.limits.iterations or 0):
+        page = await shown(sandbox, calls)
+        if await MINIWOB.over(rollout(instance, sandbox=sandbox)):
+            break
+        calls = steps.send(page)
+    return (await MINIWOB.score(rollout(instance, sandbox=sandbox))).value == 1
+
+
+def test_there_are_125_tasks() -> None:
+    found = instances(MINIWOB)
+    assert len({one.id for one in found}) == 125
+    assert {"original", "nodelay", "debug", "additional", "hidden test"} == {one.group for one in found}
+
+
+def test_the_workspace_gets_the_page_of_the_task_and_no_other(tmp_path: Path) -> None:
+    MINIWOB.prepare(task("click-test"), tmp_path)
+    assert [one.name for one in (tmp_path / FOLDER / "miniwob").iterdir()] == ["click-test.html"]
+    assert (tmp_path / FOLDER / "core/core.js").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("name", SOLVERS)
+async def test_a_solver_gets_every_reward(sandbox: Sandbox, name: str) -> None:
+    await MINIWOB.set_up(task(name), sandbox)
+    assert [seed for seed in range(1, SEEDS + 1) if not await solved(task(name, seed), sandbox, SOLVERS[name])] == []
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_seed_is_a_task(sandbox: Sandbox) -> None:
+    goals = list[str]()
+    for seed in (1, 1, 2, 3):
+        await MINIWOB.set_up(task("enter-text", seed), sandbox)
+        goals.append(await MINIWOB.task(task("enter-text", seed), sandbox, "BrowsingAgent"))
+    assert goals[0] == goals[1]
+    assert len(set(goals)) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_is_wrong_or_elsewhere_or_not_done_has_no_reward(sandbox: Sandbox) -> None:
+    one = task("click-test-2")
+    for calls, over, reason in (
+        ("noop(0)", False, ""),
+        ("goto('about:blank')", True, "the agent left the page"),
+        (None, True, ""),
+    ):
+        await MINIWOB.set_up(one, sandbox)
+        await MINIWOB.task(one, sandbox, "BrowsingAgent")
+        page = await shown(sandbox, "noop(0)")
+        assert "Click button ONE" not in page  # the goal is told, not shown
+        wrong = next(line for line in page.splitlines() if "'TWO'" in line).split("]")[0].strip(" \t[")
+        await shown(sandbox, calls or f"click('{wrong}')")
+        done = rollout(one, "I have clicked it", sandbox)
+        assert await MINIWOB.over(done) == over
+        score = await MINIWOB.score(done)
+        assert (score.value, score.details["reason"]) == (0, reason)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("agent", "score", "steps", "why"), [("Presser", 1.0, 2, ""), ("Onlooker", 0.0, 10, "its 10 steps were up")]
+)
+async def test_a_rollout_ends_with_the_episode_or_its_steps(
+    tmp_path: Path, agent: str, score: float, steps: int, why: str
+) -> None:
+    conditions = Conditions(
+        benchmark="miniwob",
+        split="test",
+        data=str(folder(MINIWOB)),
+        agent=f"{AGENTS}:{agent}",
+        model=script(tmp_path / "script"),
+        user_model="scripted:none",
+        limits=MINIWOB.limits,
+    )
+    work = await plan.new(MINIWOB, conditions, Choice(ids=["click-test"]), 1, lambda _: None)
+    (found,) = (await finished(tmp_path / "out", work)).values()
+    assert (found.outcome, found.score, found.steps, found.why) == ("submitted", score, steps, why)
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="module")
+async def test_who_does_not_see_the_page_by_itself_is_told_where_it_is(sandbox: Sandbox) -> None:
+    one = task("click-test")
+    await MINIWOB.set_up(one, sandbox)
+    assert await MINIWOB.task(one, sandbox, "BrowsingAgent") == "Click the button."
+    told = await MINIWOB.task(one, sandbox, "CodeActAgent")
+    assert told.startswith("Click the button.\n\nThe page that this is about is open in the browser")
+    assert "BrowsingAgent" in told
