@@ -130,6 +130,13 @@ async def test_what_answers_to_a_click_is_clickable_whatever_it_is(browser: Watc
         assert seen.content.count("generic '', clickable") == 3
 
 
+async def test_the_label_of_a_hidden_field_can_be_clicked(browser: Watched):
+    seen = await browser.open("<label style='cursor:pointer'>Agree<input type=checkbox style='display:none'></label>")
+    label = bid_of(seen.content, "LabelText '', clickable")
+    await browser.do(f"click({label!r})")
+    assert await browser.script("document.querySelector('input').checked")
+
+
 async def test_of_a_long_text_only_the_lines_in_the_window_are_visible(browser: Watched):
     lines = "\n".join(f"line {number} of many" for number in range(3000))
     seen = await browser.open(f"<pre>{lines}</pre>")
@@ -173,6 +180,33 @@ async def test_a_page_that_bends_its_own_javascript_is_read_all_the_same(browser
     assert bid_of(seen.content, "button 'Still here'")
 
 
+async def test_an_error_page_of_the_browser_itself_is_read(browser: Watched):
+    seen = await browser.sandbox.execute(BrowseInteractiveAction(browser_actions="goto('http://127.0.0.1:9/')"))
+    assert isinstance(seen, BrowserOutputObservation)
+    assert seen.last_action_error
+    assert "RootWebArea" in seen.content
+
+
+async def test_a_page_that_never_holds_still_is_read(browser: Watched):
+    await browser.open(
+        "<h1>Ticker</h1><ul></ul><script>setInterval(() => document.querySelector('ul').replaceChildren("
+        "...Array.from({length: 50}, () => Object.assign(document.createElement('li'), {textContent: Math.random()}))))"
+        "</script>"
+    )
+    for view in ("visible", "full", "text"):
+        assert "Ticker" in (await browser.do("noop(0)", view=view)).content
+
+
+async def test_a_page_of_any_depth_is_read(browser: Watched):
+    await browser.open(
+        "<body><script>let at = document.body; for (let depth = 0; depth < 600; depth++)"
+        "at = at.appendChild(document.createElement('section')); at.textContent = 'the bottom of it'</script>"
+    )
+    for view in ("visible", "full", "text"):
+        seen = await browser.do("noop(0)", view=view)
+        assert "the bottom of it" in browser.whole(seen)
+
+
 async def test_the_text_view_reads_like_a_document(browser: Watched):
     page = """<title>T</title><h1>Fruit</h1><p>Some <b>sweet</b>
     things, see <a href=x>the list</a>.</p><h2>Prices</h2><table><tr><th>Thing<th>Price<tr><td>Apple<td>0.30</table>
@@ -181,7 +215,7 @@ async def test_the_text_view_reads_like_a_document(browser: Watched):
     link = await browser.script("document.querySelector('a').getAttribute('bid')")
     assert seen.content.splitlines() == [
         "# Fruit",
-        f"Some sweet things, see the list [{link}] .",
+        f"Some sweet things, see the list [{link}].",
         "## Prices",
         "| Thing | Price |",
         "| Apple | 0.30 |",
