@@ -100,7 +100,7 @@ async def uncheck(window: Window, bid: str) -> None:
 async def select_option(window: Window, bid: str, options: str | list[str]) -> None:
     """Select options, by their values or labels, and nothing else."""
     async with element(window, bid) as (found, _):
-        await found.select_option(list(options) if isinstance(options, list | tuple) else options)
+        await found.select_option(list(options) if isinstance(options, list) else options)
 
 
 async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
