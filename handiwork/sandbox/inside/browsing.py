@@ -119,8 +119,8 @@ class Browser:
         if not os.path.isdir(TREE):
             raise ActionError(
                 "no_browser",
-                "This sandbox has no browser. In a checkout of Handiwork `make bundle` builds it, and sandboxes started from "
-                "then on have it; without a sandbox there is none.",
+                "This sandbox has no browser. In a checkout of Handiwork `make bundle` builds it, and sandboxes "
+                "that are started then have it; without a sandbox there is none.",
             )
         ours, theirs = socket.socketpair()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process

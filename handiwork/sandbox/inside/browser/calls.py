@@ -19,6 +19,7 @@ _WORD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(")
 _PART = re.compile(r"""(?s)'''|\"""|['"()\[\]{}\n]|\\.""")
 _FENCE = "```"
 _BEGINNING = re.compile(r"[\s`>*-]*(?:[0-9]+[.)])?[\s`]*")  # what may stand before a call that has a line of its own
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _FARTHEST = 1_000_000  # that a number may be from 0
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
@@ -178,6 +179,8 @@ def _fits(value: Any, hint: Any) -> bool:
             return type(value) in (int, float) and abs(value) <= _FARTHEST
         case (None, _) if hint is int:
             return type(value) is int and abs(value) <= _FARTHEST
+        case (None, str()):
+            return hint is str and not _SURROGATE.search(value)
         case (None, _):
             return type(value) is hint
         case (found, _) if found is Literal:
