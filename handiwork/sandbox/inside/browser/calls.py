@@ -12,7 +12,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
-LONGEST, MOST = 200_000, 50
+LONGEST, MOST = 100_000, 50
 """Characters of a text, and calls in it, that are read."""
 
 _WORD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(")
@@ -93,7 +93,7 @@ def _find(text: str) -> Iterator[_Found]:
         begins = first and word[0] == f"{word[1]}("
         yield _Found(word.start(), position, word[1], given, begins, begins and not rest.strip(" \t\r`;,."))
         count += 1
-        if count > 10 * MOST:
+        if count > 4 * MOST:
             raise CallError("there are too many brackets in the text to find the calls: write only the calls")
 
 
