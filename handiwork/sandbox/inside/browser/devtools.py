@@ -1,4 +1,4 @@
-"""A connection of our own to the browser's developer tools, beside Playwright's: nothing between, many calls at once."""
+"""A connection of our own to the browser's developer tools, beside Playwright's: many calls at once."""
 
 from __future__ import annotations
 

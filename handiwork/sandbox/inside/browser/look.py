@@ -18,7 +18,7 @@ from .visible import Visible, visible
 
 _WAITS = (0.1, 0.3, 0.9)
 """Seconds before the second look and those after it."""
-_LIMIT = 15.0
+_LIMIT = 10.0
 """Seconds for one look: a page that answers later than that is busy for good, or asks something in a dialog."""
 _UNREADABLE = "... the page could not be read: it does not answer or keeps moving on; noop(2000) waits for it"
 

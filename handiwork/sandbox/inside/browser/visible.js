@@ -32,7 +32,7 @@
     return false;
   };
   // Of a text of many screens only the lines in the window: the first place whose line is not above, and is below it.
-  const part = (text, clip) => {
+  const lines = (text, clip) => {
     const search = (holds) => {
       let low = 0;
       let high = text.length;
@@ -47,7 +47,7 @@
     return text.data.slice(from, search((box) => box.top >= clip.bottom));
   };
   const words = (text, clip) => {
-    const data = text.length > LONG_TEXT ? part(text, clip) : text.data;
+    const data = text.length > LONG_TEXT ? lines(text, clip) : text.data;
     return data.replace(/[\s\u200b]+/g, " ").trim();
   };
   const options = (select) => {
@@ -66,7 +66,7 @@
   const walk = (node, parent, clip, outer, pointed) => {
     if (node.nodeType !== Node.ELEMENT_NODE || page.skipped(node)) return;
     const box = node.getBoundingClientRect();
-    if (!node.firstElementChild && !node.shadowRoot && node.tagName !== "SLOT" && empty(cut(box, whole))) return;
+    if (!node.firstElementChild && !node.shadowRoot && node.tagName !== "SLOT" && !empty(box) && empty(cut(box, whole))) return;
     const style = getComputedStyle(node);
     if (style.display === "none") return;
     const fixed = style.position === "fixed";
@@ -80,9 +80,8 @@
     if (visible) {
       item.native = node.matches(NATIVE);
       item.pointer = pointer && !pointed;
-      item.box = [box.left, box.top, box.right - box.left, box.bottom - box.top];
-      const seenBox = cut(box, mine);
-      item.seen = [seenBox.left, seenBox.top, seenBox.right - seenBox.left, seenBox.bottom - seenBox.top];
+      const part = cut(box, mine);
+      item.box = [part.left, part.top, part.right - part.left, part.bottom - part.top];
       if (node.tagName === "SELECT") item.options = options(node);
       if (node.tagName === "IFRAME" || node.tagName === "FRAME") {
         const x = box.left + node.clientLeft + parseFloat(style.paddingLeft);
@@ -98,7 +97,7 @@
       const clipped = style.overflowX !== "visible" || style.overflowY !== "visible";
       const inside = clipped && !root && style.display !== "inline" ? cut(mine, box) : mine;
       const positioned = style.position !== "static" || style.transform !== "none";
-      inwards(node, number, inside, positioned ? inside : outer, shown, box, pointer);
+      inwards(node, number, inside, positioned ? inside : outer, shown, !clipped && !empty(box) && within(box, mine), pointer);
     }
     // What is not to be seen stays only as the place of something in it that is.
     if (!visible && items.length === number + 1) items.pop();
@@ -107,11 +106,11 @@
       elements.push(node);
     }
   };
-  const inwards = (node, number, clip, outer, shown, box, pointer) => {
+  const inwards = (node, number, clip, outer, shown, entirely, pointer) => {
     for (const child of page.children(node)) {
       if (child.nodeType !== Node.TEXT_NODE) walk(child, number, clip, outer, pointer);
       else if (shown && /\S/.test(child.data)) {
-        if ((empty(box) || !within(box, clip)) && !seen(child, clip)) continue;
+        if (!entirely && !seen(child, clip)) continue;
         const text = words(child, clip);
         if (text) items.push({ parent: number, text });
       }

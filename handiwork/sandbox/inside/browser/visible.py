@@ -114,7 +114,7 @@ def _build(
         parent: int = item["parent"]
         (nodes[parent] if parent >= 0 else page.root).children.append(node)
         if item.get("acts"):
-            x, y, width, height = item["seen"]
+            x, y, width, height = item["box"]
             page.boxes.append(Box(item["bid"], x + offset[0], y + offset[1], width, height))
         if part := inside.get(item.get("bid", "")):
             node.children.append(part.root)

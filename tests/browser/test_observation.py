@@ -1,0 +1,243 @@
+"""What the browser's observation shows of a page: the part in the window, the whole, the words, the bids."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from handiwork.events.action import BrowseInteractiveAction
+from handiwork.events.observation import BrowserOutputObservation
+from tests.browser.watching import Watched, bid_of, bids, watched
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Watched]:
+    async with watched(tmp_path_factory.mktemp("browser")) as made:
+        yield made
+
+
+async def test_a_form_shows_its_fields_with_what_they_hold(browser: Watched):
+    seen = await browser.open("forms.html")
+    assert (seen.url, seen.title) == ("http://127.0.0.1:8000/forms.html", "Forms")
+    name, gift = (
+        bid_of(seen.content, "textbox 'Name', required"),
+        bid_of(seen.content, "checkbox 'As a gift', unchecked"),
+    )
+    assert "textbox 'Code' value='old code'" in seen.content
+    assert "radio 'Card', checked" in seen.content
+    assert "button 'Refund', disabled" in seen.content
+
+    seen = await browser.do(f"fill({name!r}, 'Ada')\ncheck({gift!r})")
+    assert f"[{name}] textbox 'Name' value='Ada'" in seen.content
+    assert f"[{gift}] checkbox 'As a gift', focused, checked" in seen.content
+
+
+@pytest.mark.parametrize("view", ["visible", "full"])
+async def test_a_selection_shows_its_options(browser: Watched, view: str):
+    seen = await browser.open("forms.html", view=view)
+    colour = bid_of(seen.content, "combobox 'Colour' value='Red'")
+    assert bid_of(seen.content, "option 'Red', selected")
+    seen = await browser.do(f"select_option({colour!r}, 'Green')", view=view)
+    assert f"[{colour}] combobox 'Colour' value='Green'" in seen.content
+    assert bid_of(seen.content, "option 'Green', selected")
+
+
+@pytest.mark.parametrize("view", ["visible", "full"])
+async def test_a_table_has_rows_and_cells(browser: Watched, view: str):
+    seen = await browser.open("tables.html", view=view)
+    lines = [line.strip().split("] ")[-1] for line in seen.content.splitlines()]
+    row = lines.index("cell 'Amber'")
+    assert lines[row - 1].startswith("row ")
+    assert lines[row : row + 4] == ["cell 'Amber'", "cell '12.50'", "cell 'Buy amber'", "button 'Buy amber'"]
+    assert "columnheader 'Thing'" in lines
+
+
+@pytest.mark.parametrize("view", ["visible", "full"])
+async def test_frames_of_both_origins_are_read_and_acted_in(browser: Watched, view: str):
+    seen = await browser.open("frames.html", view=view)
+    near, far, nested = (bid_of(seen.content, f"Iframe '{name}'") for name in ("Near", "Far", "Nested"))
+    assert len({near, far, nested}) == 3
+    fields = [bid for bid in bids(seen.content) if f"[{bid}] textbox 'Words'" in seen.content]
+    deep = bid_of(seen.content, "Iframe 'Deep'")
+    assert [bid.rstrip("0123456789") for bid in fields] == [near, far, deep]
+    assert deep.startswith(nested)
+
+    buttons = [bid for bid in bids(seen.content) if f"[{bid}] button 'Say'" in seen.content]
+    for field, button in zip(fields, buttons, strict=True):
+        seen = await browser.do(f"fill({field!r}, 'from {field}')\nclick({button!r})", view=view)
+        assert f"'You said from {field}'" in seen.content
+
+
+async def test_a_shadow_root_is_read_and_acted_in(browser: Watched):
+    seen = await browser.open("shadow.html")
+    inner, button = bid_of(seen.content, "textbox 'Inner'"), bid_of(seen.content, "button 'Hidden deep'")
+    seen = await browser.do(f"fill({inner!r}, 'treasure')\nclick({button!r})")
+    assert "StaticText 'found treasure'" in seen.content
+    assert (await browser.do(f"focus({inner!r})")).focused_element == inner
+
+
+async def test_the_focus_is_told_through_frames(browser: Watched):
+    seen = await browser.open("frames.html")
+    far = bid_of(seen.content, "Iframe 'Far'")
+    field = next(bid for bid in bids(seen.content) if bid.startswith(far) and f"[{bid}] textbox" in seen.content)
+    seen = await browser.do(f"focus({field!r})")
+    assert seen.focused_element == field
+    assert f"[{field}] textbox 'Words', focused" in seen.content
+
+
+async def test_only_what_is_in_the_window_is_visible_and_the_rest_is_counted(browser: Watched):
+    seen = await browser.open("many?nodes=5000")
+    assert "button 'Buy 3'" in seen.content
+    assert "button 'Buy 400'" not in seen.content
+    assert "screens below: scroll(0, 720) shows more" in seen.content
+    assert " above" not in seen.content
+    whole = browser.whole(await browser.do("noop(0)", view="full"))
+    assert "button 'Buy 499'" in whole
+    assert set(bids(seen.content)) < set(bids(whole))
+    await browser.script("scrollTo(0, document.body.scrollHeight)")
+    seen = await browser.do("noop(0)")
+    assert "button 'Buy 499'" in seen.content
+    assert "screens above: scroll(0, -720) shows more" in seen.content
+
+
+HIDDEN = """<title>Hidden</title><p style='display:none'>none</p><p style='visibility:hidden'>invisible
+<b style='visibility:visible'>shown again</b></p><details><summary>More</summary>folded</details>
+<div style='height:30px;overflow:auto'>in the box<div style='height:300px'></div>scrolled out</div>
+<p style='position:absolute;left:-999px'>left of it</p><span aria-hidden=true>ornament</span>
+<div style='height:0;overflow:hidden'><p>clipped</p><p style='position:fixed;bottom:0'>stuck below</p></div>
+<div style='display:contents'>no box of its own</div>"""
+
+
+async def test_what_cannot_be_seen_is_not_visible(browser: Watched):
+    seen = await browser.open(HIDDEN)
+    for shown in ("shown again", "More", "in the box", "stuck below", "no box of its own"):
+        assert shown in seen.content
+    for hidden in ("none", "invisible", "folded", "scrolled out", "left of it", "ornament", "clipped"):
+        assert hidden not in seen.content
+
+
+async def test_what_answers_to_a_click_is_clickable_whatever_it_is(browser: Watched):
+    await browser.open(
+        "<div id=listens>One</div><div onclick='1'>Two</div><div style='cursor:pointer'>Three</div><div>Four</div>"
+    )
+    await browser.script("document.querySelector('#listens').addEventListener('mousedown', () => 0)")
+    for view in ("visible", "full"):
+        seen = await browser.do("noop(0)", view=view)
+        assert seen.content.count("generic '', clickable") == 3
+
+
+async def test_of_a_long_text_only_the_lines_in_the_window_are_visible(browser: Watched):
+    lines = "\n".join(f"line {number} of many" for number in range(3000))
+    seen = await browser.open(f"<pre>{lines}</pre>")
+    assert "line 3 of many" in seen.content
+    assert "line 300 of many" not in seen.content
+    await browser.script("scrollTo(0, document.body.scrollHeight)")
+    seen = await browser.do("noop(0)")
+    assert "line 2999 of many" in seen.content
+    assert "line 3 of many" not in seen.content
+
+
+async def test_a_bid_stays_with_its_element_and_is_never_another_ones(browser: Watched):
+    seen = await browser.open("<button>First</button><ul><li><button>Second</button></li></ul>")
+    first, second = bid_of(seen.content, "button 'First'"), bid_of(seen.content, "button 'Second'")
+
+    await browser.script("document.querySelector('ul').innerHTML += '<li><button>Third</button></li>'")
+    seen = await browser.do("noop(0)")
+    assert bid_of(seen.content, "button 'First'") == first
+    third = bid_of(seen.content, "button 'Third'")
+    assert third not in (first, second)
+
+    await browser.script(
+        "const copy = document.querySelector('button').cloneNode(true);"
+        "copy.textContent = 'Copy'; document.body.prepend(copy)"
+    )
+    seen = await browser.do("noop(0)")
+    assert bid_of(seen.content, "button 'First'") == first
+    assert bid_of(seen.content, "button 'Copy'") not in (first, second, third)
+    everything = await browser.script(
+        "[...document.querySelectorAll('[bid]')].map(element => element.getAttribute('bid'))"
+    )
+    assert len(everything) == len(set(everything))
+
+
+async def test_a_page_that_bends_its_own_javascript_is_read_all_the_same(browser: Watched):
+    seen = await browser.open(
+        "<script>Element.prototype.getAttribute = () => { throw 1 }; Array.prototype.push = () => 0;"
+        "Element.prototype.setAttribute = () => 0; JSON.stringify = () => 'mine'; getComputedStyle = null</script>"
+        "<button>Still here</button>"
+    )
+    assert bid_of(seen.content, "button 'Still here'")
+
+
+async def test_the_text_view_reads_like_a_document(browser: Watched):
+    page = """<title>T</title><h1>Fruit</h1><p>Some <b>sweet</b>
+    things, see <a href=x>the list</a>.</p><h2>Prices</h2><table><tr><th>Thing<th>Price<tr><td>Apple<td>0.30</table>
+    <ul><li>one<li>two<ul><li>inner</ul></ul><pre>a  b\n  c</pre><p hidden>not this</p><img alt='a pear' src=x>"""
+    seen = await browser.open(page, view="text")
+    link = await browser.script("document.querySelector('a').getAttribute('bid')")
+    assert seen.content.splitlines() == [
+        "# Fruit",
+        f"Some sweet things, see the list [{link}] .",
+        "## Prices",
+        "| Thing | Price |",
+        "| Apple | 0.30 |",
+        "- one",
+        "- two",
+        "  - inner",
+        "a  b",
+        "  c",
+        "(picture: a pear)",
+    ]
+    seen = await browser.open("frames.html", view="text")
+    assert seen.content.count("Words [") == 3
+
+
+DIFFERING = """async ({pictures, places}) => {
+  const [plain, marked] = await Promise.all(pictures.map(async (data) => {
+    const image = new Image();
+    image.src = "data:image/png;base64," + data;
+    await image.decode();
+    const drawing = new OffscreenCanvas(image.width, image.height).getContext("2d");
+    drawing.drawImage(image, 0, 0);
+    return drawing.getImageData(0, 0, image.width, image.height);
+  }));
+  const colour = (picture, [x, y]) => picture.data.slice((y * picture.width + x) * 4).slice(0, 4).join();
+  return {
+    sizes: [plain, marked].map(({width, height}) => [width, height]),
+    differing: places.map((place) => colour(plain, place) !== colour(marked, place)),
+  };
+}"""
+"""Whether two pictures differ, place by place."""
+
+
+async def test_the_marked_picture_has_boxes_where_the_elements_are(browser: Watched):
+    await browser.open(
+        "<body style='margin:0'>"
+        "<button style='position:absolute;left:100px;top:60px;width:80px;height:40px'>Go</button>"
+    )
+    await browser.script("""new MutationObserver(() => document.title = 'disturbed')
+        .observe(document, {subtree: true, childList: true, attributes: true, characterData: true})""")
+    seen = await browser.do("noop(0)", marks=True)
+    assert seen.title != "disturbed"
+    assert await browser.script("document.title") == ""
+
+    corners, label = [[100, 60], [179, 60], [140, 100]], [105, 52]
+    elsewhere = [[60, 60], [300, 300], [150, 92]]
+    pictures = [browser.picture(seen.screenshot), browser.picture(seen.marked_screenshot)]
+    compared = await browser.script(DIFFERING, argument={"pictures": pictures, "places": [*corners, label, *elsewhere]})
+    assert compared["sizes"] == [[1280, 720], [1280, 720]]
+    assert compared["differing"] == [True] * 4 + [False] * 3
+
+
+@pytest.mark.parametrize(
+    ("bid", "why"), [("999", "there is no element [999]"), ("b3", "nor a frame [b]"), ("x!", "is not a bid")]
+)
+async def test_a_bid_that_nothing_has_is_told(browser: Watched, bid: str, why: str):
+    await browser.open("tables.html")
+    seen = await browser.sandbox.execute(BrowseInteractiveAction(browser_actions=f"click({bid!r})"))
+    assert isinstance(seen, BrowserOutputObservation)
+    assert why in seen.last_action_error
