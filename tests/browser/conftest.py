@@ -16,13 +16,11 @@ from tests.sandbox.helpers import Box, new_box, output
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    mine = [item for item in items if Path(__file__).parent in item.path.parents and "slow" in item.keywords]
-    for item in mine:
-        item.add_marker(pytest.mark.asyncio(loop_scope="session"))
-    if mine and not namespaces_allowed():
+    if not namespaces_allowed():
         skip = pytest.mark.skip(reason="this machine does not allow unprivileged user namespaces")
-        for item in mine:
-            item.add_marker(skip)
+        for item in items:
+            if Path(__file__).parent in item.path.parents and "slow" in item.keywords:
+                item.add_marker(skip)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import pytest
 from tests.browser.helpers import Browsing
 from tests.sandbox.helpers import output
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_click_with_buttons_and_modifiers(browsing: Browsing) -> None:

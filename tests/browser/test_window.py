@@ -10,7 +10,7 @@ from handiwork.events.observation import BrowserOutputObservation
 from tests.browser.helpers import OTHER, SITE, Browsing
 from tests.sandbox.helpers import output
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_going_to_pages_back_and_forward(browsing: Browsing) -> None:
