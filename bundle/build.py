@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import browser_tree
@@ -78,13 +79,13 @@ def build_with(out: Path, names: Sequence[str], lists: Sequence[str]) -> list[Pa
     files = versions(lists, {package for name in names for package in RECIPES[name].packages})
     out.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor() as threads:
-        return list(threads.map(lambda name: build_one(out, name, fingerprint(name, files), lists), names))
+        return list(threads.map(partial(build_one, out, files, lists), names))
 
 
-def build_one(out: Path, name: str, made_from: str, lists: Sequence[str]) -> Path:
-    """Return the wheel that is made from what has the fingerprint ``made_from``."""
+def build_one(out: Path, files: Mapping[str, str], lists: Sequence[str], name: str) -> Path:
+    """Return the wheel ``name``, made from packages of which ``files`` says the versions."""
     recipe = RECIPES[name]
-    wheel = out / f"handiwork_{name}-0.1.0+k{made_from}-py3-none-manylinux_2_17_x86_64.whl"
+    wheel = out / f"handiwork_{name}-0.1.0+k{fingerprint(name, files)}-py3-none-manylinux_2_17_x86_64.whl"
     if wheel.exists():
         return wheel
     with tempfile.TemporaryDirectory(dir=out, prefix=".build-") as folder:

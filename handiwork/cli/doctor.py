@@ -119,7 +119,9 @@ def _bundle() -> Iterator[Finding]:
     except SandboxError as error:
         yield Finding("bundle", "fail", str(error))
     if (browser := browser_root()) is None:
-        yield Finding("browser", "warn", "not there; agents cannot browse before `pip install handiwork-browser`")
+        yield Finding(
+            "browser", "warn", "not there, so agents cannot browse: `make bundle` or `pip install handiwork-browser`"
+        )
     else:
         yield Finding("browser", "ok", str(browser))
 

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(shutil.which("apt-get") is None, reason="built w
 
 
 def run(*command: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **(env or {})}
+    uv_too = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": uv_too, **(env or {})}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
