@@ -29,7 +29,7 @@ TIMEOUT = 90.0
 _GRACE = 1.5  # seconds in which an interrupted request is answered
 _CLOSING = 2.0  # seconds in which it ends by itself, with what it records written
 _SAID = 2000  # bytes of what it complained of
-_NAMES = ("proxy", "PROXY")
+_ANEW = "The next action starts a new one, at a blank page."
 
 
 class Browser:
@@ -44,6 +44,7 @@ class Browser:
         self._socket: socket.socket | None = None
         self._number = 0
         self._answer: asyncio.Future[Json | None] | None = None
+        self._lost = ""
 
     async def act(self, request: Json, *, marks: bool) -> Json:
         """Return the answer to "act" or "goto", with the pictures in it as spools. Raises ActionError."""
@@ -81,6 +82,9 @@ class Browser:
             self._kill()
 
     async def _ask(self, request: Json) -> object:
+        if self._lost:
+            lost, self._lost = self._lost, ""
+            raise ActionError("browser", lost)
         if self._process is None:
             self._start()
         self._number += 1
@@ -115,8 +119,8 @@ class Browser:
         if not os.path.isdir(TREE):
             raise ActionError(
                 "no_browser",
-                "This sandbox has no browser. In a checkout of Handiwork `make bundle` builds it, and sandboxes started "
-                "from then on have it; without a sandbox there is none.",
+                "This sandbox has no browser. In a checkout of Handiwork `make bundle` builds it, and sandboxes "
+                "that are started then have it; without a sandbox there is none.",
             )
         ours, theirs = socket.socketpair()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
@@ -155,7 +159,12 @@ class Browser:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(None)
         elif self._process is not None:
+            self._lost = self._ended()
             self._kill()
+
+    def _ended(self) -> str:
+        said = self._said()
+        return f"The browser's process ended.{f' It said: {said}' if said else ''} {_ANEW}"
 
     def _said(self) -> str:
         if self._messages is None:
@@ -178,9 +187,6 @@ class Browser:
         if self._messages is not None:
             self._messages.close()
         self._lines = self._socket = self._messages = None
-
-
-_ANEW = "The next action starts a new one, at a blank page."
 
 
 def _below(pid: int) -> list[int]:

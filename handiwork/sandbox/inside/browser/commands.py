@@ -35,7 +35,7 @@ async def run_command(engine: Engine, name: str, arguments: dict[str, Any], work
         async with asyncio.timeout(TIMEOUT):
             return await command(_Asked(engine, workspace), **arguments)
     except TypeError as error:
-        raise CommandError(f"{name}: {error}") from error
+        raise CommandError(f"{name}: {str(error).removeprefix('_Asked.')}") from error
     except PlaywrightError as error:
         raise CommandError(f"{name}: {failure(error)}") from error
     except TimeoutError as error:

@@ -18,6 +18,13 @@ Button = Literal["left", "middle", "right"]
 Modifier = Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]
 
 _TYPING = 30.0  # milliseconds between keys, as menus that complete a word need them
+# Some fields drop what is not in their format, and tell nobody.
+_REFUSED = (
+    "element => element.value === '' && ['date', 'time', 'month', 'week', 'datetime-local'].includes(element.type)"
+)
+_FORMATS = (
+    "Dates are written as 2026-12-31, times as 23:59, both as 2026-12-31T23:59, months as 2026-12, weeks as 2026-W52"
+)
 
 
 class DoneWrong(Exception):  # noqa: N818 - it says what the agent did
@@ -79,6 +86,8 @@ async def fill(window: Window, bid: str, value: str, enable_autocomplete_menu: b
     async with element(window, bid) as (found, page):
         if not enable_autocomplete_menu:
             await found.fill(value)
+            if value and await found.evaluate(_REFUSED):
+                raise DoneWrong(f"[{bid}] is empty now: it does not take {value[:100]!r}. {_FORMATS}")
             return
         await found.fill("")
         await found.focus()
@@ -100,7 +109,7 @@ async def uncheck(window: Window, bid: str) -> None:
 async def select_option(window: Window, bid: str, options: str | list[str]) -> None:
     """Select options, by their values or labels, and nothing else."""
     async with element(window, bid) as (found, _):
-        await found.select_option(list(options) if isinstance(options, list | tuple) else options)
+        await found.select_option(list(options) if isinstance(options, list) else options)
 
 
 async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:

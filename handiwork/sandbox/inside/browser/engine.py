@@ -19,14 +19,14 @@ from .elements import DoneWrong
 from .explain import failure
 from .look import Look, look
 from .primitives import ACTIONS
-from .traffic import LOADING
+from .traffic import LOADING, answers
 from .window import Window
 
 BUDGET = 50.0
 """Seconds that all calls of one request may take."""
 
-LOOKING = 15.0
-"""Seconds in which a page must show itself."""
+LOOKING, LOOKING_STUCK = 15.0, 2.0
+"""Seconds in which a page must show itself, and in which one whose scripts do not end."""
 
 _T = TypeVar("_T")
 
@@ -159,8 +159,9 @@ class Engine:
         seen: Look | None = None
         if window.dialog is None:
             chromium = await self.chromium()
+            patience = _HURRY if self._interrupted else LOOKING if await answers(page) else LOOKING_STUCK
             looking = look(page, chromium.devtools, view=wish.view, marks=wish.marked is not None)
-            timed = asyncio.ensure_future(asyncio.wait_for(looking, _HURRY if self._interrupted else LOOKING))
+            timed = asyncio.ensure_future(asyncio.wait_for(looking, patience))
             self._current = timed
             with contextlib.suppress(TimeoutError, asyncio.CancelledError):
                 if await window.during(timed):

@@ -62,6 +62,8 @@ class Worker:
             answer["error"] = str(error)
         except LostError as error:
             answer["lost"] = str(error)
+        except Exception as error:  # noqa: BLE001 - who asked must not wait for nothing
+            answer["error"] = f"The browser failed: {type(error).__name__}: {str(error)[:1000]}"
         line = _encoded(answer)
         if len(line) > _LIMIT:
             line = _encoded({"id": request["id"], "error": f"the answer has {len(line)} bytes, over {_LIMIT}"})
