@@ -10,6 +10,9 @@ import pytest
 import pytest_asyncio
 
 from handiwork.events.action import CmdRunAction
+from handiwork.sandbox.layers import Places
+from handiwork.sandbox.objects import Objects
+from handiwork.sandbox.snapshots import Snapshots
 from tests.browser.helpers import OTHER, SITE, Browsing
 from tests.sandbox.conftest import namespaces_allowed
 from tests.sandbox.helpers import Box, new_box, output
@@ -42,7 +45,8 @@ async def site_box(runtime_dir: None, tmp_path_factory: pytest.TempPathFactory) 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_browsing(site_box: Box) -> Browsing:
     """A started sandbox, in which the site is served on SITE and OTHER."""
-    sandbox = site_box.make()
+    places = Places(site_box.session_dir, site_box.project, site_box.session_dir / "base")
+    sandbox = site_box.make(snapshots=Snapshots(Objects(site_box.session_dir / "objects"), places.written()))
     await sandbox.start()
     await sandbox.execute(CmdRunAction(command="/opt/handiwork/bin/python3 -I site/serve.py", background=True))
     wait = f"until curl -sf {SITE}/index.html && curl -sf {OTHER}/index.html; do sleep 0.1; done >/dev/null"
