@@ -112,8 +112,9 @@ class Window:
     async def answer(self, *, accept: bool) -> bool:
         """Answer the dialog, and go on with the action that it had stopped as ``do`` does."""
         self.traffic.begin()
-        self._asked.clear()
         dialog, typed, self.typed = self._dialogs.pop(0), self.typed, ""
+        if not self._dialogs:
+            self._asked.clear()
         with contextlib.suppress(PlaywrightError):  # the page took it away
             await (dialog.accept(typed or dialog.default_value) if accept else dialog.dismiss())
         if self._standing is not None and not self._standing.done():
