@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -131,7 +131,7 @@ async def dropped(data: AsyncIterator[bytes]) -> str:
 
 
 @asynccontextmanager
-async def ours(folder: Path, project: Path, number: int) -> AsyncIterator[Ours]:
+async def ours(folder: Path, project: Path, number: int) -> AsyncGenerator[Ours]:
     """A sandbox of its own on a copy of the pages."""
     session = folder / f"sessions/{number}"
     session.mkdir(parents=True, mode=0o700)
