@@ -14,7 +14,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from .traffic import Traffic
 
-ACTION_TIMEOUT, NAVIGATION_TIMEOUT = 2.0, 20.0
+ACTION_TIMEOUT, NAVIGATION_TIMEOUT = 3.0, 20.0
 """Seconds in which an element must take an action, and in which a server must begin to answer."""
 
 DOWNLOADS = "downloads"
