@@ -78,6 +78,13 @@ async def test_what_a_click_starts_is_waited_for(browsing: Browsing) -> None:
     assert (await browsing.do(f"click({go})")).title == "Slow"
 
 
+async def test_a_server_that_answers_slowly_is_waited_for_longer_than_an_element(browsing: Browsing) -> None:
+    await browsing.open("fetching.html")
+    assert (await browsing.do(f"click({await browsing.bid('a')})")).title == "Slow"
+    await browsing.do("go_back()")
+    assert (await browsing.do(f"press({await browsing.bid('input')}, 'Enter')")).title == "Slow"
+
+
 async def test_new_tabs_become_the_one_shown(browsing: Browsing) -> None:
     await browsing.open("tabs.html")
     link, button, swap = await browsing.bid("a"), await browsing.bid("button"), await browsing.bid("a:last-of-type")

@@ -70,7 +70,8 @@ async def hover(window: Window, bid: str) -> None:
 async def press(window: Window, bid: str, key_comb: str) -> None:
     """Press keys, such as Enter or Control+a, in an element."""
     async with element(window, bid) as (found, _):
-        await found.press(key_comb)
+        # What comes of it is waited for afterwards, with more patience.
+        await found.press(key_comb, no_wait_after=True)
 
 
 async def focus(window: Window, bid: str) -> None:
