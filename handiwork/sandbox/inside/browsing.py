@@ -44,6 +44,7 @@ class Browser:
         self._socket: socket.socket | None = None
         self._number = 0
         self._answer: asyncio.Future[Json | None] | None = None
+        self._acting = False
         self._lost = ""
 
     async def act(self, request: Json, *, marks: bool) -> Json:
@@ -61,9 +62,9 @@ class Browser:
         return await self._ask({"do": "command", "name": name, "arguments": arguments})
 
     async def interrupt(self) -> bool:
-        """Stop the request that is carried out, with the browser if need be; False if there is none."""
+        """Stop what an agent asked for, with the browser if need be; False if there is nothing."""
         answer = self._answer
-        if answer is None or answer.done():
+        if answer is None or answer.done() or not self._acting:
             return False
         self._send({"interrupt": True})
         await asyncio.wait([answer], timeout=_GRACE)
@@ -88,6 +89,7 @@ class Browser:
         if self._process is None:
             self._start()
         self._number += 1
+        self._acting = request["do"] != "command"
         self._answer = asyncio.get_running_loop().create_future()
         try:
             self._send({"id": self._number, **request})

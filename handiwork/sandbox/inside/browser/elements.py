@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -18,6 +19,7 @@ Button = Literal["left", "middle", "right"]
 Modifier = Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]
 
 _TYPING = 30.0  # milliseconds between keys, as menus that complete a word need them
+_DONE = re.compile(r"(?m)^\s*(?:- )?[a-z]+ action done$")  # as Playwright's log of a call says it
 # Some fields drop what is not in their format, and tell nobody.
 _REFUSED = (
     "element => element.value === '' && ['date', 'time', 'month', 'week', 'datetime-local'].includes(element.type)"
@@ -42,7 +44,9 @@ async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandl
     try:
         yield found, page
     except PlaywrightError as error:
-        raise DoneWrong(await element_failure(found, bid, error)) from None
+        # What came of the action in time is waited for once more, with more patience.
+        if not _DONE.search(error.message):
+            raise DoneWrong(await element_failure(found, bid, error)) from None
 
 
 async def click(window: Window, bid: str, button: Button = "left", modifiers: list[Modifier] = []) -> None:  # noqa: B006
@@ -66,7 +70,8 @@ async def hover(window: Window, bid: str) -> None:
 async def press(window: Window, bid: str, key_comb: str) -> None:
     """Press keys, such as Enter or Control+a, in an element."""
     async with element(window, bid) as (found, _):
-        await found.press(key_comb)
+        # What comes of it is waited for afterwards, with more patience.
+        await found.press(key_comb, no_wait_after=True)
 
 
 async def focus(window: Window, bid: str) -> None:

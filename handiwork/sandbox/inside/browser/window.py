@@ -14,7 +14,7 @@ from playwright.async_api import Error as PlaywrightError
 
 from .traffic import Traffic
 
-ACTION_TIMEOUT, NAVIGATION_TIMEOUT = 2.0, 20.0
+ACTION_TIMEOUT, NAVIGATION_TIMEOUT = 3.0, 20.0
 """Seconds in which an element must take an action, and in which a server must begin to answer."""
 
 DOWNLOADS = "downloads"
@@ -112,8 +112,9 @@ class Window:
     async def answer(self, *, accept: bool) -> bool:
         """Answer the dialog, and go on with the action that it had stopped as ``do`` does."""
         self.traffic.begin()
-        self._asked.clear()
         dialog, typed, self.typed = self._dialogs.pop(0), self.typed, ""
+        if not self._dialogs:
+            self._asked.clear()
         with contextlib.suppress(PlaywrightError):  # the page took it away
             await (dialog.accept(typed or dialog.default_value) if accept else dialog.dismiss())
         if self._standing is not None and not self._standing.done():

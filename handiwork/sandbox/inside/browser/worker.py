@@ -46,6 +46,7 @@ class Worker:
             if self._running is not None:
                 await self._running
             self._running = asyncio.create_task(self._take(request))
+            await asyncio.sleep(0)  # so that it has begun when an interrupt of it is read
         if self._running is not None:
             self._engine.interrupt()
             await asyncio.wait([self._running], timeout=1)
