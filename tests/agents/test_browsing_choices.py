@@ -34,6 +34,8 @@ LOGIN = """RootWebArea 'Sign in'
 \t[10] button 'Login'
 \t[11] button 'Help', disabled"""
 
+PASTE = "press('1', 'ControlOrMeta+a')\npress('1', 'ControlOrMeta+c')\npress('2', 'ControlOrMeta+v')"
+
 
 def task(text: str) -> MessageAction:
     return MessageAction(content=text, source="user")
@@ -125,7 +127,18 @@ class TestWhatAnybodyWouldDo:
             ),
             ("Pick 03/09/2021.", "StaticText 'May 2021'\n[1] link 'Prev'\n[2] link 'Next'\n[3] link '9'", "click('1')"),
             ("Pick 05/09/2021.", "StaticText 'May 2021'\n[1] link 'Prev'\n[2] link 'Next'\n[3] link '9'", "click('3')"),
-            ("Copy the text.", "[1] textbox 'a' value='say'\n[2] textbox 'b'\n[3] button 'OK'", "fill('2', 'say')"),
+            ("Copy the text.", "[1] textbox 'a' value='say'\n[2] textbox 'b'\n[3] button 'OK'", PASTE),
+            ('Put "7" into the 2nd textbox.', "[1] textbox ''\n[2] textbox ''", "fill('2', '7')"),
+            ("Check the 2nd checkbox.", "[1] checkbox '', unchecked\n[2] checkbox '', unchecked", "check('2')"),
+            (
+                "Order a Green Salad.",
+                "StaticText 'Soup'\n[1] button '+'\nStaticText 'Green Salad'\n[2] button '+'",
+                "click('2')",
+            ),
+            ('Click on a "radio" widget.', "[1] checkbox 'A', unchecked\n[2] radio 'B', unchecked", "check('2')"),
+            ("Go on.", "StaticText 'Welcome'\n[1] button 'Start'", "click('1')"),
+            ("Expand the section.", "[1] button 'More', collapsed\n[2] button 'Less'", "click('1')"),
+            ('Type "ABC" in lower case.', "[1] textbox ''", "fill('1', 'abc')"),
             ('Find the link "Far".', "[1] tab 'Here', selected\n[2] link 'Near'", "click('1')"),
         ],
     )

@@ -9,7 +9,7 @@ from typing import Literal
 
 from handiwork.agents.browsing.elements import CHECKED, CHOSEN, CLICKED, FILLED, Element, elements
 
-Kind = Literal["click", "hover", "check", "uncheck", "fill", "select", "enter", "scroll"]
+Kind = Literal["click", "hover", "check", "uncheck", "fill", "select", "paste", "scroll"]
 
 NAME = 60
 """Characters of an element's name in a choice."""
@@ -46,21 +46,29 @@ class Choice:
         """The line that stands for it."""
         if self.kind == "scroll":
             return f"scroll {'down' if self.pixels > 0 else 'up'}"
-        held = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select", "enter") else ""
+        held = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select") else ""
         named = f" {self.name[:NAME]!r}" if self.name else ""
         return f"{self.kind} [{self.bid}] {self.role}{named}{held}"
 
     def calls(self, text: str = "") -> str:
-        """Return the call of the browser's language that does it; ``text`` is what to fill in or select."""
+        """Return the call of the browser's language that does it; ``text`` is what to fill in or select.
+
+        For "paste" it is the bid of the box to copy from.
+        """
         match self.kind:
             case "fill":
                 return f"fill({self.bid!r}, {text!r})"
             case "select":
                 return f"select_option({self.bid!r}, {text!r})"
-            case "enter":
-                return f"press({self.bid!r}, 'Enter')"
             case "scroll":
                 return f"scroll(0, {self.pixels})"
+            case "paste":
+                return "\n".join(
+                    [
+                        *(f"press({text!r}, 'ControlOrMeta+{letter}')" for letter in "ac"),
+                        f"press({self.bid!r}, 'ControlOrMeta+v')",
+                    ]
+                )
             case "hover":
                 return f"hover({self.bid!r})\nnoop({MENU})"
             case _:

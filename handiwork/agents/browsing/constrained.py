@@ -27,6 +27,8 @@ STEPS = 25
 DONE = "done"
 
 _TEXT, _MESSAGE = 120, 300
+_SHORT = 40
+"""Characters of a text that is shown though the goal says it too."""
 _ASKS = re.compile(r"\?|\b(what|how many|how much|tell|report|find out)\b", re.IGNORECASE)
 _AGAIN = re.compile(r"\b(next|prev|previous|more|older|newer|back)\b|[<>«»+-]$", re.IGNORECASE)
 """Names of what is there to be used again and again."""
@@ -101,7 +103,7 @@ def messages(now: Situation) -> list[Message]:
 
 
 def _is_shown(part: str | Choice, now: Situation) -> bool:
-    return part in now.left if isinstance(part, Choice) else part not in now.goal
+    return part in now.left if isinstance(part, Choice) else len(part) < _SHORT or part not in now.goal
 
 
 def schema(now: Situation) -> JsonSchema:

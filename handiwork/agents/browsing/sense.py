@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from handiwork.agents.browsing.choices import Choice, Page, offered
+from handiwork.agents.browsing.counting import added, nth, of_role
 from handiwork.agents.browsing.dates import towards_date
 from handiwork.agents.browsing.extremes import extreme
 
@@ -17,7 +18,7 @@ Key = tuple[str, ...]
 """What a choice is known by, also after the page gave its elements other bids."""
 
 _QUOTED = re.compile(r'"([^"]+)"|(?<!\w)\'([^\']+)\'(?!\w)')
-_TYPES = re.compile(r"\b(enter|type|fill|write|search for|input|use|text|username|password|with)\b", re.IGNORECASE)
+_TYPES = re.compile(r"\b(enter|type|put|fill|write|search for|input|use|text|username|password|with)\b", re.IGNORECASE)
 _CLICKS = re.compile(
     r"\b(click|press|hit|open|expand|select|choose|pick|check|tick|tab|link|button|find)\b", re.IGNORECASE
 )
@@ -113,10 +114,15 @@ def next_move(goal: str, page: Page, done: Collection[Key], vain: Collection[Key
     """
     back = held_back(goal, page, done)
     can = [choice for choice in offered(page) if choice not in back]
-    moves = [move for move in [*_fills(goal, can), *_named(goal, can)] if key(move.choice, move.text) not in done]
+    if len(can) == 1 and not done and can[0].kind == "click" and "?" not in goal:
+        return Move(0, can[0])
+    every = [*_fills(goal, can), *_named(goal, can), *_placed(goal, page, can)]
+    moves = [move for move in every if key(move.choice, move.text) not in done]
     moves.sort(key=lambda move: move.at)
     if len({move.choice.bid for move in moves if move.at == moves[0].at}) == 1:
         return moves[0]
+    if not moves and not done and (one := of_role(quoted(goal), can)) is not None:
+        return Move(0, one)
     for found in (_copied(goal, can), towards_date(goal, page), extreme(goal, page), _revealing(goal, can, done)):
         if found is not None and key(*found) not in vain:
             return Move(0, *found)
@@ -150,6 +156,17 @@ def _fills(goal: str, can: Sequence[Choice]) -> list[Move]:
         elif len(boxes) == 1 and _WRITES.search(goal) and (date := _DATE.search(goal)):
             moves.append(Move(date.start(), box, date[0]))
     return [move for move in moves if move.choice.value != move.text]
+
+
+def _placed(goal: str, page: Page, can: Sequence[Choice]) -> list[Move]:
+    """Return what the goal calls by its place: the nth box with the text before it, the + beside a name."""
+    moves = [Move(at, choice) for at, choice in added(goal, page) if choice in can]
+    for at, choice in nth(goal, can):
+        before = [text for place, text in _texts(goal) if place < at] if choice.kind == "fill" else []
+        text = before[-1] if before else ""
+        if choice.kind != "fill" or text != choice.value or not text:
+            moves.append(Move(at, choice, text))
+    return moves
 
 
 def _clock(time: re.Match[str]) -> str:
@@ -220,13 +237,14 @@ def _mention(goal: str, name: str) -> int | None:
 
 
 def _copied(goal: str, can: Sequence[Choice]) -> tuple[Choice, str] | None:
-    """Return the empty box with the text of the full one that the goal wants copied."""
+    """Return the empty box to paste into, and the bid of the full one that the goal wants copied."""
     boxes = [choice for choice in can if choice.kind == "fill"]
     full, empty = [box for box in boxes if box.value], [box for box in boxes if not box.value]
     if not _COPIES.search(goal) or not full or len(empty) != 1:
         return None
-    nth = _ORDINAL.search(goal)
-    return empty[0], full[min(int(nth[1]) if nth else 1, len(full)) - 1].value
+    number = _ORDINAL.search(goal)
+    source = full[min(int(number[1]) if number else 1, len(full)) - 1]
+    return replace(empty[0], kind="paste"), source.bid
 
 
 def _revealing(goal: str, can: Sequence[Choice], done: Collection[Key]) -> tuple[Choice, str] | None:
@@ -242,7 +260,7 @@ def _revealing(goal: str, can: Sequence[Choice], done: Collection[Key]) -> tuple
 
 def _end(goal: str, can: Sequence[Choice], done: Collection[Key]) -> Move | None:
     """Return the button that sends a form, once something is in it and no box is empty."""
-    if not any(kind in ("fill", "check", "select") for kind, *_ in done) or missing(goal, done):
+    if not any(kind in ("fill", "check", "select", "calls") for kind, *_ in done) or missing(goal, done):
         return None
     if any(choice.kind == "fill" and not choice.value for choice in can):
         return None
