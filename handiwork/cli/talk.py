@@ -8,7 +8,6 @@ import math
 from rich.text import Text
 
 from handiwork.agents.state import State
-from handiwork.cli import answers
 from handiwork.cli.drive import Talk
 from handiwork.cli.plain import exact, plain
 from handiwork.cli.prompt import Signals, ask
@@ -18,6 +17,7 @@ from handiwork.cli.transcript import Transcript, coloured_diff_line
 from handiwork.cli.view import View
 from handiwork.events.action import FileEditAction, MessageAction
 from handiwork.events.base import Action
+from handiwork.session import answers
 from handiwork.session.approvals import rule_for
 from handiwork.session.assemble import Opened
 
