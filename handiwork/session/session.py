@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 from pydantic import Field, JsonValue
 
@@ -59,7 +61,7 @@ class Session:
     ) -> None:
         log.redactor.learn(secrets.values)
         self._secrets, self._told = secrets, False
-        self._log, self._branches = log, branches
+        self._log, self._branches, self._held = log, branches, False
         self._journal = Journal(log, watch)
         self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
         self._models = Models(llm, make_llm, terms.temperature)
@@ -82,21 +84,36 @@ class Session:
         """Where the session stands."""
         return self._journal.state
 
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Keep the session for this process, between its runs too. Raises LeaseHeld if another one has it."""
+        async with self._log.lease():
+            await self._journal.catch_up()
+            listener = asyncio.create_task(self._journal.listen())
+            self._held = True
+            try:
+                yield
+            finally:
+                self._held = False
+                listener.cancel()
+
     async def run(self, message: str | None = None) -> State:
         """Go on from the log, with the user's message if there is one, until the agent ends, waits or is paused.
 
-        A message is for the delegate that works at that moment. Raises LeaseHeldError if another process runs the
+        A message is for the delegate that works at that moment. Raises LeaseHeld if another process runs the
         session.
         """
-        async with self._log.lease():
-            await self._open(message)
-            listener = asyncio.create_task(self._journal.listen())
-            self._executor.prepare()
-            try:
-                await self._loop.run()
-            finally:
-                listener.cancel()
+        if not self._held:
+            async with self.held():
+                return await self.run(message)
+        await self._open(message)
+        self._executor.prepare()
+        await self._loop.run()
         return self.state
+
+    async def called(self) -> None:
+        """Wait, while the session is held, until somebody, in whatever process, has it go on."""
+        await self._journal.running.wait()
 
     async def sandbox(self) -> Sandbox:
         """Return the sandbox once it runs, for who prepares or examines it around a run. Raises SandboxError."""
