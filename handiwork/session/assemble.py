@@ -12,6 +12,7 @@ from typing import Any, Literal
 from handiwork.agents.base import Agent
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
+from handiwork.events.action import MessageAction
 from handiwork.events.base import Model
 from handiwork.events.record import Confirmation, Limits, SessionStarted, SettingsChanged
 from handiwork.llm import create as llms
@@ -77,7 +78,7 @@ class Opened:
         """The session's id."""
         return self.log.id
 
-    async def run(self, message: str | None = None) -> State:
+    async def run(self, message: str | MessageAction | None = None) -> State:
         """Run the session as ``Session.run`` does, and keep its state for lists of sessions."""
         await self._store.update(self.id, state="running")
         try:

@@ -97,7 +97,7 @@ class Session:
                 self._held = False
                 listener.cancel()
 
-    async def run(self, message: str | None = None) -> State:
+    async def run(self, message: str | MessageAction | None = None) -> State:
         """Go on from the log, with the user's message if there is one, until the agent ends, waits or is paused.
 
         A message is for the delegate that works at that moment. Raises LeaseHeld if another process runs the
@@ -126,7 +126,7 @@ class Session:
         if self._branches is not None:
             await self._branches.keep(self.state.subtasks)
 
-    async def _open(self, message: str | None) -> None:
+    async def _open(self, message: str | MessageAction | None) -> None:
         journal = self._journal
         await journal.catch_up()
         if self._started is not None:
@@ -139,7 +139,8 @@ class Session:
                 lost = crashed() if number == 0 else not_run()
                 await journal.append(lost.placed(cause=action.id, subtask=state.id))
         if message is not None:
-            await journal.append(MessageAction(content=message, source="user", subtask=self.state.active))
+            said = MessageAction(content=message) if isinstance(message, str) else message
+            await journal.append(said.placed(source="user", subtask=self.state.active))
             if self._secrets.values and not self._told:
                 # Again by every process, as the secrets may be others than before.
                 self._told = True
