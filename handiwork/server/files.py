@@ -98,7 +98,7 @@ async def show_diff(call: Call[DiffQuery, None]) -> Diff:
 async def add_blob(call: Call[None, None]) -> NewBlob:
     """Store a picture for a message."""
     data = b"".join([piece async for piece in call.upload(IMAGE_LIMIT)])
-    media_type = next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), None)
+    media_type = _picture(data)
     if media_type is None:
         raise RefusedError(422, "the body is neither a PNG nor a JPEG picture")
     return NewBlob(blob=await call.desk.store.blobs.put(data), media_type=media_type, size=len(data))
@@ -126,11 +126,14 @@ async def _pieces(first: bytes, stream: BinaryIO, length: int | None = None) -> 
         stream.close()
 
 
+def _picture(first: bytes) -> ImageType | None:
+    return next((kind for beginning, kind in _BEGINNINGS.items() if first.startswith(beginning)), None)
+
+
 def _media_type(first: bytes) -> str:
     """Return what the bytes begin like: a picture, text, or anything; never a type that a browser would run."""
-    for beginning, kind in _BEGINNINGS.items():
-        if first.startswith(beginning):
-            return kind
+    if picture := _picture(first):
+        return picture
     if first.startswith((b"GIF87a", b"GIF89a")):
         return "image/gif"
     if first[:4] == b"RIFF" and first[8:12] == b"WEBP":
