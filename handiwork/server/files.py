@@ -66,8 +66,6 @@ async def read_file(call: Call[ContentQuery, None]) -> Response:
 async def upload_file(call: Call[UploadQuery, None]) -> Uploaded:
     """Write the body to a file of the workspace; the session's sandbox does it."""
     log, size = await call.desk.log(call.session), 0
-    opened = await call.desk.opened(log)
-    sandbox = await opened.session.sandbox()
 
     async def counted() -> AsyncIterator[bytes]:
         nonlocal size
@@ -75,7 +73,12 @@ async def upload_file(call: Call[UploadQuery, None]) -> Uploaded:
             size += len(piece)
             yield piece
 
-    await sandbox.upload(call.query.path, counted())
+    async with call.desk.opened(log) as opened:
+        sandbox = await opened.session.sandbox()
+        try:
+            await sandbox.upload(call.query.path, counted())
+        except OSError as error:
+            raise RefusedError(409, f"{call.query.path} cannot be written: {error}") from None
     return Uploaded(path=call.query.path, size=size)
 
 
