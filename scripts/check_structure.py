@@ -14,13 +14,15 @@ LAYERS: dict[str, set[str]] = {
     "paths": set(),
     "process": set(),
     "events": set(),
+    "settings": {"events", "sandbox"},
     "log": {"events", "paths", "process"},
     "llm": {"events", "paths"},
     "sandbox": {"events", "paths", "process"},
     "agents": {"events", "llm"},
-    "session": {"agents", "events", "llm", "log", "paths", "sandbox"},
+    "session": {"agents", "events", "llm", "log", "paths", "sandbox", "settings"},
     "evals": {"agents", "events", "llm", "log", "paths", "sandbox", "session"},
-    "cli": {"agents", "evals", "events", "llm", "log", "paths", "sandbox", "session"},
+    "server": {"agents", "events", "llm", "log", "paths", "sandbox", "session", "settings"},
+    "cli": {"agents", "evals", "events", "llm", "log", "paths", "sandbox", "server", "session", "settings"},
 }
 """What each part of the package may import besides itself."""
 

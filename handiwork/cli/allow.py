@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from handiwork.cli.answers import network_allowed
 from handiwork.cli.exits import Exit
 from handiwork.cli.guard import say
 from handiwork.cli.sessions import find
-from handiwork.cli.settings import SettingsError
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
+from handiwork.session.answers import network_allowed
+from handiwork.settings import SettingsError
 
 
 def allow(hosts: Sequence[str], session: str | None) -> Exit:

@@ -6,17 +6,17 @@ import asyncio
 
 from rich.text import Text
 
-from handiwork.cli.answers import approval, asked
 from handiwork.cli.exits import Exit
 from handiwork.cli.guard import say
 from handiwork.cli.plain import exact
-from handiwork.cli.sessions import find, state_of
-from handiwork.cli.settings import SettingsError
+from handiwork.cli.sessions import find
 from handiwork.cli.talk import shown
 from handiwork.cli.view import terminal_console
 from handiwork.events.record import ApprovalEvent
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
+from handiwork.session.answers import approval, asked, state_of
+from handiwork.settings import SettingsError
 
 
 def approve(session: str | None, reject: bool, always: bool, comment: str | None) -> Exit:

@@ -19,8 +19,6 @@ from handiwork.cli.guard import say
 from handiwork.cli.jsonlines import write_json
 from handiwork.cli.plain import plain
 from handiwork.cli.prompt import Signals
-from handiwork.cli.run import setup_from
-from handiwork.cli.settings import SettingsError, load, model_name
 from handiwork.cli.summary import duration
 from handiwork.cli.view import terminal_console
 from handiwork.events.record import StepStarted
@@ -29,6 +27,8 @@ from handiwork.paths import data_dir
 from handiwork.session import best_of as contests
 from handiwork.session.assemble import changes
 from handiwork.session.best_of import Candidate, Contest, Progress
+from handiwork.session.setup import setup_from
+from handiwork.settings import SettingsError, load, model_name
 
 SHOWN = 15
 """Lines of a failed test's output that are shown."""

@@ -21,11 +21,10 @@ from rich.text import Text
 
 from handiwork.cli.exits import Exit
 from handiwork.cli.jsonlines import write_json
-from handiwork.cli.listing import local_model_state, provider_keys
 from handiwork.cli.plain import plain
-from handiwork.cli.settings import Settings, SettingsError, load, settings_file
 from handiwork.cli.view import terminal_console
 from handiwork.events.action import CmdRunAction
+from handiwork.llm.offered import local_model_state, provider_keys
 from handiwork.log.errors import LogError
 from handiwork.log.store import Store
 from handiwork.paths import cache_dir, data_dir
@@ -38,6 +37,7 @@ from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits, size_text
 from handiwork.sandbox.runtime import sweep_stale
 from handiwork.session.keeping import GIGABYTE, objects_of
+from handiwork.settings import Settings, SettingsError, load, settings_file
 
 ROOM = 2_000_000_000
 """Bytes that should be free for copies of workspaces and for the local model."""

@@ -18,8 +18,6 @@ from rich.text import Text
 from handiwork.cli.exits import Exit
 from handiwork.cli.guard import say
 from handiwork.cli.plain import plain
-from handiwork.cli.run import agent_name
-from handiwork.cli.settings import SettingsError, load, model_name
 from handiwork.cli.view import terminal_console
 from handiwork.evals import compare as comparing
 from handiwork.evals import data, manifest, plan, registry, tables
@@ -32,6 +30,8 @@ from handiwork.evals.run import Caps, Engine, Run, RunStoppedError, local
 from handiwork.evals.summary import Summary, summarise
 from handiwork.evals.tables import Table
 from handiwork.events.base import utc_now
+from handiwork.session.setup import agent_name
+from handiwork.settings import SettingsError, load, model_name
 
 
 @dataclass(frozen=True, slots=True)

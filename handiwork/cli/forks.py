@@ -11,9 +11,8 @@ from rich.text import Text
 from handiwork.cli.exits import Exit
 from handiwork.cli.guard import say
 from handiwork.cli.plain import plain
-from handiwork.cli.run import agent_name, resume
+from handiwork.cli.run import resume
 from handiwork.cli.sessions import find
-from handiwork.cli.settings import check_environment, load, model_name
 from handiwork.cli.view import terminal_console
 from handiwork.log.session import SessionInfo
 from handiwork.log.store import Store
@@ -23,6 +22,8 @@ from handiwork.session import forks
 from handiwork.session.collecting import collect
 from handiwork.session.forks import Restored
 from handiwork.session.keeping import GIGABYTE
+from handiwork.session.setup import agent_name
+from handiwork.settings import check_environment, load, model_name
 
 
 def fork(

@@ -47,7 +47,6 @@ def explain(error: Exception) -> tuple[Exit, str]:
     """Return the exit code and the message for what a command raised."""
     # Imported late: most commands end well and start faster without.
     from handiwork.agents.registry import AgentNotFoundError
-    from handiwork.cli.settings import SettingsError
     from handiwork.evals.benchmark import DataError
     from handiwork.evals.compare import CompareError
     from handiwork.evals.registry import BenchmarkNotFoundError
@@ -60,6 +59,7 @@ def explain(error: Exception) -> tuple[Exit, str]:
     from handiwork.sandbox.safe_open import WorkspaceError
     from handiwork.session.assemble import SetupError
     from handiwork.session.secrets import SecretError
+    from handiwork.settings import SettingsError
 
     # A model's error comes here only before its first call: its name or key is wrong. Later ones end the run.
     wrong_use = (SettingsError, SetupError, AgentNotFoundError, SessionMissing, LeaseHeld, LLMError, WorkspaceError)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from handiwork.cli import evals, history
+from handiwork.cli import evals, history, serving
 from handiwork.cli.guard import guarded
 from handiwork.cli.options import (
     AgentName,
@@ -314,6 +314,7 @@ def show(
 
 
 history.add_to(app)
+serving.add_to(app)
 
 
 @app.command()

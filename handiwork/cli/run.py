@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from handiwork.agents.state import State
-from handiwork.cli.answers import is_stuck, rewound
 from handiwork.cli.changes import overview
 from handiwork.cli.drive import drive
+from handiwork.cli.elsewhere import Elsewhere, elsewhere
 from handiwork.cli.exits import Exit
 from handiwork.cli.guard import say
 from handiwork.cli.jsonlines import JsonLines
 from handiwork.cli.prompt import Signals
-from handiwork.cli.sessions import find, state_of
-from handiwork.cli.settings import Settings, SettingsError, check_environment, check_flags, load, model_name
+from handiwork.cli.sessions import find
 from handiwork.cli.summary import exit_code, summary
 from handiwork.cli.talk import terminal_talk
 from handiwork.cli.view import View, terminal_console
@@ -27,15 +26,15 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.sandbox.changes import Change
 from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.session.assemble import Opened, Setup, changes, create, reopen, session_dir, setup_of
+from handiwork.session.answers import is_stuck, rewound, state_of
+from handiwork.session.assemble import Opened, changes, create, reopen, session_dir, setup_of
 from handiwork.session.commits import may_have_commits
 from handiwork.session.secrets import given
+from handiwork.session.setup import setup_from, title_of
 from handiwork.session.watch import Watch
+from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
 
-TITLE = 100
-"""Characters of the task that make the session's title."""
-
-Begin = Callable[[Store, Watch], Awaitable[tuple[Opened, int]]]
+Begin = Callable[[Store, Watch], Awaitable[tuple[Opened | Elsewhere, int]]]
 """Opens a session; gives it with the id of the last event that was there before."""
 
 
@@ -47,28 +46,9 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
     setup = setup_from(settings, workspace, in_place)
 
     async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
-        return await create(store, data_dir(), setup, watch, task.strip().split("\n")[0][:TITLE]), 0
+        return await create(store, data_dir(), setup, watch, title_of(task)), 0
 
     return asyncio.run(_session(begin, task, as_json))
-
-
-def setup_from(settings: Settings, workspace: Path, in_place: bool = False) -> Setup:
-    """Return what a new session is made of. Raises SecretError."""
-    return Setup(
-        agent=agent_name(settings.agent),
-        model=model_name(settings.model),
-        base_url=settings.base_url,
-        sandbox=settings.sandbox,
-        image=settings.image,
-        workspace=str(workspace.resolve()),
-        in_place=in_place,
-        allow_net=settings.allow_net,
-        mount_ro=tuple(str(Path(path).expanduser().absolute()) for path in settings.mount_ro),
-        limits=settings.limits,
-        confirmation=settings.confirmation,
-        secrets=tuple(map(given, settings.secrets)),
-        snapshots=settings.snapshots,
-    )
 
 
 def resume(session: str | None, message: str | None, rewind: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:
@@ -79,7 +59,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
     check_environment()
     check_flags(flags)
 
-    async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
+    async def begin(store: Store, watch: Watch) -> tuple[Opened | Elsewhere, int]:
         log = await find(store, session)
         changed = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
         if "model" in changed:
@@ -90,7 +70,11 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
         if state is not None and not is_stuck(state):
             raise SettingsError(f"session {log.id} is not stuck in a loop: go on without --rewind")
         head = await log.head()
-        opened = await reopen(store, data_dir(), log.id, watch, **changed)
+        opened: Opened | Elsewhere
+        if await log.holder() is None:
+            opened = await reopen(store, data_dir(), log.id, watch, **changed)
+        else:
+            opened = await elsewhere(log, watch, changed)
         if state is not None:
             await opened.log.append(rewound(state))
         return opened, head
@@ -104,7 +88,7 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
     console = terminal_console()
     view = JsonLines() if as_json else View(console, live=interactive and not console.is_dumb_terminal)
     signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
-    opened: Opened | None = None
+    opened: Opened | Elsewhere | None = None
     with signals.watched():
         try:
             async with Store.open(data_dir()) as store:
@@ -114,7 +98,8 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
                     try:
                         asking = isinstance(view, View) and interactive and sys.stdin.isatty()
                         talk = terminal_talk(opened, view, signals) if asking and isinstance(view, View) else None
-                        state = await drive(opened, message, signals, view, talk)
+                        async with opened.held():
+                            state = await drive(opened, message, signals, view, talk)
                     finally:
                         await opened.close()
                 if not view.stepped and message is None and state.agent_state in ("finished", "rejected", "stopped"):
@@ -128,7 +113,7 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
             return Exit.INTERRUPTED
 
 
-async def _show_end(view: View, opened: Opened, state: State) -> None:
+async def _show_end(view: View, opened: Opened | Elsewhere, state: State) -> None:
     found: list[Change] = []
     try:
         found = await changes(data_dir(), opened.log)
@@ -151,9 +136,3 @@ async def _secrets(log: EventLog, others: Iterable[str]) -> tuple[str, ...]:
     """Return where the session's secrets come from, with what was given now in their place or besides."""
     all_given = [*(await setup_of(log)).secrets, *map(given, others)]
     return tuple({text.partition("=")[0]: text for text in all_given}.values())
-
-
-def agent_name(name: str) -> str:
-    """Return the agent's name so that it is found from any directory."""
-    file, colon, attribute = name.rpartition(":")
-    return f"{Path(file).expanduser().absolute()}{colon}{attribute}" if file.endswith(".py") else name

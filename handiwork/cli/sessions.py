@@ -38,15 +38,6 @@ async def find(store: Store, session: str | None) -> EventLog:
     return await store.log(newest[0].id)
 
 
-async def state_of(log: EventLog) -> State:
-    """Return where a session stands."""
-    state = State()
-    while page := await log.read(after=state.last_id, limit=PAGE):
-        for event in page:
-            state.apply(event)
-    return state
-
-
 def sessions(as_json: bool) -> Exit:
     """List all sessions, newest first."""
     return asyncio.run(_sessions(as_json))

@@ -9,13 +9,13 @@ from typing import get_args
 from rich.console import Console
 from rich.text import Text
 
-from handiwork.cli.answers import network_allowed
 from handiwork.cli.plain import plain
-from handiwork.cli.settings import model_name
 from handiwork.events.record import Confirmation, SettingsChanged
 from handiwork.llm import create as llms
 from handiwork.llm.errors import LLMError
 from handiwork.log.eventlog import EventLog
+from handiwork.session.answers import network_allowed
+from handiwork.settings import model_name
 
 Ask = Callable[[str], Awaitable[str | None]]
 """Asks the user a question; None where the user wants to leave."""

@@ -103,7 +103,7 @@ async def _judged(conditions: Conditions, benchmark: Benchmark, job: Job, opened
     """Return the fields of a result that say how the rollout ended and how it scored."""
     times, more = HANGING
     try:
-        async with asyncio.timeout(times * conditions.deadline + more):
+        async with asyncio.timeout(times * conditions.deadline + more), opened.session.held():
             rollout = await _talked(conditions, benchmark, job.instance, opened, user)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
             if outcome == "limit" and job.budget is not None and rollout.state.cost >= job.budget:
@@ -112,8 +112,7 @@ async def _judged(conditions: Conditions, benchmark: Benchmark, job: Job, opened
                 outcome, why = "submitted", f"its {steps} steps were up"
             if outcome in NOT_MEASURED:
                 return {"outcome": outcome, "why": why}
-            async with opened.session.held():
-                score = await _graded(benchmark.score(rollout))
+            score = await _graded(benchmark.score(rollout))
     except Exception as error:  # noqa: BLE001 - as above; what was spent until then is kept
         outcome, why = _blamed(error)
         return {"outcome": outcome, "why": why}
@@ -188,9 +187,8 @@ async def _talked(
     sandbox = await opened.session.sandbox()
     rollout = Rollout(instance, opened.session.state, sandbox, user.ask)
     end = _End(benchmark, rollout)
-    async with opened.session.held():
-        await benchmark.set_up(instance, sandbox)
-        said: str | None = await benchmark.task(instance, sandbox, conditions.agent)
+    await benchmark.set_up(instance, sandbox)
+    said: str | None = await benchmark.task(instance, sandbox, conditions.agent)
     for turn in range(1, benchmark.turns + 2):
         await opened.run(said, end)
         if end.failure is not None:

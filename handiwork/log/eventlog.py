@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from sqlalchemy import Connection, select
 
 from handiwork.events.action import AgentFinishAction, MessageAction
-from handiwork.events.base import Event
+from handiwork.events.base import Event, utc_now
 from handiwork.events.codec import from_json, to_json
 from handiwork.events.record import SnapshotEvent
 from handiwork.log import lease, session
@@ -21,6 +21,7 @@ from handiwork.log.session import Segment, SessionInfo
 from handiwork.log.transaction import Transaction
 from handiwork.log.watch import GONE, Watch
 from handiwork.log.worker import Worker
+from handiwork.process import Process
 
 PAGE = 1000
 
@@ -139,12 +140,26 @@ class EventLog:
         """Return up to ``limit`` events with ids below ``before``, newest first; None is from the end."""
         return await self._page(0, None if before is None else before - 1, limit, newest=True)
 
+    async def texts(self, after: int = 0, before: int | None = None, limit: int = 100) -> list[str]:
+        """Return the JSON texts of up to ``limit`` events between the two ids, ascending: with ``before`` the newest.
+
+        A reader that only hands them on is spared the events themselves.
+        """
+        last = None if before is None else before - 1
+        texts = await self._shared.worker.read(
+            lambda connection: self._texts(connection, after, last, limit, newest=before is not None)
+        )
+        return texts[::-1] if before is not None else texts
+
     async def _page(self, after: int, last: int | None, limit: int, *, newest: bool) -> list[Event]:
         return await self._shared.worker.read(
             lambda connection: self._rows(connection, after, last, limit, newest=newest)
         )
 
     def _rows(self, connection: Connection, after: int, last: int | None, limit: int, *, newest: bool) -> list[Event]:
+        return [from_json(text) for text in self._texts(connection, after, last, limit, newest=newest)]
+
+    def _texts(self, connection: Connection, after: int, last: int | None, limit: int, *, newest: bool) -> list[str]:
         """Return events with ids above ``after`` and up to ``last``, from as many segments as needed."""
         texts: list[str] = []
         for part in reversed(self._segments) if newest else self._segments:
@@ -158,7 +173,7 @@ class EventLog:
                 .order_by(events.c.id.desc() if newest else events.c.id)
                 .limit(limit - len(texts))
             )
-        return [from_json(text) for text in texts]
+        return texts
 
     async def follow(self, after: int = 0) -> AsyncGenerator[Event]:
         """Give every event with an id above ``after``, now and as they come, each once and in order.
@@ -185,6 +200,14 @@ class EventLog:
                     return
                 head = watch.head(self.id)
         raise session.deleted(self.id)
+
+    async def holder(self) -> Process | None:
+        """Return the process that runs the session, None if none does."""
+
+        def read(connection: Connection) -> Process | None:
+            return lease.holder(connection, self.id, utc_now().timestamp())
+
+        return await self._shared.worker.read(read)
 
     @asynccontextmanager
     async def lease(self) -> AsyncGenerator[None]:

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from handiwork.log.errors import LeaseHeld, LogError
 from handiwork.log.schema import leases
@@ -20,25 +20,25 @@ BEAT_SECONDS = 5.0
 TIMEOUT_SECONDS = 30.0
 
 
-def holder(transaction: Transaction, session: str) -> Process | None:
+def holder(database: Transaction | Connection, session: str, now: float) -> Process | None:
     """Return who runs the session, None if nobody does or the one who did is gone.
 
     A process of this machine is gone when it is dead; one that cannot be seen from here, when its heartbeat
-    is 30 seconds old.
+    is 30 seconds old at the time ``now``.
     """
-    row = transaction.execute(select(leases).where(leases.c.session == session)).one_or_none()
+    row = database.execute(select(leases).where(leases.c.session == session)).one_or_none()
     if row is None:
         return None
     process = Process(row.host, row.pid, row.started)
     alive = process.alive()
     if alive is None:
-        alive = transaction.now - row.heartbeat < TIMEOUT_SECONDS
+        alive = now - row.heartbeat < TIMEOUT_SECONDS
     return process if alive else None
 
 
 def _acquire(transaction: Transaction, session: str, token: str) -> None:
     transaction.head(session)
-    if (other := holder(transaction, session)) is not None:
+    if (other := holder(transaction, session, transaction.now)) is not None:
         raise LeaseHeld(session, other.host, other.pid)
     this = Process.this()
     transaction.execute(delete(leases).where(leases.c.session == session))

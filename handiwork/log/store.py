@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self, TypeVar
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, delete, or_, select, update
 
 from handiwork.events.action import AgentState
 from handiwork.events.base import Event
@@ -85,18 +85,63 @@ class Store:
 
         return self._shared.log(*await self._shared.worker.read(read))
 
-    async def sessions(self, limit: int = 50, before: str | None = None) -> list[SessionInfo]:
-        """Return up to ``limit`` sessions, newest first; with ``before``, an id, those after it in the list."""
+    async def sessions(
+        self, limit: int = 50, before: str | None = None, text: str = "", state: AgentState | None = None
+    ) -> list[SessionInfo]:
+        """Return up to ``limit`` sessions, newest first; with ``before``, an id, those after it in the list.
+
+        With ``text`` those that have it in their title, workspace, model or agent, or begin with it as their id.
+        """
         order = (sessions.c.created, sessions.c.id)
 
         def read(connection: Connection) -> list[SessionInfo]:
             query = select(sessions).order_by(*(column.desc() for column in order)).limit(limit)
+            if text:
+                places = (sessions.c.title, sessions.c.workspace, sessions.c.model, sessions.c.agent)
+                found = or_(*(place.icontains(text, autoescape=True) for place in places))
+                query = query.where(found | sessions.c.id.startswith(text, autoescape=True))
+            if state is not None:
+                query = query.where(sessions.c.state == state)
             if before is not None:
                 created = select(sessions.c.created).where(sessions.c.id == before).scalar_subquery()
                 query = query.where(
                     (sessions.c.created < created) | ((sessions.c.created == created) & (sessions.c.id < before))
                 )
             return [session.info(row) for row in connection.execute(query).mappings()]
+
+        return await self._shared.worker.read(read)
+
+    async def changed(self, since: float) -> list[SessionInfo]:
+        """Return the sessions that were changed, or grew, at the time ``since`` (seconds, UTC) or after it."""
+
+        def read(connection: Connection) -> list[SessionInfo]:
+            query = select(sessions).where(sessions.c.updated >= since).order_by(sessions.c.updated)
+            return [session.info(row) for row in connection.execute(query).mappings()]
+
+        return await self._shared.worker.read(read)
+
+    async def family(self, session_id: str) -> list[SessionInfo]:
+        """Return a session with all that it was forked from and all that was forked from those, parents first.
+
+        Raises SessionMissing.
+        """
+
+        def rows(connection: Connection, where: ColumnElement[bool]) -> list[SessionInfo]:
+            return [
+                session.info(row)
+                for row in connection.execute(
+                    select(sessions).where(where).order_by(sessions.c.parent_event, sessions.c.created)
+                ).mappings()
+            ]
+
+        def read(connection: Connection) -> list[SessionInfo]:
+            found = rows(connection, sessions.c.id == session.resolve(connection, session_id))
+            while found[0].parent is not None:
+                found = rows(connection, sessions.c.id == found[0].parent)
+            level = found
+            while level := rows(connection, sessions.c.parent.in_([one.id for one in level])):
+                found += level
+            return found
 
         return await self._shared.worker.read(read)
 
@@ -133,7 +178,7 @@ class Store:
 
         def write(transaction: Transaction) -> None:
             transaction.head(session_id)
-            if (runner := lease.holder(transaction, session_id)) is not None:
+            if (runner := lease.holder(transaction, session_id, transaction.now)) is not None:
                 raise LeaseHeld(session_id, runner.host, runner.pid)
             forks = transaction.execute(select(sessions.c.id).where(sessions.c.parent == session_id))
             if names := ", ".join(forks.scalars()):

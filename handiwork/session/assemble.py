@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from typing import Any, Literal
 from handiwork.agents.base import Agent
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
+from handiwork.events.action import MessageAction
 from handiwork.events.base import Model
 from handiwork.events.record import Confirmation, Limits, SessionStarted, SettingsChanged
 from handiwork.llm import create as llms
@@ -78,13 +80,21 @@ class Opened:
         """The session's id."""
         return self.log.id
 
-    async def run(self, message: str | None = None, over: Over = never) -> State:
+    async def run(self, message: str | MessageAction | None = None, over: Over = never) -> State:
         """Run the session as ``Session.run`` does, and keep its state for lists of sessions."""
         await self._store.update(self.id, state="running")
         try:
             return await self.session.run(message, over)
         finally:
             await self._store.update(self.id, state=self.session.state.agent_state)
+
+    def held(self) -> AbstractAsyncContextManager[None]:
+        """Keep the session for this process, between its runs too. Raises LeaseHeld if another one has it."""
+        return self.session.held()
+
+    async def called(self) -> None:
+        """Wait, while the session is held, until somebody, in whatever process, has it go on."""
+        await self.session.called()
 
     async def close(self) -> None:
         """End the sandbox and the model's connections."""

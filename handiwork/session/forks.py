@@ -99,6 +99,15 @@ async def changes_from_to(data: Path, log: EventLog, first: int | None, last: in
     return await asyncio.to_thread(compare)
 
 
+async def tree_after(log: EventLog, at: int) -> str:
+    """Return the snapshot of the files as they were after event ``at``, "" for those of the beginning.
+
+    Raises SetupError, WorkspaceError.
+    """
+    await _copied(log)
+    return _tree_at((await log.read(limit=at)) if at else [], log.id)
+
+
 async def _copied(log: EventLog) -> Setup:
     setup = await setup_of(log)
     if setup.in_place or setup.sandbox == "none":

@@ -16,11 +16,14 @@ from handiwork.session.watch import OutputDelta, TextDelta, Watch
 
 
 class Journal:
-    """Appends events and folds every event of the log, in order, once. ``interrupt`` is set while the user wants it."""
+    """Appends events and folds every event of the log, in order, once.
+
+    ``interrupt`` is set while the user wants it, ``running`` while there is something to do.
+    """
 
     def __init__(self, log: EventLog, watch: Watch) -> None:
         self.state = State()
-        self.interrupt = Interrupt()
+        self.interrupt, self.running = Interrupt(), asyncio.Event()
         self.log, self.watch = log, watch
         self._folding = asyncio.Lock()
 
@@ -45,6 +48,10 @@ class Journal:
                     self.state.apply(event)
                     self._heed(event)
                     self.watch(event)
+            if self.state.agent_state == "running":
+                self.running.set()
+            else:
+                self.running.clear()
 
     @contextmanager
     def showing(self, delta: Callable[[str], TextDelta | OutputDelta]) -> Generator[Callable[[str], None]]:

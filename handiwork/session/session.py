@@ -61,7 +61,7 @@ class Session:
     ) -> None:
         log.redactor.learn(secrets.values)
         self._secrets, self._told = secrets, False
-        self._log, self._branches = log, branches
+        self._log, self._branches, self._held = log, branches, False
         self._journal = Journal(log, watch)
         self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
         self._models = Models(llm, make_llm, terms.temperature)
@@ -85,37 +85,46 @@ class Session:
         """Where the session stands."""
         return self._journal.state
 
-    async def run(self, message: str | None = None, over: Over = never) -> State:
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Keep the session for this process, before, between and after its runs. Raises LeaseHeld if another has it.
+
+        The way out of a sandbox is open only while somebody holds its session.
+        """
+        async with self._log.lease():
+            await self._journal.catch_up()
+            if self.state.last_id == 0:
+                await self._begin()
+            listener = asyncio.create_task(self._journal.listen())
+            self._held = True
+            try:
+                yield
+            finally:
+                self._held = False
+                listener.cancel()
+
+    async def run(self, message: str | MessageAction | None = None, over: Over = never) -> State:
         """Go on from the log, with the user's message if there is one, until the agent ends, waits or is paused.
 
         A message is for the delegate that works at that moment. ``over`` is asked after every observation whether the
-        task is at its end, whatever the agent would still do. Raises LeaseHeldError if another process runs the
-        session.
+        task is at its end, whatever the agent would still do. Raises LeaseHeld if another process runs the session.
         """
+        if not self._held:
+            async with self.held():
+                return await self.run(message, over)
         self._over = over
-        async with self._log.lease():
-            await self._open(message)
-            listener = asyncio.create_task(self._journal.listen())
-            self._executor.prepare()
-            try:
-                await self._loop.run()
-            finally:
-                listener.cancel()
+        await self._open(message)
+        self._executor.prepare()
+        await self._loop.run()
         return self.state
+
+    async def called(self) -> None:
+        """Wait, while the session is held, until somebody, in whatever process, has it go on."""
+        await self._journal.running.wait()
 
     async def sandbox(self) -> Sandbox:
         """Return the sandbox once it runs, for who prepares or examines it around a run. Raises SandboxError."""
         return await self._executor.ready()
-
-    @asynccontextmanager
-    async def held(self) -> AsyncGenerator[None]:
-        """Hold the session without running it, for who prepares or examines what its sandbox reaches.
-
-        The way out of a sandbox is open only while somebody holds its session. Raises LeaseHeldError.
-        """
-        async with self._log.lease():
-            await self._begin()
-            yield
 
     async def close(self) -> None:
         """End the sandbox and the models' connections; remove the copies that no child needs any more."""
@@ -130,7 +139,7 @@ class Session:
             await self._journal.append(self._started.placed(resumed=self.state.last_id > 0))
             self._started = None
 
-    async def _open(self, message: str | None) -> None:
+    async def _open(self, message: str | MessageAction | None) -> None:
         journal = self._journal
         await self._begin()
         if any(abandoned(self.state, state) for state in self.state.tree()):
@@ -140,7 +149,8 @@ class Session:
                 lost = crashed() if number == 0 else not_run()
                 await journal.append(lost.placed(cause=action.id, subtask=state.id))
         if message is not None:
-            await journal.append(MessageAction(content=message, source="user", subtask=self.state.active))
+            said = MessageAction(content=message) if isinstance(message, str) else message
+            await journal.append(said.placed(source="user", subtask=self.state.active))
             if self._secrets.values and not self._told:
                 # Again by every process, as the secrets may be others than before.
                 self._told = True

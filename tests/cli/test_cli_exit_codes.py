@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.cli.approve import approve
-from handiwork.cli.settings import SettingsError
+from handiwork.settings import SettingsError
 from tests.cli.program import HANDIWORK, Program, bash, edit, finish
 
 pytestmark = pytest.mark.slow

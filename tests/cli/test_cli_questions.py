@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.agents.state import State
-from handiwork.cli.answers import changed_limit, raised, reached, spending
 from handiwork.cli.drive import drive
 from handiwork.cli.prompt import Signals
 from handiwork.cli.talk import Questions, shown
@@ -31,6 +30,7 @@ from handiwork.events.record import (
     StepStarted,
 )
 from handiwork.log.store import Store
+from handiwork.session.answers import changed_limit, raised, reached, spending
 from handiwork.session.assemble import Opened, Setup, create, reopen
 from tests.cli.program import bash, edit, finish
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.cli.settings import OTHER_VARIABLES, Settings, SettingsError, check_flags, load
+from handiwork.settings import OTHER_VARIABLES, Settings, SettingsError, check_flags, load
 from tests.cli.program import Program
 
 VALUES = {

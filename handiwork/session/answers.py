@@ -18,6 +18,18 @@ TAKEN_BACK = "(The last {} steps repeated themselves and were taken back. Try so
 LimitName = Literal["iterations", "cost", "tokens", "time"]
 
 
+PAGE = 500
+
+
+async def state_of(log: EventLog) -> State:
+    """Return where a session stands."""
+    state = State()
+    while page := await log.read(after=state.last_id, limit=PAGE):
+        for event in page:
+            state.apply(event)
+    return state
+
+
 def asked(state: State) -> list[Action]:
     """Return the actions that the user is asked about, in their order."""
     pending = {action.id: action for part in state.tree() for action in part.pending}

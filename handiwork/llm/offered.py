@@ -1,0 +1,38 @@
+"""Which models can be used on this machine as it is: the known local ones, and providers by their keys."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+from handiwork.llm.weights import KNOWN
+from handiwork.paths import cache_dir
+
+KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    "openrouter": ("OPENROUTER_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "together": ("TOGETHER_API_KEY",),
+    "fireworks": ("FIREWORKS_API_KEY",),
+    "moonshotai": ("MOONSHOTAI_API_KEY",),
+}
+"""The environment variables in which the providers' keys are looked for."""
+
+
+def provider_keys() -> dict[str, str | None]:
+    """Return for each provider the name of the variable that holds its key, None where there is none."""
+    return {provider: next((name for name in names if os.environ.get(name)), None) for provider, names in KEYS.items()}
+
+
+def local_model_state(name: str) -> tuple[bool, str]:
+    """Return whether a local model can be used as it is, and a word on that."""
+    weights = KNOWN[name]
+    size = f"{weights.size / 1e9:.1f} GB"
+    if importlib.util.find_spec("xllamacpp") is None:
+        return False, "needs the extra `local`: pip install 'handiwork[local]'"
+    path = cache_dir() / "models" / weights.file
+    if path.is_file() and path.stat().st_size == weights.size:
+        return True, f"fetched, {size}"
+    return False, f"not fetched yet: its first use fetches {size}"

@@ -1,0 +1,102 @@
+"""The server as an application: its routes, its guard, and the sessions it begins and ends with."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from handiwork.log.store import Store
+from handiwork.server import about, files, follow, sessions, steering
+from handiwork.server.about import Counters
+from handiwork.server.desk import Desk
+from handiwork.server.guard import Guard
+from handiwork.server.openapi import document
+from handiwork.server.routing import Operation, refused
+
+OPERATIONS: tuple[Operation, ...] = (
+    *sessions.OPERATIONS,
+    *steering.OPERATIONS,
+    *files.OPERATIONS,
+    *about.OPERATIONS,
+)
+"""All that the server understands but the WebSockets."""
+
+HOME = "Handiwork's server. Its API is described by /api/openapi.json.\n"
+
+
+def application(data: Path, token: str | None, names: frozenset[str], cookie: str = "handiwork") -> Starlette:
+    """Return the server of a data folder; ``token``, ``names`` and ``cookie`` are as ``Guard`` has them."""
+    counters = Counters()
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncGenerator[None]:
+        async with Store.open(data) as store:
+            app.state.desk = Desk(store, data)
+            await app.state.desk.start()
+            try:
+                yield
+            finally:
+                await app.state.desk.close()
+
+    def desk() -> Desk:
+        return app.state.desk
+
+    described = document(OPERATIONS)
+
+    async def show_document(_: Request) -> Response:
+        return JSONResponse(described)
+
+    async def show_home(_: Request) -> Response:
+        return PlainTextResponse(HOME)
+
+    app = Starlette(
+        routes=[
+            *(operation.route(desk) for operation in OPERATIONS),
+            Route("/api/openapi.json", show_document),
+            Route("/", show_home),
+            *follow.routes(desk),
+        ],
+        middleware=[
+            Middleware(_Counted, counters=counters),
+            Middleware(Guard, token=token, names=names, cookie=cookie),
+        ],
+        exception_handlers={HTTPException: _not_found, Exception: _internal},
+        lifespan=lifespan,
+    )
+    app.state.counters = counters
+    return app
+
+
+async def _not_found(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    answer = refused(error.status_code, error.detail)
+    answer.headers.update(error.headers or {})
+    return answer
+
+
+async def _internal(_: Request, error: Exception) -> Response:
+    return refused(500, f"internal error: {type(error).__name__}; the server's output says where")
+
+
+class _Counted:
+    """Counts the answers to requests."""
+
+    def __init__(self, app: ASGIApp, counters: Counters) -> None:
+        self._app, self._counters = app, counters
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._counters.requests[scope["method"], message["status"]] += 1
+            await send(message)
+
+        await self._app(scope, receive, counted if scope["type"] == "http" else send)

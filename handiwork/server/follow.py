@@ -1,0 +1,131 @@
+"""Following by WebSocket: a session's events in order, each once, and the list of sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from starlette.routing import WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from handiwork.log.errors import LogError, SessionMissing
+from handiwork.log.eventlog import EventLog
+from handiwork.server.desk import Desk
+from handiwork.server.shapes import LARGEST, SessionRow
+
+PAGE = 200
+LIST_SECONDS = 0.25
+"""How often followers of the list are told of changes."""
+
+MISSING, WRONG, FAILED = 4404, 4422, 1011
+"""Codes with which a WebSocket is closed: no such session, a cursor that is none, the log failed."""
+
+
+def routes(desk: Callable[[], Desk]) -> list[WebSocketRoute]:
+    """Return the WebSocket routes."""
+
+    async def follow_session(websocket: WebSocket) -> None:
+        await websocket.accept()
+        after = websocket.query_params.get("after", "0")
+        if not after.isascii() or not after.isdigit() or int(after[:20]) > LARGEST:
+            await websocket.close(WRONG, "after is the id of the last event you have")
+            return
+        with suppress(WebSocketDisconnect, RuntimeError):  # it went away while something was sent
+            try:
+                log = await desk().log(websocket.path_params["session"])
+                await _while_open(websocket, _events(desk(), websocket, log, int(after)))
+            except SessionMissing as error:
+                await websocket.close(MISSING, str(error)[:100])
+            except LogError as error:
+                await websocket.close(FAILED, str(error)[:100])
+
+    async def follow_list(websocket: WebSocket) -> None:
+        await websocket.accept()
+        with suppress(WebSocketDisconnect, RuntimeError):
+            try:
+                await _while_open(websocket, _list(desk(), websocket))
+            except LogError as error:
+                await websocket.close(FAILED, str(error)[:100])
+
+    return [
+        WebSocketRoute("/api/sessions/{session}/follow", follow_session),
+        WebSocketRoute("/api/follow", follow_list),
+    ]
+
+
+async def _while_open(websocket: WebSocket, sending: Coroutine[Any, Any, None]) -> None:
+    """Send until there is nothing more to come or the other side leaves."""
+
+    async def until_left() -> None:
+        while (await websocket.receive())["type"] != "websocket.disconnect":
+            pass
+
+    tasks = [asyncio.create_task(sending), asyncio.create_task(until_left())]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _events(desk: Desk, websocket: WebSocket, log: EventLog, after: int) -> None:
+    """Send every event after ``after``, and what is said between them to whom it is not too slow for."""
+    woken, head = asyncio.Event(), after
+
+    async def hear() -> None:
+        nonlocal head
+        async for newest in log.heads():
+            head = newest
+            woken.set()
+
+    with desk.channels.joined(log.id, woken) as backlog:
+        hearing = asyncio.create_task(hear())
+        hearing.add_done_callback(lambda _: woken.set())
+        try:
+            while True:
+                while after < head:
+                    if not (texts := await log.texts(after, limit=PAGE)):
+                        break
+                    for text in texts:
+                        await _send(websocket, backlog.take(after))
+                        await websocket.send_text(text)
+                        after += 1
+                await _send(websocket, backlog.take(after))
+                if hearing.done():
+                    hearing.result()
+                    return
+                await woken.wait()
+                woken.clear()
+        finally:
+            hearing.cancel()
+            await asyncio.gather(hearing, return_exceptions=True)
+
+
+async def _send(websocket: WebSocket, messages: list[dict[str, Any]]) -> None:
+    for message in messages:
+        await websocket.send_text(json.dumps(message))
+
+
+async def _list(desk: Desk, websocket: WebSocket) -> None:
+    """Send the sessions that changed, from now on, and the ids of those that were deleted."""
+    since, told, gone = datetime.now(UTC).timestamp(), dict[str, datetime](), len(desk.deleted)
+    await websocket.send_text(json.dumps({"ready": True}))
+    while True:
+        changed = await desk.store.changed(since)
+        for info in changed:
+            if told.get(info.id) != info.updated:
+                await websocket.send_text(f'{{"session":{SessionRow.of(info).model_dump_json()}}}')
+        if changed:
+            since = changed[-1].updated.timestamp()
+            told = {info.id: info.updated for info in changed}
+        for session in desk.deleted[gone:]:
+            await websocket.send_text(json.dumps({"deleted": session}))
+        gone = len(desk.deleted)
+        await asyncio.sleep(LIST_SECONDS)

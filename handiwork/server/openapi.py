@@ -1,0 +1,99 @@
+"""The OpenAPI 3.1 document, made of the table of operations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from http import HTTPStatus
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from handiwork.server.routing import Operation
+from handiwork.server.shapes import Problem
+
+_REF = "#/components/schemas/{model}"
+
+
+def document(operations: Sequence[Operation]) -> dict[str, Any]:
+    """Return the document."""
+    models: dict[type[BaseModel], None] = {Problem: None}
+    for operation in operations:
+        models |= dict.fromkeys(filter(None, (operation.body, operation.answer)))
+    schemas: dict[str, Any] = {}
+    for model in models:
+        mode = "serialization" if any(model is operation.answer for operation in operations) else "validation"
+        _, made = models_json_schema([(model, mode)], ref_template=_REF)
+        schemas |= made.get("$defs", {})
+    paths: dict[str, Any] = {}
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Handiwork", "version": version("handiwork")},
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    about = (operation.handler.__doc__ or "").strip().split("\n")[0]
+    found: dict[str, Any] = {
+        "operationId": operation.name,
+        "summary": about,
+        "parameters": [*_path_parameters(operation.path), *_query_parameters(operation.query)],
+        "responses": _responses(operation),
+    }
+    if operation.body is not None:
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": _ref(operation.body)}}}
+    elif operation.takes:
+        found["requestBody"] = {"required": True, "content": {operation.takes: {"schema": {"format": "binary"}}}}
+    return found
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": "^[0-9a-f]+$"}}
+        for name in re.findall(r"{(\w+)}", path)
+    ]
+
+
+def _query_parameters(query: type[BaseModel] | None) -> list[dict[str, Any]]:
+    if query is None:
+        return []
+    schema = query.model_json_schema()
+    required = schema.get("required", [])
+    return [
+        {"name": name, "in": "query", "required": name in required, "schema": _without_null(part)}
+        for name, part in schema["properties"].items()
+    ]
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter: one that is null is left out."""
+    kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
+    if len(kinds) != 1:
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+    return {**kept, **kinds[0]}
+
+
+def _responses(operation: Operation) -> dict[str, Any]:
+    schema: dict[str, str] = {} if operation.answer is None else _ref(operation.answer)
+    content = {operation.gives if operation.answer is None else "application/json": {"schema": schema}}
+    found: dict[str, Any] = {str(operation.status): {"description": "carried out", "content": content}}
+    checked = [*([413] if operation.body or operation.takes else []), *([415] if operation.body else [])]
+    for status in sorted({400, 401, 403, 422, *checked, *operation.refuses}):
+        problem = {"application/json": {"schema": _ref(Problem)}}
+        found[str(status)] = {"description": HTTPStatus(status).phrase, "content": problem}
+    return found
+
+
+def _ref(model: type[BaseModel]) -> dict[str, str]:
+    return {"$ref": _REF.format(model=model.__name__)}

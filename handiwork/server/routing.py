@@ -1,0 +1,194 @@
+"""One table of operations: each is a route, checked on its way in, and a path of the OpenAPI document."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from handiwork.agents.registry import AgentNotFoundError
+from handiwork.llm.errors import LLMError
+from handiwork.log.errors import BlobMissing, LeaseHeld, LogError, SessionMissing, SessionShared
+from handiwork.sandbox.base import SandboxError
+from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.server.desk import Desk
+from handiwork.server.shapes import Problem
+from handiwork.session.assemble import SetupError
+from handiwork.session.secrets import SecretError
+from handiwork.settings import SettingsError
+
+Q = TypeVar("Q")
+B = TypeVar("B")
+
+BODY_LIMIT, UPLOAD_LIMIT = 4 << 20, 256 << 20
+"""Bytes of a JSON body and of an uploaded file."""
+
+_ID = re.compile("[0-9a-f]{1,40}")
+
+STATUS: dict[type[Exception], int] = {
+    SessionMissing: 404,
+    BlobMissing: 404,
+    FileNotFoundError: 404,
+    LeaseHeld: 409,
+    SessionShared: 409,
+    SetupError: 409,
+    WorkspaceError: 409,
+    IsADirectoryError: 409,
+    NotADirectoryError: 409,
+    PermissionError: 409,
+    SettingsError: 422,
+    AgentNotFoundError: 422,
+    LLMError: 422,
+    SecretError: 422,
+    SandboxError: 503,
+    LogError: 503,
+    OSError: 503,
+}
+"""What an error means to who asked; of several that fit, the nearest class's."""
+
+
+_NO_NAME = frozenset({errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.ELOOP})
+"""What the system says of names that no file can have."""
+
+
+class RefusedError(Exception):
+    """The request cannot be carried out; ``status`` is HTTP's, the text says why."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Call(Generic[Q, B]):
+    """A request that fits its operation; ``query`` and ``body`` are None where the operation has none."""
+
+    desk: Desk
+    request: Request
+    query: Q
+    body: B
+
+    @property
+    def session(self) -> str:
+        """The session's id, or the first characters of it, as the path has it. Raises SessionMissing."""
+        found = str(self.request.path_params["session"])
+        if not _ID.fullmatch(found):
+            raise SessionMissing(f"{found[:50]!r} is no session's id")
+        return found
+
+    async def upload(self, limit: int = UPLOAD_LIMIT) -> AsyncIterator[bytes]:
+        """Give the body as it comes. Raises RefusedError for more than ``limit`` bytes."""
+        size = 0
+        async for piece in self.request.stream():
+            size += len(piece)
+            if size > limit:
+                raise too_large(limit)
+            yield piece
+
+
+Handler = Callable[[Call[Any, Any]], Awaitable[BaseModel | Response]]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One request that the server understands; ``answer`` None is bytes of the media type ``gives``."""
+
+    method: str
+    path: str
+    handler: Handler
+    answer: type[BaseModel] | None
+    query: type[BaseModel] | None = None
+    body: type[BaseModel] | None = None
+    takes: str = ""
+    """The media type of a body that is not JSON."""
+    gives: str = "*/*"
+    status: int = 200
+    refuses: tuple[int, ...] = field(default=(404, 409, 503))
+
+    @property
+    def name(self) -> str:
+        """The operation's id in the document."""
+        return self.handler.__name__  # pyright: ignore[reportAttributeAccessIssue] (handlers are functions)
+
+    def route(self, desk: Callable[[], Desk]) -> Route:
+        """Return it as Starlette has it."""
+
+        async def endpoint(request: Request) -> Response:
+            try:
+                answer = await self.handler(await self._call(desk(), request))
+            except ClientDisconnect:
+                return Response(status_code=499)
+            except RefusedError as error:
+                return refused(error.status, str(error))
+            except tuple(STATUS) as error:
+                return refused(_status(error), _said(error))
+            if isinstance(answer, Response):
+                return answer
+            return as_json(answer, self.status)
+
+        return Route(self.path, endpoint, methods=[self.method], name=self.name)
+
+    async def _call(self, desk: Desk, request: Request) -> Call[Any, Any]:
+        query = body = None
+        try:
+            if self.query is not None:
+                query = self.query.model_validate(dict(request.query_params))
+            if self.body is not None:
+                body = self.body.model_validate_json(await _whole(request))
+        except ValidationError as error:
+            raise RefusedError(422, explain(error)) from None
+        return Call(desk, request, query, body)
+
+
+def too_large(limit: int) -> RefusedError:
+    """Return the error for a body of more than ``limit`` bytes."""
+    return RefusedError(413, f"the body is larger than {limit} bytes")
+
+
+async def _whole(request: Request) -> bytes:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise RefusedError(415, "the body must be application/json")
+    found = bytearray()
+    async for piece in request.stream():
+        found += piece
+        if len(found) > BODY_LIMIT:
+            raise too_large(BODY_LIMIT)
+    return bytes(found)
+
+
+def as_json(answer: BaseModel, status: int = 200) -> Response:
+    """Return the answer as JSON."""
+    return Response(answer.model_dump_json(), status, media_type="application/json")
+
+
+def refused(status: int, text: str) -> Response:
+    """Return why a request was refused."""
+    return as_json(Problem(error=text), status)
+
+
+def explain(error: ValidationError) -> str:
+    """Return what does not fit, a line for each field."""
+    return "\n".join(
+        f"{'.'.join(str(step) for step in problem['loc']) or 'the request'}: {problem['msg']}"
+        for problem in error.errors(include_url=False)
+    )
+
+
+def _status(error: Exception) -> int:
+    if isinstance(error, OSError) and error.errno in _NO_NAME:
+        return 422
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error)
