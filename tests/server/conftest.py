@@ -23,4 +23,4 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 def program(tmp_path: Path) -> Iterator[Program]:
     program = Program(tmp_path)
     yield program
-    program.end()
+    program.close()

@@ -163,6 +163,11 @@ class Program:
         self.apis.append(Api(url, self.folder, token))
         return self.apis[-1]
 
+    def close(self) -> None:
+        self.end()
+        for api in self.apis:
+            api.close()
+
     def kill(self) -> None:
         self.end(signal.SIGKILL)
 
@@ -173,8 +178,6 @@ class Program:
             assert self.process.stdout is not None
             self.process.stdout.close()
             self.process = None
-            for api in self.apis:
-                api.close()
 
     def command(self, *arguments: str) -> list[str]:
         return [str(HANDIWORK), *arguments]

@@ -174,7 +174,7 @@ def test_twenty_sessions_run_side_by_side(api: Api) -> None:
 
 def test_who_follows_loses_and_repeats_nothing_when_the_server_is_killed(program: Program) -> None:
     api = program.start()
-    session = api.create(*(bash(f"sleep 0.1; echo {number} >> log") for number in range(40)), finish())
+    session = api.create(*(bash(f"sleep 0.1; echo {number} >> log") for number in range(20)), finish())
     seen: list[int] = []
     ended = threading.Event()
 
@@ -193,7 +193,7 @@ def test_who_follows_loses_and_repeats_nothing_when_the_server_is_killed(program
     follower = threading.Thread(target=follow)
     follower.start()
     try:
-        for number in (15, 60):
+        for number in (15, 50):
             until(lambda number=number: len(seen) > number, "events")
             program.kill()
             program.start()
@@ -203,8 +203,9 @@ def test_who_follows_loses_and_repeats_nothing_when_the_server_is_killed(program
         follower.join(PATIENCE)
     assert seen == list(range(1, len(seen) + 1))
     assert api.until(session, "finished")
-    lines = api.http.get(f"{session}/files/content", params={"path": "log"}).text.split()
-    assert sorted(set(lines), key=int) == list(map(str, range(40))) or len(set(lines)) >= 38
+    done = api.http.get(f"{session}/files/content", params={"path": "log"}).text.split()
+    assert len(done) == len(set(done)), "nothing is done twice"
+    assert len(done) >= 18, "nothing is left out but what ran when it was killed"
 
 
 def test_commands_steer_a_session_of_the_server(program: Program) -> None:
@@ -212,7 +213,6 @@ def test_commands_steer_a_session_of_the_server(program: Program) -> None:
     session = api.create(bash("touch a"), finish("First."), bash("touch b"), finish("Second."), confirmation="always")
     asked(api, session)
     assert program.run("approve").returncode == 0
-    assert asked
     api.until(session, "finished")
     resumed = program.run("resume", "--message", "once more", "--json")
     assert resumed.returncode == 1, resumed.stderr
