@@ -137,6 +137,8 @@ class TestWhatAnybodyWouldDo:
                 "[1] textbox 'From:'\n[2] textbox 'To:'",
                 "fill('1', 'Rome, IT')",
             ),
+            ("Forward to Ann Lee the mail by Bo.", "[1] textbox 'to:'", "fill('1', 'Ann Lee')"),
+            ("Forward to Ann the mail by Bo.", "[1] link 'Ann'\n[2] link 'Bo'", "click('2')"),
             ("Copy the text.", "[1] textbox 'a' value='say'\n[2] textbox 'b'\n[3] button 'OK'", PASTE),
             ('Put "7" into the 2nd textbox.', "[1] textbox ''\n[2] textbox ''", "fill('2', '7')"),
             ("Check the 2nd checkbox.", "[1] checkbox '', unchecked\n[2] checkbox '', unchecked", "check('2')"),
@@ -206,6 +208,12 @@ class TestReplies:
         page = "[1] link 'A'\n[2] link 'B'"
         assert choices_of(state("Look around.", page)) == ["click [1] link 'A'", "click [2] link 'B'"]
         assert "click [1] link 'A'" not in choices_of(state("Look around.", page, ("click('1')", page)))
+
+    def test_what_was_written_is_sent_before_it_is_done(self) -> None:
+        page = "[1] textbox 'Note'{}\n[2] image '', clickable\n[3] link 'Open'"
+        empty, full = page.format(""), page.format(" value='hi'")
+        now = state("Say hi.", empty, ("click('3')", empty), ("fill('1', 'hi')\nnoop(400)", full))
+        assert choices_of(now) == ["click [2] image", "fill [1] textbox 'Note' with 'hi'"]
 
     def test_turning_pages_can_be_gone_on_with(self) -> None:
         one, two = "StaticText 'a'\n[1] link 'Next'", "StaticText 'b'\n[1] link 'Next'"

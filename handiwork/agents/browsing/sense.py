@@ -215,6 +215,8 @@ def _pair(goal: str, box: Choice) -> tuple[int, str] | None:
     if not label:
         return None
     said = re.search(rf"\b{re.escape(label)}: ?([^\s\"'].*?)(?= \w+:|[.;]| on \d|$)", goal, re.IGNORECASE)
+    if said is None and label.lower() in ("to", "from"):  # a person or a place
+        said = re.search(rf"\b{label.lower()} ([A-Z][\w-]*(?: [A-Z][\w-]*)*)", goal)
     if said is None or box.value.lower().startswith(said[1].lower()):
         return None
     return said.start(), said[1]
@@ -233,12 +235,17 @@ def _named(goal: str, can: Sequence[Choice]) -> list[Move]:
                 # On the way down a menu, `A > B`, the upper item is only pointed at.
                 passed = goal[min(places) + len(choice.name) :].lstrip().startswith(">")
                 if (choice.kind == "hover") == (choice.role == "menuitem" and passed):
-                    moves.append(Move(min(places), choice))
+                    moves.append(Move(_turn(goal, min(places)), choice))
             case _:
                 pass
     quotes = {text.lower() for text in quoted(goal)}
     exact = [move for move in moves if any(name.lower() in quotes for name in move.choice.names)]
     return moves if not exact else [move for move in moves if move in exact or move.choice.role == "button"]
+
+
+def _turn(goal: str, place: int) -> int:
+    """Return when it is the turn of what is named there: whose something is comes before what is done with it."""
+    return place - len(goal) if re.search(r"\b(from|by)\s+$", goal[:place]) else place
 
 
 def _options(goal: str, choice: Choice) -> list[Move]:
