@@ -96,7 +96,7 @@ def run(asked: Asked, flags: Mapping[str, Any], caps: Mapping[str, Any], how: Ho
         benchmark=asked.benchmark if asked.benchmark == benchmark.name else str(Path(asked.benchmark).absolute()),
         split=asked.split or benchmark.splits[0],
         data=str(asked.data or ""),
-        agent=agent_name(settings.agent),
+        agent=agent_name(flags["agent"] or benchmark.agent or settings.agent),
         model=model,
         base_url=settings.base_url,
         user_model=model_name(asked.user_model or model),

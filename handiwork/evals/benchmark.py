@@ -90,7 +90,8 @@ class Benchmark(ABC):
     ``files`` are the upstream files of a split, as paths in the data folder, with where each is got; ``gated`` says
     what must be done before that is possible, and is empty where nothing must. ``turns`` is how often the simulated
     user answers at the most. ``limits`` are those of one session; with ``fixed_steps`` their iterations are a part of
-    the rule: who has used them up is scored for what there is then.
+    the rule: who has used them up is scored for what there is then. ``agent`` is run where none is named,
+    the user's where it is "".
     """
 
     name: ClassVar[str]
@@ -105,6 +106,7 @@ class Benchmark(ABC):
     turns: ClassVar[int] = 0
     limits: ClassVar[Limits] = Limits()
     fixed_steps: ClassVar[bool] = False
+    agent: ClassVar[str] = ""
 
     @abstractmethod
     def files(self, split: str) -> Mapping[str, str]:

@@ -112,7 +112,8 @@ async def _judged(conditions: Conditions, benchmark: Benchmark, job: Job, opened
                 outcome, why = "submitted", f"its {steps} steps were up"
             if outcome in NOT_MEASURED:
                 return {"outcome": outcome, "why": why}
-            score = await _graded(benchmark.score(rollout))
+            async with opened.session.held():
+                score = await _graded(benchmark.score(rollout))
     except Exception as error:  # noqa: BLE001 - as above; what was spent until then is kept
         outcome, why = _blamed(error)
         return {"outcome": outcome, "why": why}
@@ -185,10 +186,11 @@ async def _talked(
 ) -> Rollout:
     """Have the agent and the simulated user talk until one of them has nothing more to say."""
     sandbox = await opened.session.sandbox()
-    await benchmark.set_up(instance, sandbox)
     rollout = Rollout(instance, opened.session.state, sandbox, user.ask)
     end = _End(benchmark, rollout)
-    said: str | None = await benchmark.task(instance, sandbox, conditions.agent)
+    async with opened.session.held():
+        await benchmark.set_up(instance, sandbox)
+        said: str | None = await benchmark.task(instance, sandbox, conditions.agent)
     for turn in range(1, benchmark.turns + 2):
         await opened.run(said, end)
         if end.failure is not None:

@@ -14,6 +14,8 @@ from handiwork.events.action import (
     AgentFinishAction,
     AgentRejectAction,
     AgentThinkAction,
+    BrowseInteractiveAction,
+    BrowseURLAction,
     CmdRunAction,
     FileEditAction,
     FileReadAction,
@@ -25,6 +27,7 @@ from handiwork.events.base import Action, Event, Observation, UnknownEvent
 from handiwork.events.codec import from_json
 from handiwork.events.observation import (
     AgentStateChangedObservation,
+    BrowserOutputObservation,
     CmdOutputObservation,
     ErrorObservation,
     FileReadObservation,
@@ -137,6 +140,9 @@ class _Telling:
                 moment.bad = event.error or event.status == "timeout"
             case IPythonRunCellObservation(error=str() as error):
                 moment.note, moment.bad = harmless(error), True
+            case BrowserOutputObservation():
+                parts = event.url, event.last_action_error, event.dialog and f"a dialog is open: {event.dialog}"
+                moment.note, moment.bad = harmless("; ".join(filter(None, parts))), bool(event.last_action_error)
             case FileReadObservation():
                 moment.note = f"lines {event.start} to {event.end} of {event.lines}"
             case ErrorObservation() | UserRejectObservation():
@@ -168,6 +174,10 @@ def _told(action: Action) -> tuple[str, str]:
             return "types" if action.is_input else "starts" if action.background else "runs", command
         case IPythonRunCellAction(code=code):
             return "runs in the notebook", code
+        case BrowseInteractiveAction(browser_actions=calls):
+            return "in the browser", calls
+        case BrowseURLAction(url=url):
+            return "opens", url
         case FileReadAction():
             return "reads", f"{action.path}, line {action.start} to {action.end or 'the last'}"
         case FileWriteAction():

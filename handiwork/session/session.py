@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 from pydantic import Field, JsonValue
 
@@ -105,6 +107,16 @@ class Session:
         """Return the sandbox once it runs, for who prepares or examines it around a run. Raises SandboxError."""
         return await self._executor.ready()
 
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Hold the session without running it, for who prepares or examines what its sandbox reaches.
+
+        The way out of a sandbox is open only while somebody holds its session. Raises LeaseHeldError.
+        """
+        async with self._log.lease():
+            await self._begin()
+            yield
+
     async def close(self) -> None:
         """End the sandbox and the models' connections; remove the copies that no child needs any more."""
         await self._executor.close()
@@ -112,12 +124,15 @@ class Session:
         if self._branches is not None:
             await self._branches.keep(self.state.subtasks)
 
+    async def _begin(self) -> None:
+        await self._journal.catch_up()
+        if self._started is not None:
+            await self._journal.append(self._started.placed(resumed=self.state.last_id > 0))
+            self._started = None
+
     async def _open(self, message: str | None) -> None:
         journal = self._journal
-        await journal.catch_up()
-        if self._started is not None:
-            await journal.append(self._started.placed(resumed=self.state.last_id > 0))
-            self._started = None
+        await self._begin()
         if any(abandoned(self.state, state) for state in self.state.tree()):
             await journal.append(*await self._executor.snapshot())
         for state in self.state.tree():

@@ -120,19 +120,30 @@ async def test_what_is_wrong_or_elsewhere_or_not_done_has_no_reward(sandbox: San
         assert (score.value, score.details["reason"]) == (0, reason)
 
 
+HANDED_OVER = {"tool_calls": [{"name": "delegate", "arguments": {"agent": "BrowsingAgent", "task": "Click it."}}]}
+PRESSED = {"content": "It is the only button.\n```\nclick('5')\n```"}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("agent", "score", "steps", "why"), [("Presser", 1.0, 2, ""), ("Onlooker", 0.0, 10, "its 10 steps were up")]
+    ("agent", "replies", "score", "steps", "why"),
+    [
+        (f"{AGENTS}:Presser", (), 1.0, 2, ""),
+        (f"{AGENTS}:Onlooker", (), 0.0, 10, "its 10 steps were up"),
+        ("BrowsingAgent", (PRESSED,), 1.0, 2, ""),
+        ("CodeActAgent", (HANDED_OVER, PRESSED), 1.0, 3, ""),
+    ],
+    ids=["presser", "onlooker", "browsing", "delegating"],
 )
 async def test_a_rollout_ends_with_the_episode_or_its_steps(
-    tmp_path: Path, agent: str, score: float, steps: int, why: str
+    tmp_path: Path, agent: str, replies: tuple[dict[str, object], ...], score: float, steps: int, why: str
 ) -> None:
     conditions = Conditions(
         benchmark="miniwob",
         split="test",
         data=str(folder(MINIWOB)),
-        agent=f"{AGENTS}:{agent}",
-        model=script(tmp_path / "script"),
+        agent=agent,
+        model=script(tmp_path / "script", *replies),
         user_model="scripted:none",
         limits=MINIWOB.limits,
     )

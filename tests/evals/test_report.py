@@ -23,6 +23,8 @@ from handiwork.evals.summary import Summary, summarise
 from handiwork.events.action import (
     AgentDelegateAction,
     AgentFinishAction,
+    BrowseInteractiveAction,
+    BrowseURLAction,
     CmdRunAction,
     FileEditAction,
     IPythonRunCellAction,
@@ -33,6 +35,7 @@ from handiwork.events.codec import to_json
 from handiwork.events.observation import (
     AgentDelegateObservation,
     AgentStateChangedObservation,
+    BrowserOutputObservation,
     CmdOutputObservation,
     ErrorObservation,
     FileEditObservation,
@@ -192,6 +195,20 @@ def test_a_subtask_and_what_the_session_says_of_itself_have_their_place(tmp_path
         (1, "runs in the notebook", "1/0", "Traceback", "ZeroDivisionError"),
         (0, "", "", "", "it repeats itself: the same three times"),
         (0, "", "", "", "paused: it does not get on"),
+    ]
+
+
+def test_what_was_done_in_the_browser_is_told_by_its_calls_and_where_they_led(tmp_path: Path) -> None:
+    events: list[Event] = [
+        BrowseURLAction(url="http://a/"),
+        BrowserOutputObservation(url="http://a/", content="[1] link 'B'").placed(cause=1),
+        BrowseInteractiveAction(browser_actions="click('2')"),
+        BrowserOutputObservation(url="http://a/", content="[1] link 'B'", last_action_error="no 2").placed(cause=3),
+    ]
+    moments = trajectory.read(tmp_path / kept(tmp_path, "web", events))
+    assert [(m["kind"], m["does"], m["sees"], m["note"], m["bad"]) for m in moments] == [
+        ("opens", "http://a/", "[1] link 'B'", "http://a/", False),
+        ("in the browser", "click('2')", "[1] link 'B'", "http://a/; no 2", True),
     ]
 
 

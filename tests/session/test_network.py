@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.agents.state import State
+from handiwork.events.action import CmdRunAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation
 from handiwork.events.record import Confirmation, EgressEvent, NetworkAllowed, SessionStarted
@@ -73,6 +74,27 @@ async def test_a_refused_host_can_be_allowed_while_the_command_runs(office: Offi
     assert seen[-1] == ("example.org", True)
     (said,) = [event.content for event in bench.events if isinstance(event, CmdOutputObservation)]
     assert said.strip() == "here I am"
+
+
+async def test_before_and_after_a_run_the_sandbox_reaches_a_host_while_the_session_is_held(office: Office) -> None:
+    log = await office.bench.log()
+    await log.append(NetworkAllowed(hosts=("example.org",), source="user"))
+    session = await office.session(finish(), finish(), log=log)
+    sandbox = await session.sandbox()
+    ask = CmdRunAction(command="curl -sS http://example.org/")
+
+    async def answered() -> str:
+        return (await sandbox.execute(ask)).content.strip()
+
+    for _ in range(2):
+        assert "here I am" not in await answered()
+        async with session.held():
+            assert await answered() == "here I am"
+        state = await session.run("go")
+        assert state.agent_state == "finished"
+    assert decisions(await log.read()) == [("example.org", True)] * 2
+    assert sum(isinstance(event, SessionStarted) for event in await log.read()) == 1
+    await session.close()
 
 
 async def test_what_reaches_the_network_is_asked_about_where_risks_are(office: Office) -> None:

@@ -72,6 +72,7 @@ class MiniWoB(Benchmark):
     metric = "success rate"
     limits = Limits(iterations=STEPS)
     fixed_steps = True
+    agent = "BrowsingAgent"
 
     def files(self, split: str) -> Mapping[str, str]:
         """Return BrowserGym's list of the tasks; the pages are got when a task is prepared."""

@@ -3,7 +3,7 @@
 The sites are not Handiwork's: whoever runs this hosts them as upstream says, and names them in the environment, see
 ``webarena_sites``. The rule is upstream's, see ``webarena_evaluators`` and ``webarena_pages``: the product of what the
 task's evaluators say of the answer, of the address and of pages. An agent has 30 steps, as in upstream's run.py; where
-they are up before it has answered, its answer is empty. That it gives up counts as the answer "N/A", as in BrowserGym.
+they are up before it has answered, its answer is empty. Its report_infeasible is the answer "N/A", as in BrowserGym.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from handiwork.evals.benchmarks import webarena_sites as sites
 from handiwork.evals.benchmarks.webarena_evaluators import NOT_POSSIBLE, string_match, url_match
 from handiwork.evals.benchmarks.webarena_pages import SETTLE, program_html
 from handiwork.evals.browsing import on_open_page
+from handiwork.events.observation import BrowserOutputObservation
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
 
@@ -51,6 +52,7 @@ class WebArena(Benchmark):
     metric = "success rate"
     limits = Limits(iterations=STEPS)
     fixed_steps = True
+    agent = "BrowsingAgent"
     settle = SETTLE
     """Seconds that a page has to fill itself before it is scored."""
 
@@ -121,5 +123,6 @@ def lacking(needed: list[str], row: Mapping[str, Any]) -> str:
 
 
 def answered(rollout: Rollout) -> str:
-    """Return the agent's answer; who gave up said that it cannot be done."""
-    return NOT_POSSIBLE if rollout.state.agent_state == "rejected" else rollout.said
+    """Return the agent's answer; who reported the task as infeasible said that it cannot be done."""
+    shown = [found for _, found in rollout.state.history if isinstance(found, BrowserOutputObservation)]
+    return NOT_POSSIBLE if shown and shown[-1].infeasible else rollout.said

@@ -21,7 +21,7 @@ from handiwork.sandbox.base import BrowserError, Sandbox, SandboxError
 SETTLE = 3.0
 """Seconds that a page is left alone once it is loaded, as upstream does: some fill themselves afterwards."""
 
-_SHOP = """const at = '/rest/';
+_SHOP = """const at = %s + '/rest/';
   const token = await (await fetch(at + 'default/V1/integration/admin/token', {
     method: 'POST', headers: {'Content-Type': 'application/json'},
     body: JSON.stringify({username: 'admin', password: 'admin1234'})})).json();
@@ -95,7 +95,7 @@ async def _url(text: str, sandbox: Sandbox, known: Mapping[str, str]) -> str | N
         return text
     name, _ = _call(text)
     if name == "shopping_get_latest_order_url":
-        body = f"{_SHOP} return Number((await get({json.dumps(_LATEST_ORDER)})).items[0].increment_id);"
+        body = f"return Number((await get({json.dumps(_LATEST_ORDER)})).items[0].increment_id);"
         return f"{known['shopping']}/sales/order/view/order_id/{await _asked(body, sandbox, known)}/"
     if name == "reddit_get_post_url":
         state = await sandbox.browser("state")
@@ -118,13 +118,13 @@ async def _review(name: str, sku: str, sandbox: Sandbox, known: Mapping[str, str
         "shopping_get_sku_latest_review_rating": "String(last.ratings[0].percent)",
     }[name]
     path = json.dumps(f"V1/products/{sku}/reviews")
-    body = f"{_SHOP} const last = (await get({path})).at(-1); return last ? {part} : '';"
+    body = f"const last = (await get({path})).at(-1); return last ? {part} : '';"
     return str(await _asked(body, sandbox, known))
 
 
 async def _asked(body: str, sandbox: Sandbox, known: Mapping[str, str]) -> Any:
     """Return what the shop's interface says. Raises SandboxError where it does not answer."""
-    call = f"await (async () => {{ {body} }})()"
+    call = f"await (async () => {{ {_SHOP % json.dumps(known['shopping'])} {body} }})()"
     expression = f"async () => {{ try {{ return [{call}]; }} catch (error) {{ return error.message; }} }}"
     answer = await sandbox.browser("visit", url=known["shopping"], expression=expression)
     value = answer.get("value") if isinstance(answer, dict) else None

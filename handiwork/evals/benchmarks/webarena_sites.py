@@ -8,6 +8,7 @@ What the variables of the environment are called, and the protocol of WA_FULL_RE
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import time
@@ -142,7 +143,8 @@ async def turn(writes: bool) -> AsyncGenerator[None]:
     if not command and not service:
         yield
         return
-    folder = cache_dir() / "webarena"
+    these = hashlib.sha256(json.dumps(sorted(urls().values())).encode()).hexdigest()[:12]
+    folder = cache_dir() / "webarena" / these
     folder.mkdir(parents=True, exist_ok=True)
     written = folder / "written"
     while True:

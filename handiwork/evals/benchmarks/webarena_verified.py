@@ -68,6 +68,7 @@ class WebArenaVerified(Benchmark):
     splits = ("full", "hard")
     limits = Limits(iterations=STEPS)
     fixed_steps = True
+    agent = "BrowsingAgent"
 
     def files(self, split: str) -> Mapping[str, str]:
         """Return nothing: the tasks are in the package."""
