@@ -87,7 +87,8 @@ def situation(past: Past, page: Page) -> Situation:
     can = [choice for choice in offered(page) if choice.shown not in out and key(choice)[:3] not in tried]
     can = [choice for choice in can if choice.kind in ("scroll", "fill") or key(choice)[:3] not in done]
     empty = any(choice.kind == "fill" and not choice.value for choice in can)
-    complete = len(past.steps) > 1 and not out and not empty and not missing(past.goal, past.done)
+    unsent = bool(past.done) and past.done[-1][0] == "fill" and any(choice.kind == "click" for choice in can)
+    complete = len(past.steps) > 1 and not out and not empty and not unsent and not missing(past.goal, past.done)
     may_finish = not can or complete or _ASKS.search(past.goal) is not None
     return Situation(past.goal, page, tuple(can[:OFFERED]), may_finish, tuple(past.steps[-5:]))
 

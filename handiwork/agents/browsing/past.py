@@ -66,9 +66,9 @@ def _known(calls: str, before: str) -> tuple[str, Key]:
 
 
 def _given(calls: str) -> str:
-    """Return the second argument of a call."""
+    """Return the second argument of the first call."""
     try:
-        expression = ast.parse(calls, mode="eval").body
+        expression = ast.parse(calls.partition("\n")[0], mode="eval").body
         return str(ast.literal_eval(expression.args[1])) if isinstance(expression, ast.Call) else ""
     except (SyntaxError, ValueError, IndexError):
         return ""

@@ -52,7 +52,8 @@ _LOG_IN = """async ([name, password]) => {
   if (!user) return 'the form has no field for a name';
   user.value = name;
   secret.value = password;
-  const answer = await fetch(form.action, {method: 'POST', body: new URLSearchParams(new FormData(form))});
+  const target = new URL(form.getAttribute('action') || '', location.href);
+  const answer = await fetch(target, {method: 'POST', body: new URLSearchParams(new FormData(form))});
   const after = new DOMParser().parseFromString(await answer.text(), 'text/html');
   if (!answer.ok) return 'it answered ' + answer.status;
   return after.querySelector('input[type=password]') ? 'it asks for the password again' : '';
