@@ -146,7 +146,7 @@ def test_models_and_agents_say_what_there_is_and_how_to_name_it(program: Program
     assert "--base-url" in models
     assert "secret-value" not in models
     agents = program("agents").stdout
-    assert agents.startswith("CodeActAgent ")
+    assert {"BrowsingAgent", "CodeActAgent"} <= {line.partition(" ")[0] for line in agents.splitlines()}
     assert "file.py:Class" in agents
 
 
