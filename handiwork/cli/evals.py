@@ -50,7 +50,7 @@ def run(
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option("--agent", help="An agent, as for `handiwork run`; else the benchmark's own.")
+        str | None, typer.Option("--agent", help="As for `handiwork run`; else the benchmark's own.")
     ] = None,
     model: Annotated[str | None, typer.Option("--model", help="A model, as for `handiwork run`.")] = None,
     base_url: Annotated[
