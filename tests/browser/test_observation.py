@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 
-from handiwork.events.action import BrowseInteractiveAction
-from handiwork.events.observation import BrowserOutputObservation
-from tests.browser.watching import Watched, bid_of, bids, watched
+from tests.browser.helpers import Browsing
+from tests.browser.watching import Watching, bid_of, bids
 
-pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Watched]:
-    async with watched(tmp_path_factory.mktemp("browser")) as made:
-        yield made
+@pytest.fixture
+def browser(browsing: Browsing) -> Watching:
+    return Watching(browsing.sandbox, browsing.blobs)
 
 
-async def test_a_form_shows_its_fields_with_what_they_hold(browser: Watched):
+async def test_a_form_shows_its_fields_with_what_they_hold(browser: Watching):
     seen = await browser.open("forms.html")
     assert (seen.url, seen.title) == ("http://127.0.0.1:8000/forms.html", "Forms")
     name, gift = (
@@ -37,7 +32,7 @@ async def test_a_form_shows_its_fields_with_what_they_hold(browser: Watched):
 
 
 @pytest.mark.parametrize("view", ["visible", "full"])
-async def test_a_selection_shows_its_options(browser: Watched, view: str):
+async def test_a_selection_shows_its_options(browser: Watching, view: str):
     seen = await browser.open("forms.html", view=view)
     colour = bid_of(seen.content, "combobox 'Colour' value='Red'")
     assert bid_of(seen.content, "option 'Red', selected")
@@ -47,7 +42,7 @@ async def test_a_selection_shows_its_options(browser: Watched, view: str):
 
 
 @pytest.mark.parametrize("view", ["visible", "full"])
-async def test_a_table_has_rows_and_cells(browser: Watched, view: str):
+async def test_a_table_has_rows_and_cells(browser: Watching, view: str):
     seen = await browser.open("tables.html", view=view)
     lines = [line.strip().split("] ")[-1] for line in seen.content.splitlines()]
     row = lines.index("cell 'Amber'")
@@ -57,7 +52,7 @@ async def test_a_table_has_rows_and_cells(browser: Watched, view: str):
 
 
 @pytest.mark.parametrize("view", ["visible", "full"])
-async def test_frames_of_both_origins_are_read_and_acted_in(browser: Watched, view: str):
+async def test_frames_of_both_origins_are_read_and_acted_in(browser: Watching, view: str):
     seen = await browser.open("frames.html", view=view)
     near, far, nested = (bid_of(seen.content, f"Iframe '{name}'") for name in ("Near", "Far", "Nested"))
     assert len({near, far, nested}) == 3
@@ -72,7 +67,7 @@ async def test_frames_of_both_origins_are_read_and_acted_in(browser: Watched, vi
         assert f"'You said from {field}'" in seen.content
 
 
-async def test_a_shadow_root_is_read_and_acted_in(browser: Watched):
+async def test_a_shadow_root_is_read_and_acted_in(browser: Watching):
     seen = await browser.open("shadow.html")
     inner, button = bid_of(seen.content, "textbox 'Inner'"), bid_of(seen.content, "button 'Hidden deep'")
     seen = await browser.do(f"fill({inner!r}, 'treasure')\nclick({button!r})")
@@ -80,7 +75,7 @@ async def test_a_shadow_root_is_read_and_acted_in(browser: Watched):
     assert (await browser.do(f"focus({inner!r})")).focused_element == inner
 
 
-async def test_the_focus_is_told_through_frames(browser: Watched):
+async def test_the_focus_is_told_through_frames(browser: Watching):
     seen = await browser.open("frames.html")
     far = bid_of(seen.content, "Iframe 'Far'")
     field = next(bid for bid in bids(seen.content) if bid.startswith(far) and f"[{bid}] textbox" in seen.content)
@@ -89,7 +84,7 @@ async def test_the_focus_is_told_through_frames(browser: Watched):
     assert f"[{field}] textbox 'Words', focused" in seen.content
 
 
-async def test_only_what_is_in_the_window_is_visible_and_the_rest_is_counted(browser: Watched):
+async def test_only_what_is_in_the_window_is_visible_and_the_rest_is_counted(browser: Watching):
     seen = await browser.open("many?nodes=5000")
     assert "button 'Buy 3'" in seen.content
     assert "button 'Buy 400'" not in seen.content
@@ -112,16 +107,16 @@ HIDDEN = """<title>Hidden</title><p style='display:none'>none</p><p style='visib
 <div style='display:contents'>no box of its own</div>"""
 
 
-async def test_what_cannot_be_seen_is_not_visible(browser: Watched):
-    seen = await browser.open(HIDDEN)
+async def test_what_cannot_be_seen_is_not_visible(browser: Watching):
+    seen = await browser.show(HIDDEN)
     for shown in ("shown again", "More", "in the box", "stuck below", "no box of its own"):
         assert shown in seen.content
     for hidden in ("none", "invisible", "folded", "scrolled out", "left of it", "ornament", "clipped"):
         assert hidden not in seen.content
 
 
-async def test_what_answers_to_a_click_is_clickable_whatever_it_is(browser: Watched):
-    await browser.open(
+async def test_what_answers_to_a_click_is_clickable_whatever_it_is(browser: Watching):
+    await browser.show(
         "<div id=listens>One</div><div onclick='1'>Two</div><div style='cursor:pointer'>Three</div><div>Four</div>"
     )
     await browser.script("document.querySelector('#listens').addEventListener('mousedown', () => 0)")
@@ -130,9 +125,16 @@ async def test_what_answers_to_a_click_is_clickable_whatever_it_is(browser: Watc
         assert seen.content.count("generic '', clickable") == 3
 
 
-async def test_of_a_long_text_only_the_lines_in_the_window_are_visible(browser: Watched):
+async def test_the_label_of_a_hidden_field_can_be_clicked(browser: Watching):
+    seen = await browser.show("<label style='cursor:pointer'>Agree<input type=checkbox style='display:none'></label>")
+    label = bid_of(seen.content, "LabelText '', clickable")
+    await browser.do(f"click({label!r})")
+    assert await browser.script("document.querySelector('input').checked")
+
+
+async def test_of_a_long_text_only_the_lines_in_the_window_are_visible(browser: Watching):
     lines = "\n".join(f"line {number} of many" for number in range(3000))
-    seen = await browser.open(f"<pre>{lines}</pre>")
+    seen = await browser.show(f"<pre>{lines}</pre>")
     assert "line 3 of many" in seen.content
     assert "line 300 of many" not in seen.content
     await browser.script("scrollTo(0, document.body.scrollHeight)")
@@ -141,8 +143,8 @@ async def test_of_a_long_text_only_the_lines_in_the_window_are_visible(browser: 
     assert "line 3 of many" not in seen.content
 
 
-async def test_a_bid_stays_with_its_element_and_is_never_another_ones(browser: Watched):
-    seen = await browser.open("<button>First</button><ul><li><button>Second</button></li></ul>")
+async def test_a_bid_stays_with_its_element_and_is_never_another_ones(browser: Watching):
+    seen = await browser.show("<button>First</button><ul><li><button>Second</button></li></ul>")
     first, second = bid_of(seen.content, "button 'First'"), bid_of(seen.content, "button 'Second'")
 
     await browser.script("document.querySelector('ul').innerHTML += '<li><button>Third</button></li>'")
@@ -164,8 +166,8 @@ async def test_a_bid_stays_with_its_element_and_is_never_another_ones(browser: W
     assert len(everything) == len(set(everything))
 
 
-async def test_a_page_that_bends_its_own_javascript_is_read_all_the_same(browser: Watched):
-    seen = await browser.open(
+async def test_a_page_that_bends_its_own_javascript_is_read_all_the_same(browser: Watching):
+    seen = await browser.show(
         "<script>Element.prototype.getAttribute = () => { throw 1 }; Array.prototype.push = () => 0;"
         "Element.prototype.setAttribute = () => 0; JSON.stringify = () => 'mine'; getComputedStyle = null</script>"
         "<button>Still here</button>"
@@ -173,15 +175,41 @@ async def test_a_page_that_bends_its_own_javascript_is_read_all_the_same(browser
     assert bid_of(seen.content, "button 'Still here'")
 
 
-async def test_the_text_view_reads_like_a_document(browser: Watched):
+async def test_an_error_page_of_the_browser_itself_is_read(browser: Watching):
+    seen = await browser.open("http://127.0.0.1:9/")
+    assert seen.last_action_error
+    assert "RootWebArea" in seen.content
+
+
+async def test_a_page_that_never_holds_still_is_read(browser: Watching):
+    await browser.show(
+        "<h1>Ticker</h1><ul></ul><script>setInterval(() => document.querySelector('ul').replaceChildren("
+        "...Array.from({length: 50}, () => Object.assign(document.createElement('li'), {textContent: Math.random()}))))"
+        "</script>"
+    )
+    for view in ("visible", "full", "text"):
+        assert "Ticker" in (await browser.do("noop(0)", view=view)).content
+
+
+async def test_a_page_of_any_depth_is_read(browser: Watching):
+    await browser.show(
+        "<body><script>let at = document.body; for (let depth = 0; depth < 600; depth++)"
+        "at = at.appendChild(document.createElement('section')); at.textContent = 'the bottom of it'</script>"
+    )
+    for view in ("visible", "full", "text"):
+        seen = await browser.do("noop(0)", view=view)
+        assert "the bottom of it" in browser.whole(seen)
+
+
+async def test_the_text_view_reads_like_a_document(browser: Watching):
     page = """<title>T</title><h1>Fruit</h1><p>Some <b>sweet</b>
     things, see <a href=x>the list</a>.</p><h2>Prices</h2><table><tr><th>Thing<th>Price<tr><td>Apple<td>0.30</table>
     <ul><li>one<li>two<ul><li>inner</ul></ul><pre>a  b\n  c</pre><p hidden>not this</p><img alt='a pear' src=x>"""
-    seen = await browser.open(page, view="text")
+    seen = await browser.show(page, view="text")
     link = await browser.script("document.querySelector('a').getAttribute('bid')")
     assert seen.content.splitlines() == [
         "# Fruit",
-        f"Some sweet things, see the list [{link}] .",
+        f"Some sweet things, see the list [{link}].",
         "## Prices",
         "| Thing | Price |",
         "| Apple | 0.30 |",
@@ -214,8 +242,8 @@ DIFFERING = """async ({pictures, places}) => {
 """Whether two pictures differ, place by place."""
 
 
-async def test_the_marked_picture_has_boxes_where_the_elements_are(browser: Watched):
-    await browser.open(
+async def test_the_marked_picture_has_boxes_where_the_elements_are(browser: Watching):
+    await browser.show(
         "<body style='margin:0'>"
         "<button style='position:absolute;left:100px;top:60px;width:80px;height:40px'>Go</button>"
     )
@@ -236,8 +264,7 @@ async def test_the_marked_picture_has_boxes_where_the_elements_are(browser: Watc
 @pytest.mark.parametrize(
     ("bid", "why"), [("999", "there is no element [999]"), ("b3", "nor a frame [b]"), ("x!", "is not a bid")]
 )
-async def test_a_bid_that_nothing_has_is_told(browser: Watched, bid: str, why: str):
+async def test_a_bid_that_nothing_has_is_told(browser: Watching, bid: str, why: str):
     await browser.open("tables.html")
-    seen = await browser.sandbox.execute(BrowseInteractiveAction(browser_actions=f"click({bid!r})"))
-    assert isinstance(seen, BrowserOutputObservation)
+    seen = await browser.attempt(f"click({bid!r})")
     assert why in seen.last_action_error

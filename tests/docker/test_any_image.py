@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
 from handiwork.events.action import (
+    BrowseInteractiveAction,
+    BrowseURLAction,
     CmdRunAction,
     FileEditAction,
     FileReadAction,
@@ -16,6 +19,7 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action
 from handiwork.events.observation import (
+    BrowserOutputObservation,
     CmdOutputObservation,
     FileEditObservation,
     FileReadObservation,
@@ -54,6 +58,17 @@ async def test_bash(sandbox: Sandbox, box: Box) -> None:
     assert (await run(sandbox, 'echo "unbalanced')).exit_code != 0
     assert await output(sandbox, 'echo "$PWD $WORD $HOME"') == f"{box.project}/src two words /home/agent"
     assert await output(sandbox, "echo /proc/[0-9]* | wc -w") != "0"
+
+
+async def test_the_browser(sandbox: Sandbox) -> None:
+    await run(sandbox, "echo '<title>Here</title><button onclick=\"document.title=1\">Go</button>' >page.html")
+    seen = await sandbox.execute(BrowseURLAction(url=f"file://{sandbox.workspace}/page.html"))
+    assert isinstance(seen, BrowserOutputObservation), seen
+    bid = re.search(r"\[(\w+)\] button 'Go'", seen.content)
+    assert bid, seen.content
+    seen = await sandbox.execute(BrowseInteractiveAction(browser_actions=f"click('{bid[1]}')"))
+    assert isinstance(seen, BrowserOutputObservation), seen
+    assert (seen.title, seen.last_action_error) == ("1", "")
 
 
 async def test_an_interrupt_leaves_the_shell_as_it_was(sandbox: Sandbox) -> None:

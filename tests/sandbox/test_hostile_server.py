@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.events.action import CmdRunAction
-from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.action import BrowseURLAction, CmdRunAction
+from handiwork.events.observation import BrowserOutputObservation, CmdOutputObservation
 from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.client import Client
+from handiwork.sandbox.client import IMAGE_LIMIT, Client
 from tests.sandbox.helpers import Blobs
 
 Answer = Callable[[str], AsyncIterator[bytes]]
@@ -135,3 +135,28 @@ async def test_what_cannot_be_printed_is_replaced(tmp_path: Path) -> None:
     async with server(tmp_path, said(lines)) as client:
         await client.execute(CmdRunAction(command="x"), seen.append)
     assert seen == ["?"]
+
+
+@pytest.mark.parametrize(
+    ("part", "picture"),
+    [
+        ({"spool": "5" * 32, "media_type": "image/png"}, b"<svg/>"),
+        ({"spool": "5" * 32, "media_type": "image/png"}, b"\x89PNG\r\n\x1a\n" + bytes(IMAGE_LIMIT)),
+        ({"spool": "5" * 32, "media_type": "text/html"}, b"\x89PNG\r\n\x1a\n"),
+    ],
+)
+async def test_a_screenshot_that_is_no_usual_picture_is_left_out(
+    tmp_path: Path, part: dict[str, str], picture: bytes
+) -> None:
+    seen = {"type": "BrowserOutputObservation", "url": "about:blank", "content": "a page", "screenshot": part}
+
+    async def answer(path: str) -> AsyncIterator[bytes]:
+        yield picture if path.startswith("/spool") else json.dumps({"observation": seen}).encode() + b"\n"
+
+    blobs = Blobs()
+    async with server(tmp_path, answer, blobs=blobs) as client:
+        observation = await client.execute(BrowseURLAction(url="about:blank"))
+    assert isinstance(observation, BrowserOutputObservation)
+    assert observation.screenshot is None
+    assert observation.content.startswith("a page\n[a picture is left out")
+    assert not blobs.kept

@@ -29,7 +29,7 @@ TIMEOUT = 90.0
 _GRACE = 1.5  # seconds in which an interrupted request is answered
 _CLOSING = 2.0  # seconds in which it ends by itself, with what it records written
 _SAID = 2000  # bytes of what it complained of
-_NAMES = ("proxy", "PROXY")
+_ANEW = "The next action starts a new one, at a blank page."
 
 
 class Browser:
@@ -44,6 +44,8 @@ class Browser:
         self._socket: socket.socket | None = None
         self._number = 0
         self._answer: asyncio.Future[Json | None] | None = None
+        self._acting = False
+        self._lost = ""
 
     async def act(self, request: Json, *, marks: bool) -> Json:
         """Return the answer to "act" or "goto", with the pictures in it as spools. Raises ActionError."""
@@ -60,9 +62,9 @@ class Browser:
         return await self._ask({"do": "command", "name": name, "arguments": arguments})
 
     async def interrupt(self) -> bool:
-        """Stop the request that is carried out, with the browser if need be; False if there is none."""
+        """Stop what an agent asked for, with the browser if need be; False if there is nothing."""
         answer = self._answer
-        if answer is None or answer.done():
+        if answer is None or answer.done() or not self._acting:
             return False
         self._send({"interrupt": True})
         await asyncio.wait([answer], timeout=_GRACE)
@@ -81,9 +83,13 @@ class Browser:
             self._kill()
 
     async def _ask(self, request: Json) -> object:
+        if self._lost:
+            lost, self._lost = self._lost, ""
+            raise ActionError("browser", lost)
         if self._process is None:
             self._start()
         self._number += 1
+        self._acting = request["do"] != "command"
         self._answer = asyncio.get_running_loop().create_future()
         try:
             self._send({"id": self._number, **request})
@@ -115,8 +121,8 @@ class Browser:
         if not os.path.isdir(TREE):
             raise ActionError(
                 "no_browser",
-                "This sandbox has no browser. In a checkout of Handiwork `make bundle` builds it, and sandboxes started "
-                "from then on have it; without a sandbox there is none.",
+                "This sandbox has no browser. In a checkout of Handiwork `make bundle` builds it, and sandboxes "
+                "that are started then have it; without a sandbox there is none.",
             )
         ours, theirs = socket.socketpair()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
@@ -155,7 +161,12 @@ class Browser:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(None)
         elif self._process is not None:
+            self._lost = self._ended()
             self._kill()
+
+    def _ended(self) -> str:
+        said = self._said()
+        return f"The browser's process ended.{f' It said: {said}' if said else ''} {_ANEW}"
 
     def _said(self) -> str:
         if self._messages is None:
@@ -178,9 +189,6 @@ class Browser:
         if self._messages is not None:
             self._messages.close()
         self._lines = self._socket = self._messages = None
-
-
-_ANEW = "The next action starts a new one, at a blank page."
 
 
 def _below(pid: int) -> list[int]:

@@ -83,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, *_: object) -> None:
         pass
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     ports = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (8000, 8001)
     Handler.ports = ports
     servers = [ThreadingHTTPServer(("127.0.0.1", port), Handler) for port in ports]
-    print("serving", *ports, flush=True)
+    print("serving", *ports, flush=True)  # noqa: T201
     threading.Thread(target=servers[1].serve_forever, daemon=True).start()
     servers[0].serve_forever()
 

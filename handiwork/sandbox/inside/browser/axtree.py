@@ -26,6 +26,9 @@ _POINTERS = """((page) => {
 })"""
 """The bids of the elements over which the mouse shows a hand, then the iframes."""
 
+_MEANINGLESS = {"uninteresting", "presentationalRole", "inheritsPresentation", "emptyAlt"}
+"""Why the browser leaves something out that is to be seen all the same."""
+
 
 @dataclass
 class _Snapshot:
@@ -106,12 +109,19 @@ async def _snapshot(session: Session) -> _Snapshot:
     return found
 
 
+def _is_shown(described: dict[str, Any]) -> bool:
+    """Whether it is in the tree, or would be if it had a meaning."""
+    return {reason["name"] for reason in described.get("ignoredReasons", ())} <= _MEANINGLESS
+
+
 def _tree(described: list[dict[str, Any]], seen: _Snapshot, pointers: set[str], inside: Mapping[str, Node]) -> Node:
     nodes: dict[str, Node] = {}
     for one in described:
         identity = one.get("backendDOMNodeId", -1)
         node = nodes[one["nodeId"]] = from_accessibility(one, seen.bids.get(identity, ""))
-        if node.bid and (identity in seen.clickable or node.bid in pointers):
+        # A label only hands on what its field's line says already, unless it looks as if it were more.
+        listens = identity in seen.clickable and node.role != "LabelText"
+        if node.bid and (listens or node.bid in pointers) and _is_shown(one):
             node.clickable()
     root = Node("RootWebArea")
     for one in described:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import ast
 import inspect
-import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
-LONGEST, MOST = 200_000, 50
+LONGEST, MOST = 100_000, 50
 """Characters of a text, and calls in it, that are read."""
 
 _WORD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(")
 _PART = re.compile(r"""(?s)'''|\"""|['"()\[\]{}\n]|\\.""")
 _FENCE = "```"
 _BEGINNING = re.compile(r"[\s`>*-]*(?:[0-9]+[.)])?[\s`]*")  # what may stand before a call that has a line of its own
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FARTHEST = 1_000_000  # that a number may be from 0
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -62,8 +64,8 @@ def parse_calls(text: str, actions: Mapping[str, Callable[..., Any]]) -> list[Ca
         raise CallError(f"there are {len(calls)} calls: write {MOST} at most at once")
     if not calls:
         raise CallError(
-            "no action was found: write calls such as click('12') or fill('a5', 'some text'), one a line. The actions are "
-            + ", ".join(sorted(actions))
+            "no action was found: write calls such as click('12') or fill('a5', 'some text'), one a line. "
+            f"The actions are {', '.join(sorted(actions))}"
         )
     return calls
 
@@ -91,7 +93,7 @@ def _find(text: str) -> Iterator[_Found]:
         begins = first and word[0] == f"{word[1]}("
         yield _Found(word.start(), position, word[1], given, begins, begins and not rest.strip(" \t\r`;,."))
         count += 1
-        if count > 10 * MOST:
+        if count > 4 * MOST:
             raise CallError("there are too many brackets in the text to find the calls: write only the calls")
 
 
@@ -150,8 +152,8 @@ def _checked(found: _Found, text: str, actions: Mapping[str, Callable[..., Any]]
     if found.given is None:
         line = text[found.start :].partition("\n")[0]
         raise CallError(
-            f"this call cannot be read: {_cut(line)}. Text goes in quotes, quotes and brackets must be closed, and arguments "
-            f"must be plain values without names or expressions. {usage}"
+            f"this call cannot be read: {_cut(line)}. Text goes in quotes, quotes and brackets must be closed, and "
+            f"arguments must be plain values without names or expressions. {usage}"
         )
     written = text[found.start : found.end]
     try:
@@ -171,19 +173,24 @@ def _converted(value: object, hint: Any) -> object:
     return str(value) if hint is str and type(value) is int and abs(value) < 1 << 62 else value
 
 
-def _fits(value: object, hint: Any) -> bool:
-    origin = get_origin(hint)
-    if origin is Literal:
-        return isinstance(value, str) and value in get_args(hint)
-    if origin is list:
-        return isinstance(value, list | tuple) and all(_fits(each, get_args(hint)[0]) for each in value)
-    if origin is Union or str(origin) == "<class 'types.UnionType'>":
-        return any(_fits(value, each) for each in get_args(hint))
-    if hint is float:
-        return type(value) in (int, float) and math.isfinite(value) and abs(value) < 1e6
-    if hint is int:
-        return type(value) is int and abs(value) < 1_000_000
-    return type(value) is hint
+def _fits(value: Any, hint: Any) -> bool:
+    match get_origin(hint), value:
+        case (None, _) if hint is float:
+            return type(value) in (int, float) and abs(value) <= _FARTHEST
+        case (None, _) if hint is int:
+            return type(value) is int and abs(value) <= _FARTHEST
+        case (None, str()):
+            return hint is str and not _SURROGATE.search(value)
+        case (None, _):
+            return type(value) is hint
+        case (found, _) if found is Literal:
+            return isinstance(value, str) and value in get_args(hint)
+        case (found, list()) if found is list:
+            return all(_fits(each, get_args(hint)[0]) for each in cast("list[Any]", value))
+        case (found, _) if found is UnionType:
+            return any(_fits(value, each) for each in get_args(hint))
+        case _:
+            return False
 
 
 def _named(hint: Any) -> str:

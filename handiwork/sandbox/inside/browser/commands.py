@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
+from .elements import DoneWrong
 from .engine import Engine, described
 from .explain import failure
 from .primitives import goto
@@ -35,6 +36,8 @@ async def run_command(engine: Engine, name: str, arguments: dict[str, Any], work
         async with asyncio.timeout(TIMEOUT):
             return await command(_Asked(engine, workspace), **arguments)
     except TypeError as error:
+        raise CommandError(f"{name}: {str(error).removeprefix('_Asked.')}") from error
+    except DoneWrong as error:
         raise CommandError(f"{name}: {error}") from error
     except PlaywrightError as error:
         raise CommandError(f"{name}: {failure(error)}") from error

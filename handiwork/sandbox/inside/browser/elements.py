@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -18,6 +19,14 @@ Button = Literal["left", "middle", "right"]
 Modifier = Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]
 
 _TYPING = 30.0  # milliseconds between keys, as menus that complete a word need them
+_DONE = re.compile(r"(?m)^\s*(?:- )?[a-z]+ action done$")  # as Playwright's log of a call says it
+# Some fields drop what is not in their format, and tell nobody.
+_REFUSED = (
+    "element => element.value === '' && ['date', 'time', 'month', 'week', 'datetime-local'].includes(element.type)"
+)
+_FORMATS = (
+    "Dates are written as 2026-12-31, times as 23:59, both as 2026-12-31T23:59, months as 2026-12, weeks as 2026-W52"
+)
 
 
 class DoneWrong(Exception):  # noqa: N818 - it says what the agent did
@@ -35,7 +44,9 @@ async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandl
     try:
         yield found, page
     except PlaywrightError as error:
-        raise DoneWrong(await element_failure(found, bid, error)) from None
+        # What came of the action in time is waited for once more, with more patience.
+        if not _DONE.search(error.message):
+            raise DoneWrong(await element_failure(found, bid, error)) from None
 
 
 async def click(window: Window, bid: str, button: Button = "left", modifiers: list[Modifier] = []) -> None:  # noqa: B006
@@ -59,7 +70,8 @@ async def hover(window: Window, bid: str) -> None:
 async def press(window: Window, bid: str, key_comb: str) -> None:
     """Press keys, such as Enter or Control+a, in an element."""
     async with element(window, bid) as (found, _):
-        await found.press(key_comb)
+        # What comes of it is waited for afterwards, with more patience.
+        await found.press(key_comb, no_wait_after=True)
 
 
 async def focus(window: Window, bid: str) -> None:
@@ -79,6 +91,8 @@ async def fill(window: Window, bid: str, value: str, enable_autocomplete_menu: b
     async with element(window, bid) as (found, page):
         if not enable_autocomplete_menu:
             await found.fill(value)
+            if value and await found.evaluate(_REFUSED):
+                raise DoneWrong(f"[{bid}] is empty now: it does not take {value[:100]!r}. {_FORMATS}")
             return
         await found.fill("")
         await found.focus()
@@ -100,7 +114,7 @@ async def uncheck(window: Window, bid: str) -> None:
 async def select_option(window: Window, bid: str, options: str | list[str]) -> None:
     """Select options, by their values or labels, and nothing else."""
     async with element(window, bid) as (found, _):
-        await found.select_option(list(options) if isinstance(options, list | tuple) else options)
+        await found.select_option(list(options) if isinstance(options, list) else options)
 
 
 async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:

@@ -19,18 +19,18 @@ from .elements import DoneWrong
 from .explain import failure
 from .look import Look, look
 from .primitives import ACTIONS
-from .traffic import LOADING
+from .traffic import LOADING, answers
 from .window import Window
 
 BUDGET = 50.0
 """Seconds that all calls of one request may take."""
 
-LOOKING = 15.0
-"""Seconds in which a page must show itself."""
+LOOKING, LOOKING_STUCK = 15.0, 2.0
+"""Seconds in which a page must show itself, and in which one whose scripts do not end."""
 
 _T = TypeVar("_T")
 
-_HURRY = 0.4  # seconds for that after an interrupt
+_HURRY = 0.5  # seconds for that after an interrupt
 _SILENT = frozenset({"send_msg_to_user", "report_infeasible"})
 _INTERRUPTED = "interrupted: what was done until then stays, the rest was not run"
 
@@ -159,18 +159,19 @@ class Engine:
         seen: Look | None = None
         if window.dialog is None:
             chromium = await self.chromium()
+            patience = _HURRY if self._interrupted else LOOKING if await answers(page) else LOOKING_STUCK
             looking = look(page, chromium.devtools, view=wish.view, marks=wish.marked is not None)
-            timed = asyncio.ensure_future(asyncio.wait_for(looking, _HURRY if self._interrupted else LOOKING))
+            timed = asyncio.ensure_future(asyncio.wait_for(looking, patience))
             self._current = timed
             with contextlib.suppress(TimeoutError, asyncio.CancelledError):
                 if await window.during(timed):
                     seen = timed.result()
             self._current = None
         answer: dict[str, Any] = {
-            "url": seen.url if seen else page.url,
-            "title": seen.title if seen else "",
+            "url": _cut(seen.url if seen else page.url, 2000),
+            "title": _cut(seen.title if seen else "", 1000),
             "focused_element": seen.focused if seen else "",
-            "open_pages": [each.url for each in window.pages],
+            "open_pages": [_cut(each.url, 2000) for each in window.pages],
             "active_page": window.active,
             "messages": window.said,
             "infeasible": window.infeasible,
@@ -183,7 +184,8 @@ class Engine:
             answer["dialog"] = described(window.dialog, window.typed)
             text = "[A dialog is open, and the page stands still until it is answered.]"
         elif seen is None:
-            text = "[The page does not show itself: its scripts are busy. noop() waits, goto(url) leaves it.]"
+            why = "this was interrupted" if self._interrupted else "its scripts are busy"
+            text = f"[The page did not show itself in time: {why}. noop() waits and looks again, goto(url) leaves it.]"
         else:
             text = seen.text
             if seen.screenshot:
@@ -206,10 +208,9 @@ async def _perform(window: Window, calls: list[Call]) -> tuple[str, str]:
         except PlaywrightError as error:
             wrong = failure(error)
         if wrong:
-            written = call.text if len(call.text) <= 200 else f"{call.text[:200]}..."
             which = f"call {number} of {len(calls)}, " if len(calls) > 1 else ""
             rest = " What follows it was not run." if number < len(calls) else ""
-            return f"{which}{written}: {wrong}.{rest}", window.traffic.status
+            return f"{which}{_cut(call.text, 200)}: {wrong}.{rest}", window.traffic.status
     late = "" if quiet else f"The page had not finished loading after {LOADING:.0f} s."
     return "", window.traffic.status or late
 
@@ -239,7 +240,7 @@ def described(dialog: Dialog, typed: str) -> str:
     accept, dismiss = 'keyboard_press("Enter")', 'keyboard_press("Escape")'
     if dialog.type == "beforeunload":
         return f"the page asks whether to leave it, as changes may be lost: {accept} leaves, {dismiss} stays"
-    said = f'{dialog.type}: "{dialog.message}"'
+    said = f'{dialog.type}: "{_cut(dialog.message, 2000)}"'
     match dialog.type:
         case "alert":
             return f"{said} - {accept} closes it"
@@ -248,3 +249,7 @@ def described(dialog: Dialog, typed: str) -> str:
             return f'{said}{answer} - keyboard_type("...") writes another, {accept} sends it, {dismiss} cancels'
         case _:
             return f"{said} - {accept} accepts, {dismiss} cancels"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}..."

@@ -49,6 +49,8 @@ async def element_failure(element: ElementHandle, bid: str, error: PlaywrightErr
     text = error.message
     if "not attached" in text or "Cannot find context" in text or "was destroyed" in text:
         return f"[{bid}] went away from the page meanwhile: look at the page again"
+    if "Element is not" in text or "Not a checkbox" in text or "not an <input>" in text:
+        return f"[{bid}] is a <{await _ask(element, _KIND)}>, with which this cannot be done: {_first_line(text)}"
     if "intercepts pointer events" in text:
         other = await _ask(element, _COVERING)
         return f"[{bid}] is covered by {f'[{other}]' if other else 'something else'}, which would get the click"
@@ -64,8 +66,6 @@ async def element_failure(element: ElementHandle, bid: str, error: PlaywrightErr
         return f"[{bid}] does not stop moving"
     if "did not find some options" in text:
         return f"[{bid}] has not all of these options: {await _options(element)}"
-    if "Element is not" in text or "Not a checkbox" in text or "not an <input>" in text:
-        return f"[{bid}] is a <{await _ask(element, _KIND)}>, with which this cannot be done: {_first_line(text)}"
     return f"[{bid}]: {failure(error)}"
 
 

@@ -12,6 +12,7 @@ from playwright.async_api import Error as PlaywrightError
 from . import elements
 from .elements import Button, DoneWrong, workspace_files
 from .explain import failure
+from .traffic import answers
 from .window import ACTION_TIMEOUT, Window
 
 LONGEST_WAIT = 30_000
@@ -41,11 +42,13 @@ async def report_infeasible(window: Window, reason: str) -> None:
 
 async def goto(window: Window, url: str) -> None:
     """Open a URL in the tab that is shown."""
-    page = await window.page()
     if not _SCHEME.match(url):
         url = f"file://{url}" if url.startswith("/") else f"http://{url}"
-    if not url.lower().startswith(_SCHEMES):
-        raise DoneWrong(f"{url[:200]!r} cannot be opened: a URL begins with {', '.join(_SCHEMES)}")
+    if not url.lower().startswith(_SCHEMES) or (" " in url and not url.startswith(("file:", "data:"))):
+        raise DoneWrong(f"{url[:200]!r} cannot be opened: a URL begins with {', '.join(_SCHEMES)} and has no spaces")
+    page = await window.page()
+    if not await answers(page):
+        page = await window.replace_tab()
     try:
         await page.goto(url, wait_until="commit")
     except PlaywrightError as error:

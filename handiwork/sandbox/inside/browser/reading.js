@@ -7,7 +7,7 @@
   let line = "";
   let begin = "";
   const end = () => {
-    const text = line.replace(/[ \t\u200b]+/g, " ").trim();
+    const text = line.replace(/[ \t\u200b]+/g, " ").replace(/\] ([.,;:!?)])/g, "]$1").trim();
     if (text) {
       lines.push(begin + text);
       begin = begin.replace(/\S/g, " ");

@@ -12,8 +12,9 @@ from playwright.async_api import Error as PlaywrightError
 
 from .explain import network_failure
 
-LOADING, FETCHING = 10.0, 3.0
-"""Seconds in which a page should have loaded, and in which what its scripts ask for should have come."""
+LOADING, FETCHING, STUCK = 10.0, 3.0, 5.0
+"""Seconds in which a page should have loaded, in which what its scripts ask for should have come, and in which a page
+that does not answer is taken for stuck."""
 
 _WAITED_FOR = frozenset({"document", "stylesheet", "script", "xhr", "fetch"})
 _PAUSE = 0.05
@@ -51,9 +52,11 @@ class Traffic:
         begun = loop.time()
         while (current := page()) is not None and not current.is_closed():
             self._changed.clear()
-            state = await _state(current, begun + LOADING - loop.time())
+            state = await _state(current)
             if page() is not current:
                 continue
+            if state is None:
+                return False
             passed = loop.time() - begun
             loading = state != "complete" or any(request.resource_type == "document" for request in self._open)
             if not loading and (not self._open or passed > FETCHING):
@@ -87,11 +90,19 @@ class Traffic:
             self.failure = network_failure(request.url, request.failure)
 
 
-async def _state(page: Page, timeout: float) -> str:
-    """Return the document's state after it was drawn twice; "" while the page moves on or does not answer."""
+async def answers(page: Page) -> bool:
+    """Tell whether the page's scripts let it do anything."""
+    return await _state(page, "() => document.readyState", 1.0) is not None
+
+
+async def _state(page: Page, script: str = _TWO_FRAMES, timeout: float = STUCK) -> str | None:
+    """Return the document's state after it was drawn twice, "" while the page moves on, None if it does not answer."""
     try:
-        return await asyncio.wait_for(page.evaluate(_TWO_FRAMES), max(timeout, 0))
-    except (PlaywrightError, TimeoutError):
+        return await asyncio.wait_for(page.evaluate(script), timeout)
+    except TimeoutError:
+        return None
+    except PlaywrightError:
+        await asyncio.sleep(_PAUSE)
         return ""
 
 

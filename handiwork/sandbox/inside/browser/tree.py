@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 _NAME_LIMIT = 200
 _DROPPED = {"InlineTextBox", "ListMarker", "LineBreak"}
 _FOLDED = {
-    "",
-    "generic",
-    "none",
-    "paragraph",
-    "strong",
-    "emphasis",
-    "LabelText",
-    "Legend",
-    "MenuListPopup",
-    "rowgroup",
-    "SvgRoot",
-    "graphics-symbol",
-    "LayoutTable",
-    "LayoutTableRow",
-    "LayoutTableCell",
+    *("", "generic", "none", "paragraph", "strong", "emphasis", "LabelText", "Legend", "MenuListPopup", "rowgroup"),
+    *("SvgRoot", "graphics-symbol", "LayoutTable", "LayoutTableRow", "LayoutTableCell"),
 }
 """What is only a wrapper: without a name it says nothing."""
 _PRESSABLE = {
-    *(
-        "button",
-        "checkbox",
-        "combobox",
-        "Date",
-        "DateTime",
-        "DisclosureTriangle",
-        "InputTime",
-        "LabelText",
-        "link",
-        "menuitem",
-        "menuitemcheckbox",
-        "menuitemradio",
-    ),
-    *("option", "radio", "searchbox", "slider", "spinbutton", "switch", "tab", "textbox", "treeitem"),
+    *("button", "checkbox", "combobox", "Date", "DateTime", "DisclosureTriangle", "InputTime", "link", "menuitem"),
+    *("menuitemcheckbox", "menuitemradio", "option", "radio", "searchbox", "slider", "spinbutton", "switch", "tab"),
+    *("textbox", "treeitem"),
 }
 """Roles that say by themselves that one can act on them: ``clickable`` would only repeat it."""
 
@@ -69,20 +43,19 @@ class Node:
 
 
 def text(root: Node) -> str:
-    """Return the tree's lines."""
-    return "\n".join(_lines(root, 0, None))
-
-
-def _lines(node: Node, depth: int, parent: Node | None) -> Iterator[str]:
-    if node.role in _DROPPED or (node.role == "StaticText" and _repeats(node, parent)):
-        return
-    if node.role in _FOLDED and not node.name and not node.notes and not node.value:
-        for child in node.children:
-            yield from _lines(child, depth, parent)
-        return
-    yield "\t" * depth + _line(node)
-    for child in node.children:
-        yield from _lines(child, depth + 1, node)
+    """Return the tree's lines. Wrappers that say nothing are left out, and words that their parent has as its name."""
+    lines: list[str] = []
+    # Not by recursion: a page's depth has no limit.
+    waiting: list[tuple[Node, int, Node | None]] = [(root, 0, None)]
+    while waiting:
+        node, depth, parent = waiting.pop()
+        if node.role in _DROPPED or (node.role == "StaticText" and _repeats(node, parent)):
+            continue
+        if node.role not in _FOLDED or node.name or node.notes or node.value:
+            lines.append("\t" * depth + _line(node))
+            depth, parent = depth + 1, node
+        waiting += [(child, depth, parent) for child in reversed(node.children)]
+    return "\n".join(lines)
 
 
 def _repeats(node: Node, parent: Node | None) -> bool:

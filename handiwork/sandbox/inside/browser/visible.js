@@ -97,7 +97,7 @@
       const clipped = style.overflowX !== "visible" || style.overflowY !== "visible";
       const inside = clipped && !root && style.display !== "inline" ? cut(mine, box) : mine;
       const positioned = style.position !== "static" || style.transform !== "none";
-      inwards(node, number, inside, positioned ? inside : outer, shown, !clipped && !empty(box) && within(box, mine), pointer);
+      inwards(node, number, inside, positioned ? inside : outer, shown, !clipped && !empty(box) && within(box, mine), pointer && visible);
     }
     // What is not to be seen stays only as the place of something in it that is.
     if (!visible && items.length === number + 1) items.pop();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,9 +65,10 @@ async def _read(
     asked = [item for item in items if "element" in item]
     if listening is None:
         listening = await _listening(frame.session)
-    descriptions = await asyncio.gather(*(_described(frame, elements[item["element"]]) for item in asked))
-    for item, description in zip(asked, descriptions, strict=True):
-        item["described"] = description
+    descriptions = await asyncio.gather(
+        *(_described(frame, elements[item["element"]]) for item in asked), return_exceptions=True
+    )
+    _describe(asked, descriptions)
     owners = [item for item in items if "frame" in item]
     inner = await asyncio.gather(*(_inner(frame, elements[one["element"]], one, offset, listening) for one in owners))
     await frame.release()
@@ -85,6 +87,16 @@ async def _read(
 async def _described(frame: Frame, element: str) -> dict[str, Any]:
     answer = await frame.session.call("Accessibility.getPartialAXTree", objectId=element, fetchRelatives=False)
     return answer["nodes"][0]
+
+
+def _describe(items: list[Item], descriptions: Sequence[dict[str, Any] | BaseException]) -> None:
+    failed = [one for one in descriptions if isinstance(one, BaseException)]
+    # An element that is gone meanwhile is left without a role; if all are gone, so is the page.
+    if failed and (len(failed) == len(items) or not all(isinstance(one, DevtoolsError) for one in failed)):
+        raise failed[0]
+    for item, description in zip(items, descriptions, strict=True):
+        if not isinstance(description, BaseException):
+            item["described"] = description
 
 
 async def _inner(

@@ -42,6 +42,7 @@ class Window:
         self._asked = asyncio.Event()
         self._standing: asyncio.Future[None] | None = None
         self._in_background = False
+        self._left: set[asyncio.Task[None]] = set()
         self._saving: set[asyncio.Task[None]] = set()
         self._saved: list[str] = []
         self._errors: list[str] = []
@@ -75,6 +76,14 @@ class Window:
         """Open a blank tab and show it."""
         self._show(await self.context.new_page())
 
+    async def replace_tab(self) -> Page:
+        """Open a blank tab in the place of the one that is shown, and return its page."""
+        before = await self.page()
+        await self.open_tab()
+        self._closed(before)
+        self._leave(before.close())
+        return await self.page()
+
     async def open_in_background(self) -> Page:
         """Open a page that is none of the tabs; who asked closes it."""
         self._in_background = True
@@ -103,8 +112,9 @@ class Window:
     async def answer(self, *, accept: bool) -> bool:
         """Answer the dialog, and go on with the action that it had stopped as ``do`` does."""
         self.traffic.begin()
-        self._asked.clear()
         dialog, typed, self.typed = self._dialogs.pop(0), self.typed, ""
+        if not self._dialogs:
+            self._asked.clear()
         with contextlib.suppress(PlaywrightError):  # the page took it away
             await (dialog.accept(typed or dialog.default_value) if accept else dialog.dismiss())
         if self._standing is not None and not self._standing.done():
@@ -152,7 +162,7 @@ class Window:
             asked.cancel()
         if work.done():
             return True
-        work.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody asks what came of it
+        work.add_done_callback(_forgotten)
         return False
 
     async def _settled(self) -> bool:
@@ -193,14 +203,17 @@ class Window:
 
     def _dialog_opened(self, dialog: Dialog) -> None:
         if dialog.page is not None and dialog.page not in self.pages:
-            self._go_on(dialog)
+            self._leave(dialog.dismiss())
             return
         self._dialogs.append(dialog)
         self._asked.set()
 
-    def _go_on(self, dialog: Dialog) -> None:
-        task = asyncio.ensure_future(dialog.dismiss())
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    def _leave(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have something done that nobody waits for."""
+        task = asyncio.ensure_future(work)
+        self._left.add(task)
+        task.add_done_callback(self._left.discard)
+        task.add_done_callback(_forgotten)
 
     def _dialog_closed(self, dialog: Dialog) -> None:
         if dialog in self._dialogs:
@@ -241,3 +254,9 @@ class Window:
     def _error(self, text: str) -> None:
         if len(self._errors) < _ERRORS:
             self._errors.append(text if len(text) <= _ERROR_LENGTH else f"{text[: _ERROR_LENGTH - 3]}...")
+
+
+def _forgotten(done: asyncio.Future[Any]) -> None:
+    """Take note of what came of something, for which nobody asks."""
+    if not done.cancelled():
+        done.exception()

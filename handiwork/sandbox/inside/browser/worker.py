@@ -46,6 +46,7 @@ class Worker:
             if self._running is not None:
                 await self._running
             self._running = asyncio.create_task(self._take(request))
+            await asyncio.sleep(0)  # so that it has begun when an interrupt of it is read
         if self._running is not None:
             self._engine.interrupt()
             await asyncio.wait([self._running], timeout=1)
@@ -62,6 +63,8 @@ class Worker:
             answer["error"] = str(error)
         except LostError as error:
             answer["lost"] = str(error)
+        except Exception as error:  # noqa: BLE001 - who asked must not wait for nothing
+            answer["error"] = f"The browser failed: {type(error).__name__}: {str(error)[:1000]}"
         line = _encoded(answer)
         if len(line) > _LIMIT:
             line = _encoded({"id": request["id"], "error": f"the answer has {len(line)} bytes, over {_LIMIT}"})

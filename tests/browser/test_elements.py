@@ -1,0 +1,154 @@
+"""The actions on elements, each in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.helpers import Browsing
+from tests.sandbox.helpers import output
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def test_click_with_buttons_and_modifiers(browsing: Browsing) -> None:
+    await browsing.open("clicks.html")
+    button = await browsing.bid("#b")
+    await browsing.do(f"click({button})\nclick({button}, 'left', ['Control', 'Shift'])")
+    await browsing.do(f"click({button}, button='right')\nclick({button}, button='middle')\ndblclick({button})")
+    assert await browsing.said() == "click: click:ctrl+shift right middle click: click: dblclick"
+
+
+async def test_hover_shows_a_menu_that_can_then_be_clicked(browsing: Browsing) -> None:
+    await browsing.open("clicks.html")
+    holder, menu = await browsing.bid("#holder"), await browsing.bid("#menu")
+    hidden = await browsing.attempt(f"click({menu})")
+    assert "is not visible" in hidden.last_action_error
+    seen = await browsing.do(f"hover({holder})\nclick({menu})")
+    assert seen.url.endswith("#buy")
+
+
+async def test_a_form_is_filled_and_sent(browsing: Browsing) -> None:
+    await browsing.open("forms.html")
+    name, notes, colour, sizes, gift, cash, day, send = [
+        await browsing.bid(selector)
+        for selector in (
+            *("[name=name]", "[name=notes]", "[name=colour]", "[name=sizes]", "[name=gift]", "[value=cash]"),
+            *("[name=day]", "button"),
+        )
+    ]
+    await browsing.do(
+        f"fill({name}, 'Ada \"Countess\" Łovelace')\nfill({notes}, 'two\\nlines')\nselect_option({colour}, 'Green')\n"
+        f"select_option({sizes}, ['Small', 'l'])\ncheck({gift})\ncheck({cash})\nfill({day}, '2026-02-03')"
+    )
+    seen = await browsing.do(f"click({send})")
+    assert seen.title == "Sent"
+    fields = await browsing.js(
+        "Object.fromEntries([...document.querySelectorAll('tr')].map(r => [...r.children].map(c => c.textContent)))"
+    )
+    assert fields == {
+        "name": 'Ada "Countess" Łovelace',
+        "notes": "two\nlines",
+        "colour": "g",
+        "sizes": "l",  # the last of two fields of this name
+        "gift": "on",
+        "pay": "cash",
+        "day": "2026-02-03",
+        "code": "old code",
+    }
+
+
+async def test_clear_uncheck_focus_and_press(browsing: Browsing) -> None:
+    await browsing.open("forms.html")
+    code, gift = await browsing.bid("[name=code]"), await browsing.bid("[name=gift]")
+    name, notes = await browsing.bid("[name=name]"), await browsing.bid("[name=notes]")
+    await browsing.do(f"clear({code})\ncheck({gift})\nuncheck({gift})\nfocus({name})\npress({notes}, 'Shift+A')")
+    assert await browsing.js("[document.forms[0].code.value, document.forms[0].gift.checked]") == ["", False]
+    assert await browsing.said() == "focused:name key:Shift key:A"
+
+
+async def test_fill_key_by_key_opens_the_menu_that_completes_a_word(browsing: Browsing) -> None:
+    await browsing.open("autocomplete.html")
+    fruit = await browsing.bid("#fruit")
+    await browsing.do(f"fill({fruit}, 'ap')")
+    assert await browsing.said("#found") == ""
+    await browsing.do(f"fill({fruit}, 'ap', enable_autocomplete_menu=True)")
+    assert await browsing.js("[...document.querySelectorAll('li')].map(each => each.textContent)") == [
+        "apple",
+        "apricot",
+    ]
+    await browsing.do(f"click({await browsing.bid('li:last-child')})")
+    assert await browsing.said("#chosen") == "chosen: apricot"
+
+
+async def test_drag_and_drop(browsing: Browsing) -> None:
+    await browsing.open("drag.html")
+    await browsing.do(f"drag_and_drop({await browsing.bid('#thing')}, {await browsing.bid('#place')})")
+    assert await browsing.said() == "dropped:the thing"
+
+
+async def test_files_are_uploaded_by_their_paths_in_the_workspace(browsing: Browsing) -> None:
+    await output(browsing.sandbox, "mkdir -p up && echo one >up/one.txt && echo two >up/two.txt")
+    await browsing.open("upload.html")
+    field, send, choose = [
+        await browsing.bid(each) for each in ("input", "[type=submit]", "[type=submit] ~ button, button[style]")
+    ]
+    await browsing.do(f"upload_file({choose}, 'up/two.txt')")
+    assert await browsing.said("#chosen") == "chosen: two.txt"
+    missing = await browsing.attempt(f"upload_file({field}, 'up/three.txt')")
+    assert "there is no file 'up/three.txt'" in missing.last_action_error
+    await browsing.do(f"upload_file({field}, ['up/one.txt', 'up/two.txt'])\nclick({send})")
+    sent = await browsing.js("document.body.textContent")
+    assert "one.txt" in sent
+    assert "\ntwo\n" in sent.replace("\r", "")
+
+
+@pytest.mark.parametrize(
+    ("selector", "call", "why"),
+    [
+        ("#covered", "click({})", "is covered by ["),
+        ("[style='display:none']", "click({})", "is not visible"),
+        ("#b", "fill({}, 'x')", "is a <button>, with which this cannot be done"),
+        ("#b", "select_option({}, 'x')", "is a <button>, with which this cannot be done"),
+        ("#b", "check({})", "is a <button>, with which this cannot be done"),
+        ("#b", "press({}, 'Ctrl+A')", "Keys are named as in browsers"),
+        ("#b", "upload_file({}, 'README')", "does not ask for a file"),
+    ],
+)
+async def test_what_cannot_be_done_with_an_element_is_told(
+    browsing: Browsing, selector: str, call: str, why: str
+) -> None:
+    await browsing.open("clicks.html")
+    seen = await browsing.attempt(call.format(await browsing.bid(selector)))
+    assert why in seen.last_action_error
+    assert "Clicks" in seen.title
+
+
+async def test_disabled_elements_wrong_options_and_wrong_dates_are_told(browsing: Browsing) -> None:
+    await browsing.open("forms.html")
+    refund = await browsing.attempt(f"click({await browsing.bid('[disabled]')})")
+    assert "is disabled" in refund.last_action_error
+    options = await browsing.attempt(f"select_option({await browsing.bid('[name=colour]')}, 'Pink')")
+    assert "there are Red, Green, Blue" in options.last_action_error
+    day = await browsing.attempt(f"fill({await browsing.bid('[name=day]')}, 'tomorrow')")
+    assert "Dates are written as 2026-12-31" in day.last_action_error
+
+
+async def test_a_bid_that_is_not_there_is_told(browsing: Browsing) -> None:
+    await browsing.open("index.html")
+    assert "there is no element [9999]" in (await browsing.attempt("click('9999')")).last_action_error
+    assert "not a bid" in (await browsing.attempt("click('the button')")).last_action_error
+
+
+async def test_elements_in_frames_of_both_origins_and_in_shadow_roots(browsing: Browsing) -> None:
+    seen = await browsing.open("frames.html", view="full")
+    fields = [line.split("]")[0].strip("\t [") for line in seen.content.splitlines() if "textbox 'Words'" in line]
+    buttons = [line.split("]")[0].strip("\t [") for line in seen.content.splitlines() if "button 'Say'" in line]
+    assert len(fields) == len(buttons) == 3
+    for number, (field, button) in enumerate(zip(fields, buttons, strict=True)):
+        seen = await browsing.do(f"fill({field!r}, 'word{number}')\nclick({button!r})", view="full")
+        assert f"You said word{number}" in seen.content
+    seen = await browsing.open("shadow.html")
+    button = next(line.split("]")[0].strip("\t [") for line in seen.content.splitlines() if "'Hidden deep'" in line)
+    field = next(line.split("]")[0].strip("\t [") for line in seen.content.splitlines() if "textbox 'Inner'" in line)
+    await browsing.do(f"fill({field!r}, 'x')\nclick({button!r})")
+    assert await browsing.said() == "found x"

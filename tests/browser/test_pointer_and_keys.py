@@ -1,0 +1,77 @@
+"""The actions with the mouse at a point of the window, with the wheel and with the keyboard."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.helpers import Browsing
+from tests.sandbox.helpers import output
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session")]
+
+
+async def test_the_mouse_at_a_point(browsing: Browsing) -> None:
+    await browsing.open("canvas.html")
+    await browsing.do("mouse_move(120, 110)")
+    assert await browsing.said() == "mousemove@120,110/0"
+    await browsing.js("document.getElementById('log').textContent = ''")
+    await browsing.do("mouse_click(130, 120)\nmouse_click(130, 120, 'right')")
+    assert await browsing.said() == (
+        "mousemove@130,120/0 mousedown@130,120/0 mouseup@130,120/0 click@130,120/0 mousemove@130,120/0 "
+        "mousedown@130,120/2 contextmenu@130,120/2 mouseup@130,120/2"
+    )
+    await browsing.js("document.getElementById('log').textContent = ''")
+    await browsing.do("mouse_dblclick(140, 130)")
+    assert (await browsing.said()).endswith("dblclick@140,130/0")
+    await browsing.js("document.getElementById('log').textContent = ''")
+    await browsing.do("mouse_down(10, 20, button='middle')\nmouse_up(30, 40, button='middle')")
+    assert await browsing.said() == "mousemove@10,20/0 mousedown@10,20/1 mousemove@30,40/0 mouseup@30,40/1"
+
+
+async def test_dragging_from_a_point_to_another(browsing: Browsing) -> None:
+    await browsing.open("drag.html")
+    await browsing.do("mouse_drag_and_drop(470, 130, 620, 130)")
+    assert await browsing.said() == "slid:150"
+    await browsing.do("mouse_drag_and_drop(70, 130, 270, 130)")
+    assert await browsing.said() == "slid:150 dropped:the thing"
+
+
+async def test_uploading_after_a_click_at_a_point(browsing: Browsing) -> None:
+    await output(browsing.sandbox, "echo three >three.txt")
+    await browsing.open("upload.html")
+    await browsing.do("mouse_upload_file(80, 220, 'three.txt')")
+    assert await browsing.said("#chosen") == "chosen: three.txt"
+    nothing = await browsing.attempt("mouse_upload_file(900, 600, 'three.txt')")
+    assert "does not ask for a file" in nothing.last_action_error
+
+
+async def test_the_wheel_scrolls_the_page_or_what_is_at_a_point(browsing: Browsing) -> None:
+    await browsing.open("scrolling.html")
+    await browsing.do("scroll(0, 300)")
+    assert await browsing.said("#where") == "page 0,300 box 0"
+    await browsing.do("scroll(100, -300)")
+    assert await browsing.said("#where") == "page 100,0 box 0"
+    await browsing.do("scroll_at(150, 200, 0, 120)")
+    assert await browsing.said("#where") == "page 100,0 box 120"
+
+
+async def test_a_page_without_end_grows_when_it_is_scrolled(browsing: Browsing) -> None:
+    before = await browsing.open("endless.html")
+    assert "News 40" not in before.content
+    await browsing.do("scroll(0, 5000)")
+    after = await browsing.do("scroll(0, 5000)")
+    assert "News 40" in after.content
+
+
+async def test_keys(browsing: Browsing) -> None:
+    await browsing.open("keys.html")
+    await browsing.do("keyboard_down('Shift')\nkeyboard_press('KeyB')\nkeyboard_up('Shift')")
+    assert await browsing.said() == "keydown:Shift keydown:B keyup:B keyup:Shift"
+    await browsing.js("document.getElementById('log').textContent = ''")
+    await browsing.do("keyboard_type('hé')")
+    assert await browsing.said() == "keydown:h keyup:h"  # no key has an é
+    await browsing.do("keyboard_insert_text(' and 日本 at once')")
+    assert await browsing.js("document.querySelector('input').value") == "Bhé and 日本 at once"
+    await browsing.do("keyboard_press('Control+a')\nkeyboard_press('Delete')")
+    assert await browsing.js("document.querySelector('input').value") == ""
+    assert "Unknown key" in (await browsing.attempt("keyboard_press('Ctl+a')")).last_action_error

@@ -1,0 +1,58 @@
+"""How the tree of a page becomes text."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handiwork.sandbox.inside.browser.tree import Node, from_accessibility, text
+
+
+def described(role: str, name: str = "", **properties: object) -> dict[str, object]:
+    return {
+        "role": {"value": role},
+        "name": {"value": name},
+        "properties": [{"name": key, "value": {"value": value}} for key, value in properties.items()],
+    }
+
+
+def test_a_line_has_bid_role_name_value_and_notes():
+    node = Node("textbox", "Name", "a5", "Ada", ["focused", "required"])
+    assert text(node) == "[a5] textbox 'Name' value='Ada', focused, required"
+
+
+def test_children_are_one_tab_further_in_and_empty_wrappers_are_not_there():
+    link = Node("link", "Home", "3")
+    root = Node("RootWebArea", "T", children=[Node("generic", bid="1", children=[Node("generic", children=[link])])])
+    assert text(root) == "RootWebArea 'T'\n\t[3] link 'Home'"
+
+
+def test_a_wrapper_that_one_can_click_stays():
+    wrapper = Node("generic", bid="7", children=[Node("StaticText", "Pick me")])
+    wrapper.clickable()
+    assert text(wrapper) == "[7] generic '', clickable\n\tStaticText 'Pick me'"
+
+
+def test_words_that_the_name_has_already_are_not_repeated():
+    assert text(Node("button", "Buy now", "4", children=[Node("StaticText", "Buy now")])) == "[4] button 'Buy now'"
+
+
+def test_long_names_are_cut_and_long_text_is_not():
+    assert len(text(Node("link", "x" * 1000, "1"))) < 250
+    assert "x" * 1000 in text(Node("StaticText", "x" * 1000))
+
+
+def test_states_are_said_in_words():
+    assert from_accessibility(described("checkbox", "A", checked="false"), "1").notes == ["unchecked"]
+    assert from_accessibility(described("checkbox", "A", checked="mixed"), "1").notes == ["partly checked"]
+    assert from_accessibility(described("button", "A", expanded=False), "1").notes == ["collapsed"]
+    assert from_accessibility(described("heading", "A", level=2), "1").notes == ["level=2"]
+    assert from_accessibility(described("link", "A", url="http://x/"), "1").notes == []
+    assert from_accessibility(described("link", "", url="http://x/"), "1").notes == ["url='http://x/'"]
+
+
+@given(st.text(), st.text())
+def test_nothing_a_page_says_makes_a_line_of_its_own(name: str, value: str):
+    node = from_accessibility({**described("textbox", name), "value": {"value": value}}, "1")
+    assert text(Node("RootWebArea", name, children=[node, Node("StaticText", name)])).count("\n") <= 2
+    assert len(text(node).splitlines()) == 1
