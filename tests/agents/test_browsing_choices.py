@@ -34,6 +34,8 @@ LOGIN = """RootWebArea 'Sign in'
 \t[10] button 'Login'
 \t[11] button 'Help', disabled"""
 
+PASTE = "press('1', 'ControlOrMeta+a')\npress('1', 'ControlOrMeta+c')\npress('2', 'ControlOrMeta+v')"
+
 
 def task(text: str) -> MessageAction:
     return MessageAction(content=text, source="user")
@@ -62,7 +64,7 @@ async def next_of(now: State, *replies: str) -> Action:
 async def calls_of(now: State, *replies: str) -> str:
     action = await next_of(now, *replies)
     assert isinstance(action, BrowseInteractiveAction)
-    return action.browser_actions
+    return action.browser_actions.removesuffix("\nnoop(400)")
 
 
 def asked(now: State) -> Any:
@@ -116,7 +118,7 @@ class TestWhatAnybodyWouldDo:
             ("Choose Peru as the country.", LOGIN, "select_option('7', 'Peru')"),
             ("Tick 'remember me'.", LOGIN, "check('6')"),
             ('Click the "One" button.', "[1] button 'Two'\n[2] button 'One'", "click('2')"),
-            ("Select Food>Fruit", "[1] menuitem 'Tools'\n[2] menuitem 'Food'", "hover('2')\nnoop(400)"),
+            ("Select Food>Fruit", "[1] menuitem 'Tools'\n[2] menuitem 'Food'", "hover('2')"),
             ("Buy the cheapest.", "[1] button 'Take it for $20'\n[2] button 'Take it for $9'", "click('2')"),
             (
                 "Go by the shortest.",
@@ -125,7 +127,30 @@ class TestWhatAnybodyWouldDo:
             ),
             ("Pick 03/09/2021.", "StaticText 'May 2021'\n[1] link 'Prev'\n[2] link 'Next'\n[3] link '9'", "click('1')"),
             ("Pick 05/09/2021.", "StaticText 'May 2021'\n[1] link 'Prev'\n[2] link 'Next'\n[3] link '9'", "click('3')"),
-            ("Copy the text.", "[1] textbox 'a' value='say'\n[2] textbox 'b'\n[3] button 'OK'", "fill('2', 'say')"),
+            (
+                "Pick 02/09/2021.",
+                "[4] textbox '', readonly\nStaticText 'May 2021'\n[1] link 'Prev'",
+                "press('4', 'PageUp')\npress('4', 'PageUp')\npress('4', 'PageUp')",
+            ),
+            (
+                "Fly from: Rome, IT to: Oslo on 3/4/2021.",
+                "[1] textbox 'From:'\n[2] textbox 'To:'",
+                "fill('1', 'Rome, IT')",
+            ),
+            ("Forward to Ann Lee the mail by Bo.", "[1] textbox 'to:'", "fill('1', 'Ann Lee')"),
+            ("Forward to Ann the mail by Bo.", "[1] link 'Ann'\n[2] link 'Bo'", "click('2')"),
+            ("Copy the text.", "[1] textbox 'a' value='say'\n[2] textbox 'b'\n[3] button 'OK'", PASTE),
+            ('Put "7" into the 2nd textbox.', "[1] textbox ''\n[2] textbox ''", "fill('2', '7')"),
+            ("Check the 2nd checkbox.", "[1] checkbox '', unchecked\n[2] checkbox '', unchecked", "check('2')"),
+            (
+                "Order a Green Salad.",
+                "StaticText 'Soup'\n[1] button '+'\nStaticText 'Green Salad'\n[2] button '+'",
+                "click('2')",
+            ),
+            ('Click on a "radio" widget.', "[1] checkbox 'A', unchecked\n[2] radio 'B', unchecked", "check('2')"),
+            ("Go on.", "StaticText 'Welcome'\n[1] button 'Start'", "click('1')"),
+            ("Expand the section.", "[1] button 'More', collapsed\n[2] button 'Less'", "click('1')"),
+            ('Type "ABC" in lower case.', "[1] textbox ''", "fill('1', 'abc')"),
             ('Find the link "Far".', "[1] tab 'Here', selected\n[2] link 'Near'", "click('1')"),
         ],
     )
@@ -141,6 +166,17 @@ class TestWhatAnybodyWouldDo:
         assert await calls_of(state(goal, none)) == "check('2')"
         assert await calls_of(state(goal, none, ("check('2')", milk))) == "check('1')"
         assert await calls_of(state(goal, none, ("check('2')", milk), ("check('1')", both))) == "click('3')"
+
+    async def test_of_what_a_box_suggests_the_fitting_one_is_taken(self) -> None:
+        goal, box = 'Enter the city that starts with "Os".', "[1] textbox 'City'"
+        suggested = f"{box} value='Os'\n[2] listitem 'Boston', clickable\n[3] listitem 'Oslo', clickable"
+        now = state(goal, box, ("fill('1', 'Os')\nnoop(400)", suggested))
+        assert await calls_of(now) == "click('2')"
+
+    async def test_a_calendar_that_does_not_turn_by_keys_is_turned_by_clicks(self) -> None:
+        page = "[4] textbox '', readonly\nStaticText 'May 2021'\n[1] link 'Prev'"
+        keys = "press('4', 'PageUp')\npress('4', 'PageUp')\npress('4', 'PageUp')"
+        assert await calls_of(state("Pick 02/09/2021.", page, (keys, page))) == "click('1')"
 
     async def test_a_form_is_not_sent_while_what_the_goal_wants_is_missing(self) -> None:
         now = state("Write a reply that says thanks and press Send.", "[1] textbox 'Reply'\n[2] button 'Send'")
@@ -172,6 +208,12 @@ class TestReplies:
         page = "[1] link 'A'\n[2] link 'B'"
         assert choices_of(state("Look around.", page)) == ["click [1] link 'A'", "click [2] link 'B'"]
         assert "click [1] link 'A'" not in choices_of(state("Look around.", page, ("click('1')", page)))
+
+    def test_what_was_written_is_sent_before_it_is_done(self) -> None:
+        page = "[1] textbox 'Note'{}\n[2] image '', clickable\n[3] link 'Open'"
+        empty, full = page.format(""), page.format(" value='hi'")
+        now = state("Say hi.", empty, ("click('3')", empty), ("fill('1', 'hi')\nnoop(400)", full))
+        assert choices_of(now) == ["click [2] image", "fill [1] textbox 'Note' with 'hi'"]
 
     def test_turning_pages_can_be_gone_on_with(self) -> None:
         one, two = "StaticText 'a'\n[1] link 'Next'", "StaticText 'b'\n[1] link 'Next'"

@@ -9,12 +9,12 @@ from typing import Literal
 
 from handiwork.agents.browsing.elements import CHECKED, CHOSEN, CLICKED, FILLED, Element, elements
 
-Kind = Literal["click", "hover", "check", "uncheck", "fill", "select", "enter", "scroll"]
+Kind = Literal["click", "hover", "check", "uncheck", "fill", "select", "paste", "press", "scroll"]
 
 NAME = 60
 """Characters of an element's name in a choice."""
-MENU = 400
-"""Milliseconds that a menu may take to open."""
+MOMENT = 400
+"""Milliseconds that a menu, or what a box suggests, may take to appear."""
 
 _MORE = re.compile(r"(above|below): scroll\(0, (-?\d+)\)")
 
@@ -46,23 +46,33 @@ class Choice:
         """The line that stands for it."""
         if self.kind == "scroll":
             return f"scroll {'down' if self.pixels > 0 else 'up'}"
-        held = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select", "enter") else ""
+        held = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select") else ""
         named = f" {self.name[:NAME]!r}" if self.name else ""
         return f"{self.kind} [{self.bid}] {self.role}{named}{held}"
 
     def calls(self, text: str = "") -> str:
-        """Return the call of the browser's language that does it; ``text`` is what to fill in or select."""
+        """Return the call of the browser's language that does it; ``text`` is what to fill in or select.
+
+        For "paste" it is the bid of the box to copy from, for "press" keys with blanks between.
+        """
         match self.kind:
             case "fill":
-                return f"fill({self.bid!r}, {text!r})"
+                return f"fill({self.bid!r}, {text!r})\nnoop({MOMENT})"
             case "select":
                 return f"select_option({self.bid!r}, {text!r})"
-            case "enter":
-                return f"press({self.bid!r}, 'Enter')"
             case "scroll":
                 return f"scroll(0, {self.pixels})"
+            case "paste":
+                return "\n".join(
+                    [
+                        *(f"press({text!r}, 'ControlOrMeta+{letter}')" for letter in "ac"),
+                        f"press({self.bid!r}, 'ControlOrMeta+v')",
+                    ]
+                )
+            case "press":
+                return "\n".join(f"press({self.bid!r}, {pressed!r})" for pressed in text.split())
             case "hover":
-                return f"hover({self.bid!r})\nnoop({MENU})"
+                return f"hover({self.bid!r})\nnoop({MOMENT})"
             case _:
                 return f"{self.kind}({self.bid!r})"
 
@@ -78,6 +88,10 @@ def read(tree: str) -> Page:
     for at, node in enumerate(nodes):
         if node.bid and not node.has("disabled") and (kind := _kind(node)) is not None:
             named[at] = (kind, _names(nodes, at))
+    for at in [at for at in named if nodes[at].role == "tab"]:
+        for inner in range(at + 1, _end(nodes, at)):  # the link in a tab is the tab
+            if nodes[inner].role == "link" and nodes[inner].name == nodes[at].name:
+                named.pop(inner, None)
     page: Page = []
     said_until = -1
     for at, node in enumerate(nodes):

@@ -27,6 +27,8 @@ STEPS = 25
 DONE = "done"
 
 _TEXT, _MESSAGE = 120, 300
+_SHORT = 40
+"""Characters of a text that is shown though the goal says it too."""
 _ASKS = re.compile(r"\?|\b(what|how many|how much|tell|report|find out)\b", re.IGNORECASE)
 _AGAIN = re.compile(r"\b(next|prev|previous|more|older|newer|back)\b|[<>«»+-]$", re.IGNORECASE)
 """Names of what is there to be used again and again."""
@@ -85,7 +87,8 @@ def situation(past: Past, page: Page) -> Situation:
     can = [choice for choice in offered(page) if choice.shown not in out and key(choice)[:3] not in tried]
     can = [choice for choice in can if choice.kind in ("scroll", "fill") or key(choice)[:3] not in done]
     empty = any(choice.kind == "fill" and not choice.value for choice in can)
-    complete = len(past.steps) > 1 and not out and not empty and not missing(past.goal, past.done)
+    unsent = bool(past.done) and past.done[-1][0] == "fill" and any(choice.kind == "click" for choice in can)
+    complete = len(past.steps) > 1 and not out and not empty and not unsent and not missing(past.goal, past.done)
     may_finish = not can or complete or _ASKS.search(past.goal) is not None
     return Situation(past.goal, page, tuple(can[:OFFERED]), may_finish, tuple(past.steps[-5:]))
 
@@ -101,7 +104,7 @@ def messages(now: Situation) -> list[Message]:
 
 
 def _is_shown(part: str | Choice, now: Situation) -> bool:
-    return part in now.left if isinstance(part, Choice) else part not in now.goal
+    return part in now.left if isinstance(part, Choice) else len(part) < _SHORT or part not in now.goal
 
 
 def schema(now: Situation) -> JsonSchema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from dataclasses import replace
 
 from handiwork.agents.browsing.choices import Choice, Page, offered
 
@@ -19,13 +20,16 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _BACK, _ON = re.compile(r"\b(prev|previous|earlier|back)\b", re.IGNORECASE), re.compile(r"\bnext\b", re.IGNORECASE)
 
 
-def towards_date(goal: str, page: Page) -> tuple[Choice, str] | None:
-    """Return what brings an open calendar nearer to the goal's date, or opens it; None where there is none."""
+def towards_date(goal: str, page: Page, *, paged: bool = False) -> tuple[Choice, str] | None:
+    """Return what brings an open calendar nearer to the goal's date, or opens it; None where there is none.
+
+    Most calendars turn by keys, many months at a time; ``paged`` says that this was tried on the page as it is.
+    """
     wanted = _DATE.search(goal)
     if wanted is None:
         return None
     month, day, year = (int(part) for part in wanted.groups())
-    shown = _shown(page)
+    shown = shown_month(page)
     clicks = [choice for choice in offered(page) if choice.kind == "click"]
     boxes = [choice for choice in clicks if choice.role.lower() == "textbox"]
     if any(box.value == wanted[0] for box in boxes):
@@ -33,6 +37,9 @@ def towards_date(goal: str, page: Page) -> tuple[Choice, str] | None:
     if shown is None:
         return (boxes[0], "") if boxes else None
     if shown != (year, month):
+        months = 12 * (year - shown[0]) + month - shown[1]
+        if boxes and abs(months) > 1 and not paged:
+            return replace(boxes[0], kind="press"), " ".join(["PageDown" if months > 0 else "PageUp"] * abs(months))
         turn = _ON if shown < (year, month) else _BACK
         turns = [choice for choice in clicks if turn.search(choice.name)]
         return (turns[0], "") if turns else None
@@ -40,7 +47,7 @@ def towards_date(goal: str, page: Page) -> tuple[Choice, str] | None:
     return (days[0], "") if days else None
 
 
-def _shown(page: Page) -> tuple[int, int] | None:
+def shown_month(page: Page) -> tuple[int, int] | None:
     """Return the year and month that a calendar on the page shows."""
     text = " ".join(part for part in page if isinstance(part, str))
     for month in _MONTH.finditer(text):

@@ -37,10 +37,7 @@ def past_of(state: State) -> Past:
     for (_, before), (action, after) in pairwise(pairs):
         if not isinstance(action, BrowseInteractiveAction) or action.id < since:
             continue
-        found = _known(action.browser_actions, before.text)
-        if found is None:
-            continue
-        shown, known = found
+        shown, known = _known(action.browser_actions, before.text)
         past.steps.append(shown if not after.last_action_error else f"{shown}: failed")
         if not after.last_action_error:
             past.done.append(known)
@@ -57,20 +54,21 @@ def _goal(state: State, said: list[MessageAction]) -> str:
     return said[-1].content if said else ""
 
 
-def _known(calls: str, before: str) -> tuple[str, Key] | None:
-    """Return the choice that the calls stand for, as it is shown and as it is known."""
+def _known(calls: str, before: str) -> tuple[str, Key]:
+    """Return the choice that the calls stand for, as it is shown and as it is known; other calls are known as such."""
     text = _given(calls)
     for choice in offered(read(before)):
         if choice.calls(text) == calls:
             given = text if choice.kind in ("fill", "select") else ""
             return (f"{choice.shown}: {given}" if given else choice.shown), key(choice, given)
-    return None
+    shown = " ".join(calls.split())
+    return shown, ("calls", "", shown, "")
 
 
 def _given(calls: str) -> str:
-    """Return the second argument of a call."""
+    """Return the second argument of the first call."""
     try:
-        expression = ast.parse(calls, mode="eval").body
+        expression = ast.parse(calls.partition("\n")[0], mode="eval").body
         return str(ast.literal_eval(expression.args[1])) if isinstance(expression, ast.Call) else ""
     except (SyntaxError, ValueError, IndexError):
         return ""

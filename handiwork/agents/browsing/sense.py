@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from handiwork.agents.browsing.choices import Choice, Page, offered
-from handiwork.agents.browsing.dates import towards_date
+from handiwork.agents.browsing.counting import added, nth, of_role
+from handiwork.agents.browsing.dates import shown_month, towards_date
 from handiwork.agents.browsing.extremes import extreme
 
 Key = tuple[str, ...]
 """What a choice is known by, also after the page gave its elements other bids."""
 
 _QUOTED = re.compile(r'"([^"]+)"|(?<!\w)\'([^\']+)\'(?!\w)')
-_TYPES = re.compile(r"\b(enter|type|fill|write|search for|input|use|text|username|password|with)\b", re.IGNORECASE)
+_TYPES = re.compile(r"\b(enter|type|put|fill|write|search for|input|use|text|username|password|with)\b", re.IGNORECASE)
 _CLICKS = re.compile(
     r"\b(click|press|hit|open|expand|select|choose|pick|check|tick|tab|link|button|find)\b", re.IGNORECASE
 )
@@ -50,6 +51,8 @@ _ENDS = frozenset(
         "sign in",
     }
 )
+_LEAVES = frozenset({"back", "cancel", "close", "reset", "clear", "help"})
+_SUGGESTIONS = frozenset({"option", "menuitem", "listitem", "generic"})
 _COMMON = frozenset(
     {"a", "an", "and", "at", "by", "for", "in", "is", "it", "of", "on", "or", "the", "to", "with", "text"}
 )
@@ -113,11 +116,21 @@ def next_move(goal: str, page: Page, done: Collection[Key], vain: Collection[Key
     """
     back = held_back(goal, page, done)
     can = [choice for choice in offered(page) if choice not in back]
-    moves = [move for move in [*_fills(goal, can), *_named(goal, can)] if key(move.choice, move.text) not in done]
+    if (suggested := _suggested(goal, can, done)) is not None:
+        return Move(0, suggested)
+    if len(can) == 1 and not done and can[0].kind == "click" and "?" not in goal:
+        return Move(0, can[0])
+    every = [*_fills(goal, can), *_named(goal, can), *_placed(goal, page, can)]
+    moves = [move for move in every if key(move.choice, move.text) not in done]
     moves.sort(key=lambda move: move.at)
     if len({move.choice.bid for move in moves if move.at == moves[0].at}) == 1:
         return moves[0]
-    for found in (_copied(goal, can), towards_date(goal, page), extreme(goal, page), _revealing(goal, can, done)):
+    if not moves and not done and (one := of_role(quoted(goal), can)) is not None:
+        return Move(0, one)
+    paged = any(known[0] == "calls" and "'Page" in known[2] for known in vain)
+    date = towards_date(goal, page, paged=paged)
+    best = extreme(goal, page) if shown_month(page) is None else None
+    for found in (_copied(goal, can), date, best, _revealing(goal, can, done)):
         if found is not None and key(*found) not in vain:
             return Move(0, *found)
     return None if back or moves else _end(goal, can, done)
@@ -139,7 +152,9 @@ def _fills(goal: str, can: Sequence[Choice]) -> list[Move]:
     texts = _texts(goal)
     moves: list[Move] = []
     for box in boxes:
-        if box.role.lower() == "date" and (date := _DATE.search(goal)):
+        if (pair := _pair(goal, box)) is not None:
+            moves.append(Move(pair[0], box, pair[1]))
+        elif box.role.lower() == "date" and (date := _DATE.search(goal)):
             moves.append(Move(date.start(), box, f"{date[3]}-{date[1]:0>2}-{date[2]:0>2}"))
         elif box.role.lower() == "inputtime" and (time := _TIME.search(goal)):
             moves.append(Move(time.start(), box, _clock(time)))
@@ -150,6 +165,17 @@ def _fills(goal: str, can: Sequence[Choice]) -> list[Move]:
         elif len(boxes) == 1 and _WRITES.search(goal) and (date := _DATE.search(goal)):
             moves.append(Move(date.start(), box, date[0]))
     return [move for move in moves if move.choice.value != move.text]
+
+
+def _placed(goal: str, page: Page, can: Sequence[Choice]) -> list[Move]:
+    """Return what the goal calls by its place: the nth box with the text before it, the + beside a name."""
+    moves = [Move(at, choice) for at, choice in added(goal, page) if choice in can]
+    for at, choice in nth(goal, can):
+        before = [text for place, text in _texts(goal) if place < at] if choice.kind == "fill" else []
+        text = before[-1] if before else ""
+        if choice.kind != "fill" or text != choice.value or not text:
+            moves.append(Move(at, choice, text))
+    return moves
 
 
 def _clock(time: re.Match[str]) -> str:
@@ -183,6 +209,19 @@ def _text_for(goal: str, box: Choice, texts: list[tuple[int, str]]) -> tuple[int
     return None
 
 
+def _pair(goal: str, box: Choice) -> tuple[int, str] | None:
+    """Return what the goal says after the box's name and a colon, up to the next such name or the clause's end."""
+    label = box.name.rstrip(":* ")
+    if not label:
+        return None
+    said = re.search(rf"\b{re.escape(label)}: ?([^\s\"'].*?)(?= \w+:|[.;]| on \d|$)", goal, re.IGNORECASE)
+    if said is None and label.lower() in ("to", "from"):  # a person or a place
+        said = re.search(rf"\b{label.lower()} ([A-Z][\w-]*(?: [A-Z][\w-]*)*)", goal)
+    if said is None or box.value.lower().startswith(said[1].lower()):
+        return None
+    return said.start(), said[1]
+
+
 def _named(goal: str, can: Sequence[Choice]) -> list[Move]:
     """Return what the goal names of all that can be clicked, ticked or selected."""
     moves: list[Move] = []
@@ -196,12 +235,17 @@ def _named(goal: str, can: Sequence[Choice]) -> list[Move]:
                 # On the way down a menu, `A > B`, the upper item is only pointed at.
                 passed = goal[min(places) + len(choice.name) :].lstrip().startswith(">")
                 if (choice.kind == "hover") == (choice.role == "menuitem" and passed):
-                    moves.append(Move(min(places), choice))
+                    moves.append(Move(_turn(goal, min(places)), choice))
             case _:
                 pass
     quotes = {text.lower() for text in quoted(goal)}
     exact = [move for move in moves if any(name.lower() in quotes for name in move.choice.names)]
     return moves if not exact else [move for move in moves if move in exact or move.choice.role == "button"]
+
+
+def _turn(goal: str, place: int) -> int:
+    """Return when it is the turn of what is named there: whose something is comes before what is done with it."""
+    return place - len(goal) if re.search(r"\b(from|by)\s+$", goal[:place]) else place
 
 
 def _options(goal: str, choice: Choice) -> list[Move]:
@@ -220,13 +264,14 @@ def _mention(goal: str, name: str) -> int | None:
 
 
 def _copied(goal: str, can: Sequence[Choice]) -> tuple[Choice, str] | None:
-    """Return the empty box with the text of the full one that the goal wants copied."""
+    """Return the empty box to paste into, and the bid of the full one that the goal wants copied."""
     boxes = [choice for choice in can if choice.kind == "fill"]
     full, empty = [box for box in boxes if box.value], [box for box in boxes if not box.value]
     if not _COPIES.search(goal) or not full or len(empty) != 1:
         return None
-    nth = _ORDINAL.search(goal)
-    return empty[0], full[min(int(nth[1]) if nth else 1, len(full)) - 1].value
+    number = _ORDINAL.search(goal)
+    source = full[min(int(number[1]) if number else 1, len(full)) - 1]
+    return replace(empty[0], kind="paste"), source.bid
 
 
 def _revealing(goal: str, can: Sequence[Choice], done: Collection[Key]) -> tuple[Choice, str] | None:
@@ -240,12 +285,24 @@ def _revealing(goal: str, can: Sequence[Choice], done: Collection[Key]) -> tuple
     return next(((choice, "") for choice in hidden if key(choice) not in done), None)
 
 
+def _suggested(goal: str, can: Sequence[Choice], done: Collection[Key]) -> Choice | None:
+    """Return what a box that was just filled suggests: what has the words of the goal, else the first."""
+    *_, (kind, _, _, text) = [("", "", "", ""), *done]
+    if kind != "fill" or not text:
+        return None
+    found = [c for c in can if c.kind == "click" and c.role in _SUGGESTIONS and text.lower() in c.name.lower()]
+    fitting = [choice for choice in found if all(word.lower() in choice.name.lower() for word in quoted(goal))]
+    same_case = [choice for choice in found if text in choice.name]
+    return next(iter([*fitting, *same_case, *found]), None)
+
+
 def _end(goal: str, can: Sequence[Choice], done: Collection[Key]) -> Move | None:
     """Return the button that sends a form, once something is in it and no box is empty."""
-    if not any(kind in ("fill", "check", "select") for kind, *_ in done) or missing(goal, done):
+    if not any(kind in ("fill", "check", "select", "calls") for kind, *_ in done) or missing(goal, done):
         return None
     if any(choice.kind == "fill" and not choice.value for choice in can):
         return None
     buttons = [choice for choice in can if choice.kind == "click" and (choice.role == "button" or _sends(choice))]
-    ends = [choice for choice in buttons if _sends(choice)] or buttons
+    others = [choice for choice in buttons if choice.name.lower() not in _LEAVES]
+    ends = [choice for choice in buttons if _sends(choice)] or others
     return Move(0, ends[0]) if len(ends) == 1 and key(ends[0]) not in done else None

@@ -1,0 +1,55 @@
+"""The 2nd text box, the + beside a named dish: what a goal calls by its place and not by a name of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from handiwork.agents.browsing.choices import Choice, Page
+
+_KINDS = {
+    "textbox": ("fill", ("textbox", "searchbox")),
+    "text box": ("fill", ("textbox", "searchbox")),
+    "text field": ("fill", ("textbox", "searchbox")),
+    "checkbox": ("check", ("checkbox",)),
+    "radio button": ("check", ("radio",)),
+    "button": ("click", ("button",)),
+    "link": ("click", ("link",)),
+    "tab": ("click", ("tab",)),
+}
+_ORDINAL = re.compile(
+    rf"\b(?P<nth>\d+)(?:st|nd|rd|th) (?:input |html )?(?P<what>{'|'.join(sorted(_KINDS, key=len, reverse=True))})\b",
+    re.IGNORECASE,
+)
+_ADDS = frozenset({"+", "add", "add to cart"})
+
+
+def nth(goal: str, can: Sequence[Choice]) -> list[tuple[int, Choice]]:
+    """Return what the goal calls the nth of its kind, with the place where it does."""
+    found: list[tuple[int, Choice]] = []
+    for match in _ORDINAL.finditer(goal):
+        kind, roles = _KINDS[match["what"].lower()]
+        alike = [choice for choice in can if choice.role in roles and choice.kind in (kind, "uncheck")]
+        number = int(match["nth"])
+        if 0 < number <= len(alike) and alike[number - 1].kind == kind:
+            found.append((match.start(), alike[number - 1]))
+    return found
+
+
+def of_role(quotes: Sequence[str], can: Sequence[Choice]) -> Choice | None:
+    """Return the first thing whose kind, not its name, is what the goal puts in quotes."""
+    wanted = {quote.lower() for quote in quotes}
+    return next((choice for choice in can if choice.role.lower() in wanted), None)
+
+
+def added(goal: str, page: Page) -> list[tuple[int, Choice]]:
+    """Return the buttons that add one of what the goal names, each standing after that name."""
+    found: list[tuple[int, Choice]] = []
+    before = ""
+    for part in page:
+        if isinstance(part, str):
+            before = part if part in goal else "" if len(part) > 1 and " " in part else before
+        elif part.name.lower() in _ADDS and len(before) > 1:
+            found.append((goal.index(before), part))
+            before = ""
+    return found
