@@ -49,9 +49,7 @@ def run(
             metavar="BENCHMARK", help="One of `handiwork eval list`, or your own as file.py.", show_default=False
         ),
     ] = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", help="An agent, as for `handiwork run`; else the benchmark's own.")
-    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="As for `handiwork run`; else the benchmark's.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="A model, as for `handiwork run`.")] = None,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="The OpenAI-compatible server that has it.")

@@ -1,10 +1,11 @@
 """How WebArena scores an answer, an address and the contents of a page.
 
 The rules are those of upstream's evaluation_harness/evaluators.py and helper_functions.py
-(https://github.com/web-arena-x/webarena, which libwebarena 0.0.5 on PyPI has too). The judge is asked the same in other
-words, by whatever model the run has for it, where upstream has GPT-4; that it says neither is a 0, as in BrowserGym, and
-no answer is one without asking. Where upstream cuts an answer into words with NLTK, to find a reference of one
-character, ``words`` follows NLTK's rules for marks, but takes every full stop before white space for a sentence's end.
+(https://github.com/web-arena-x/webarena, which libwebarena 0.0.5 on PyPI has too). The judge is asked the same in
+other words, by whatever model the run has for it, where upstream has GPT-4; that it says neither is a 0, as in
+BrowserGym, and no answer is one without asking. Where upstream cuts an answer into words with NLTK, to find a
+reference of one character, ``words`` follows NLTK's rules for marks, but takes every full stop before white space for
+a sentence's end.
 """
 
 from __future__ import annotations
