@@ -94,8 +94,10 @@ class Ours:
 
     async def _do(self, calls: str) -> BrowserOutputObservation:
         seen = await self._sandbox.execute(BrowseInteractiveAction(browser_actions=calls, view=self._view))
-        if not isinstance(seen, BrowserOutputObservation) or seen.last_action_error or seen.screenshot is None:
-            raise WrongError(str(seen)[:1000])
+        if not isinstance(seen, BrowserOutputObservation):
+            raise WrongError(seen.content)
+        if seen.last_action_error or seen.screenshot is None:
+            raise WrongError(seen.last_action_error or "no picture")
         return seen
 
 

@@ -25,7 +25,7 @@ from .window import Window
 BUDGET = 50.0
 """Seconds that all calls of one request may take."""
 
-LOOKING, LOOKING_STUCK = 15.0, 2.0
+LOOKING, LOOKING_STUCK = 40.0, 2.0
 """Seconds in which a page must show itself, and in which one whose scripts do not end."""
 
 _T = TypeVar("_T")

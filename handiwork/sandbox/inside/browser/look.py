@@ -18,9 +18,7 @@ from .visible import Visible, visible
 
 _WAITS = (0.1, 0.3, 0.9)
 """Seconds before the second look and those after it."""
-_LIMIT = 10.0
-"""Seconds for one look: a page that answers later than that is busy for good, or asks something in a dialog."""
-_UNREADABLE = "... the page could not be read: it does not answer or keeps moving on; noop(2000) waits for it"
+_UNREADABLE = "... the page could not be read, as it keeps moving on: noop(2000) waits for it"
 
 
 @dataclass(frozen=True)
@@ -38,14 +36,12 @@ class Look:
 async def look(page: Page, devtools: Devtools, *, view: str, marks: bool) -> Look:
     """Look at the page and give its elements bids; ``view`` is visible, full or text.
 
-    A page that moves on meanwhile is looked at again, a few times; then the text says that there is nothing to read.
+    A page that moves on meanwhile is looked at again, a few times; then the text says that it could not be read. While
+    its scripts are busy, or a dialog is open, nothing comes: who calls sets the limit.
     """
     for wait in (*_WAITS, None):
         try:
-            async with asyncio.timeout(_LIMIT):
-                return await _look(page, await devtools.session(page), view, marks)
-        except TimeoutError:
-            break
+            return await _look(page, await devtools.session(page), view, marks)
         except (PlaywrightError, DevtoolsError):
             if page.is_closed() or wait is None:
                 break
@@ -72,7 +68,6 @@ async def _text(session: Session, view: str, seen: Visible) -> str:
 
 async def _picture_alone(page: Page, devtools: Devtools) -> bytes:
     try:
-        async with asyncio.timeout(_LIMIT / 4):
-            return base64.b64decode(await screenshot(await devtools.session(page)))
-    except (PlaywrightError, DevtoolsError, TimeoutError):
+        return base64.b64decode(await screenshot(await devtools.session(page)))
+    except (PlaywrightError, DevtoolsError):
         return b""
