@@ -11,6 +11,7 @@ from typing import Any, cast
 from handiwork.agents.state import State
 from handiwork.cli.changes import overview
 from handiwork.cli.drive import drive
+from handiwork.cli.elsewhere import Elsewhere, elsewhere
 from handiwork.cli.exits import Exit
 from handiwork.cli.guard import say
 from handiwork.cli.jsonlines import JsonLines
@@ -33,7 +34,7 @@ from handiwork.session.setup import setup_from, title_of
 from handiwork.session.watch import Watch
 from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
 
-Begin = Callable[[Store, Watch], Awaitable[tuple[Opened, int]]]
+Begin = Callable[[Store, Watch], Awaitable[tuple[Opened | Elsewhere, int]]]
 """Opens a session; gives it with the id of the last event that was there before."""
 
 
@@ -58,7 +59,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
     check_environment()
     check_flags(flags)
 
-    async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
+    async def begin(store: Store, watch: Watch) -> tuple[Opened | Elsewhere, int]:
         log = await find(store, session)
         changed = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
         if "model" in changed:
@@ -69,7 +70,11 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
         if state is not None and not is_stuck(state):
             raise SettingsError(f"session {log.id} is not stuck in a loop: go on without --rewind")
         head = await log.head()
-        opened = await reopen(store, data_dir(), log.id, watch, **changed)
+        opened: Opened | Elsewhere
+        if await log.holder() is None:
+            opened = await reopen(store, data_dir(), log.id, watch, **changed)
+        else:
+            opened = await elsewhere(log, watch, changed)
         if state is not None:
             await opened.log.append(rewound(state))
         return opened, head
@@ -83,7 +88,7 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
     console = terminal_console()
     view = JsonLines() if as_json else View(console, live=interactive and not console.is_dumb_terminal)
     signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
-    opened: Opened | None = None
+    opened: Opened | Elsewhere | None = None
     with signals.watched():
         try:
             async with Store.open(data_dir()) as store:
@@ -93,7 +98,8 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
                     try:
                         asking = isinstance(view, View) and interactive and sys.stdin.isatty()
                         talk = terminal_talk(opened, view, signals) if asking and isinstance(view, View) else None
-                        state = await drive(opened, message, signals, view, talk)
+                        async with opened.held():
+                            state = await drive(opened, message, signals, view, talk)
                     finally:
                         await opened.close()
                 if not view.stepped and message is None and state.agent_state in ("finished", "rejected", "stopped"):
@@ -107,7 +113,7 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
             return Exit.INTERRUPTED
 
 
-async def _show_end(view: View, opened: Opened, state: State) -> None:
+async def _show_end(view: View, opened: Opened | Elsewhere, state: State) -> None:
     found: list[Change] = []
     try:
         found = await changes(data_dir(), opened.log)

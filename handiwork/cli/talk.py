@@ -9,6 +9,7 @@ from rich.text import Text
 
 from handiwork.agents.state import State
 from handiwork.cli.drive import Talk
+from handiwork.cli.elsewhere import Elsewhere
 from handiwork.cli.plain import exact, plain
 from handiwork.cli.prompt import Signals, ask
 from handiwork.cli.slash import Ask, Slash
@@ -32,7 +33,7 @@ CONTEXT = "\nwhat next? (/model NAME for one with a larger context window, empty
 LIMIT = "\nraise the limit of {name}? (r for {raised}, a number, none for no limit, empty to leave it) "
 
 
-def terminal_talk(opened: Opened, view: View, signals: Signals) -> Talk:
+def terminal_talk(opened: Opened | Elsewhere, view: View, signals: Signals) -> Talk:
     """Return what asks on the terminal."""
     return Questions(opened, view, lambda question: ask(question, signals))
 
@@ -40,7 +41,7 @@ def terminal_talk(opened: Opened, view: View, signals: Signals) -> Talk:
 class Questions:
     """Asks what a session that stands still needs; appends the answers to its log."""
 
-    def __init__(self, opened: Opened, view: View, ask: Ask) -> None:
+    def __init__(self, opened: Opened | Elsewhere, view: View, ask: Ask) -> None:
         self._log, self._first, self._view = opened.log, opened.setup.limits, view
         self._slash = Slash(opened.log, view.console, ask)
 

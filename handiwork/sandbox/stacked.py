@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -29,7 +29,7 @@ class Stacked:
     ``mounts`` are the layers of what is mounted below, by its path; their parents may be in no layer.
     """
 
-    def __init__(self, layers: Sequence[Path], mounts: dict[str, Sequence[Path]] | None = None) -> None:
+    def __init__(self, layers: Sequence[Path], mounts: Mapping[str, Sequence[Path]] | None = None) -> None:
         self._layers = tuple(reversed(layers))
         self._mounts = {path: Stacked(below) for path, below in (mounts or {}).items()}
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,7 +55,8 @@ class Attended:
     task: asyncio.Task[None] | None = None
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     leave: asyncio.Event = field(default_factory=asyncio.Event)
-    running: bool = False
+    users: int = 0
+    free: asyncio.Event = field(default_factory=asyncio.Event)
     said: asyncio.Event = field(default_factory=asyncio.Event)
     last: int = 0
 
@@ -167,8 +168,12 @@ class Desk:
         elif not self.runs(log.id) and not self._closing:
             self._begin(self._new(log), log, self._reopen, None)
 
-    async def opened(self, log: EventLog) -> Opened:
-        """Return the session, held by this process, run if there is something to do. Raises as ``reopen`` does."""
+    @asynccontextmanager
+    async def opened(self, log: EventLog) -> AsyncGenerator[Opened]:
+        """Give the session, held by this process and not closed as long as this holds.
+
+        Raises LeaseHeld if another process runs it, SetupError if it cannot be opened.
+        """
         holder = await log.holder()
         if holder is not None and holder != Process.this():
             raise LeaseHeld(log.id, holder.host, holder.pid)
@@ -181,8 +186,15 @@ class Desk:
         await asyncio.wait({ready, attended.task}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
         if attended.opened is None or not attended.ready.is_set():
-            raise assemble.SetupError(f"session {log.id} could not be opened: look at its last event")
-        return attended.opened
+            raise assemble.SetupError(f"session {log.id} could not be opened: try again, or look at its last event")
+        attended.users += 1
+        attended.free.clear()
+        try:
+            yield attended.opened
+        finally:
+            attended.users -= 1
+            if not attended.users:
+                attended.free.set()
 
     async def release(self, log: EventLog) -> None:
         """Close the session where it only waits for the user, so that others may have it."""
@@ -253,6 +265,8 @@ class Desk:
                         return
         finally:
             attended.ready.clear()
+            if attended.users:
+                await attended.free.wait()
             await opened.close()
 
     async def _called(self, attended: Attended, opened: Opened) -> bool:

@@ -31,10 +31,11 @@ class FileList(Shape):
     entries: list[FileEntry]
 
 
-class ContentQuery(FilesQuery):
-    """A file to read; with ``download`` the browser saves it."""
+class ContentQuery(Shape):
+    """A file to read, now or as it was after event ``at``; with ``download`` the browser saves it."""
 
     path: Annotated[BelowPath, Field(min_length=1)]
+    at: EventId | None = None
     download: bool = False
 
 

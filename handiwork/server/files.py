@@ -66,8 +66,6 @@ async def read_file(call: Call[ContentQuery, None]) -> Response:
 async def upload_file(call: Call[UploadQuery, None]) -> Uploaded:
     """Write the body to a file of the workspace; the session's sandbox does it."""
     log, size = await call.desk.log(call.session), 0
-    opened = await call.desk.opened(log)
-    sandbox = await opened.session.sandbox()
 
     async def counted() -> AsyncIterator[bytes]:
         nonlocal size
@@ -75,7 +73,12 @@ async def upload_file(call: Call[UploadQuery, None]) -> Uploaded:
             size += len(piece)
             yield piece
 
-    await sandbox.upload(call.query.path, counted())
+    async with call.desk.opened(log) as opened:
+        sandbox = await opened.session.sandbox()
+        try:
+            await sandbox.upload(call.query.path, counted())
+        except OSError as error:
+            raise RefusedError(409, f"{call.query.path} cannot be written: {error}") from None
     return Uploaded(path=call.query.path, size=size)
 
 
@@ -98,7 +101,7 @@ async def show_diff(call: Call[DiffQuery, None]) -> Diff:
 async def add_blob(call: Call[None, None]) -> NewBlob:
     """Store a picture for a message."""
     data = b"".join([piece async for piece in call.upload(IMAGE_LIMIT)])
-    media_type = next((kind for beginning, kind in _BEGINNINGS.items() if data.startswith(beginning)), None)
+    media_type = _picture(data)
     if media_type is None:
         raise RefusedError(422, "the body is neither a PNG nor a JPEG picture")
     return NewBlob(blob=await call.desk.store.blobs.put(data), media_type=media_type, size=len(data))
@@ -126,11 +129,14 @@ async def _pieces(first: bytes, stream: BinaryIO, length: int | None = None) -> 
         stream.close()
 
 
+def _picture(first: bytes) -> ImageType | None:
+    return next((kind for beginning, kind in _BEGINNINGS.items() if first.startswith(beginning)), None)
+
+
 def _media_type(first: bytes) -> str:
     """Return what the bytes begin like: a picture, text, or anything; never a type that a browser would run."""
-    for beginning, kind in _BEGINNINGS.items():
-        if first.startswith(beginning):
-            return kind
+    if picture := _picture(first):
+        return picture
     if first.startswith((b"GIF87a", b"GIF89a")):
         return "image/gif"
     if first[:4] == b"RIFF" and first[8:12] == b"WEBP":

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse, Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.server.routing import refused
 
@@ -44,10 +44,10 @@ class Guard:
             await self._app(scope, receive, send)
             return
 
-        async def safely(message: dict[str, object]) -> None:
+        async def safely(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = list(message.get("headers", []))  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType] (ASGI's messages have no types)
-                named = {name.lower() for name, _ in headers}  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+                headers: list[tuple[bytes, bytes]] = list(message.get("headers", []))
+                named = {name.lower() for name, _ in headers}
                 message["headers"] = [*headers, *((k, v) for k, v in _SAFETY.items() if k not in named)]
             await send(message)
 

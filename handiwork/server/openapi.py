@@ -85,10 +85,8 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
-    if operation.answer is None:
-        content = {operation.gives: {"schema": {}}}
-    else:
-        content = {"application/json": {"schema": _ref(operation.answer)}}
+    schema: dict[str, str] = {} if operation.answer is None else _ref(operation.answer)
+    content = {operation.gives if operation.answer is None else "application/json": {"schema": schema}}
     found: dict[str, Any] = {str(operation.status): {"description": "carried out", "content": content}}
     checked = [*([413] if operation.body or operation.takes else []), *([415] if operation.body else [])]
     for status in sorted({400, 401, 403, 422, *checked, *operation.refuses}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -51,6 +52,10 @@ STATUS: dict[type[Exception], int] = {
     OSError: 503,
 }
 """What an error means to who asked; of several that fit, the nearest class's."""
+
+
+_NO_NAME = frozenset({errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.ELOOP})
+"""What the system says of names that no file can have."""
 
 
 class RefusedError(Exception):
@@ -103,7 +108,7 @@ class Operation:
     body: type[BaseModel] | None = None
     takes: str = ""
     """The media type of a body that is not JSON."""
-    gives: str = "application/octet-stream"
+    gives: str = "*/*"
     status: int = 200
     refuses: tuple[int, ...] = field(default=(404, 409, 503))
 
@@ -178,6 +183,8 @@ def explain(error: ValidationError) -> str:
 
 
 def _status(error: Exception) -> int:
+    if isinstance(error, OSError) and error.errno in _NO_NAME:
+        return 422
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 

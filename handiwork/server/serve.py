@@ -63,12 +63,15 @@ class _Server(uvicorn.Server):
 
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket that listens there; port 0 takes a free one. Raises SettingsError where that is not possible."""
+    listening: socket.socket | None = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
     except OSError as error:
+        if listening is not None:
+            listening.close()
         raise SettingsError(f"cannot listen on {host} port {port}: {error.strerror}; give another --port") from None
     return listening
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -85,6 +86,14 @@ class Opened:
             return await self.session.run(message)
         finally:
             await self._store.update(self.id, state=self.session.state.agent_state)
+
+    def held(self) -> AbstractAsyncContextManager[None]:
+        """Keep the session for this process, between its runs too. Raises LeaseHeld if another one has it."""
+        return self.session.held()
+
+    async def called(self) -> None:
+        """Wait, while the session is held, until somebody, in whatever process, has it go on."""
+        await self.session.called()
 
     async def close(self) -> None:
         """End the sandbox and the model's connections."""

@@ -1,0 +1,11 @@
+import type { ButtonHTMLAttributes } from "react";
+
+interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
+  kind?: "plain" | "primary" | "danger" | "quiet";
+  /** The name of a button that shows only a sign. */
+  label?: string;
+}
+
+export function Button({ kind = "plain", label, className = "", ...rest }: Props) {
+  return <button type="button" className={`button ${kind} ${className}`} aria-label={label} title={label} {...rest} />;
+}

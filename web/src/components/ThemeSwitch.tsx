@@ -1,0 +1,21 @@
+import { useState } from "react";
+import { setTheme, theme, type Theme } from "../theme";
+
+export function ThemeSwitch() {
+  const [chosen, setChosen] = useState(theme);
+  return (
+    <select
+      aria-label="Colours"
+      value={chosen}
+      onChange={(event) => {
+        const wanted = event.target.value as Theme;
+        setTheme(wanted);
+        setChosen(wanted);
+      }}
+    >
+      <option value="system">System colours</option>
+      <option value="light">Light</option>
+      <option value="dark">Dark</option>
+    </select>
+  );
+}

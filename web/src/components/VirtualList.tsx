@@ -1,0 +1,106 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useImperativeHandle, useRef, type ReactNode, type Ref } from "react";
+
+export interface ListHandle {
+  toEnd(): void;
+  toKey(key: string | number): void;
+}
+
+interface Props<T> {
+  items: readonly T[];
+  keyOf: (item: T) => string | number;
+  render: (item: T, place: number) => ReactNode;
+  label: string;
+  /** How high an item is before it was drawn, in pixels. */
+  estimate?: number;
+  /** Begin at the end, stay there when items come, and stand still when older ones come. */
+  chat?: boolean;
+  onNearStart?: () => void;
+  onNearEnd?: () => void;
+  /** Told whenever the end comes into sight or leaves it. */
+  onAtEnd?: (is: boolean) => void;
+  role?: "list" | "log" | "feed" | "group";
+  className?: string;
+  handle?: Ref<ListHandle>;
+}
+
+/** Pixels from an edge at which more is asked for, and within which the end counts as in sight. */
+const NEAR = 600;
+const AT_END = 60;
+
+/** A list of any length, of which only what is in sight is in the page. */
+export function VirtualList<T>(props: Props<T>) {
+  const { items, keyOf, render, label, estimate = 80, chat = false, role = "list", className = "", handle } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const virtual = useVirtualizer({
+    count: items.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => estimate,
+    getItemKey: (place) => {
+      const item = items[place];
+      return item === undefined ? place : keyOf(item);
+    },
+    overscan: 6,
+    anchorTo: chat ? "end" : "start",
+    followOnAppend: chat,
+    scrollEndThreshold: AT_END,
+  });
+  useImperativeHandle(handle, () => ({
+    toEnd: () => virtual.scrollToIndex(items.length - 1, { align: "end" }),
+    toKey: (key) => {
+      const place = items.findIndex((item) => keyOf(item) === key);
+      if (place >= 0) virtual.scrollToIndex(place, { align: "center" });
+    },
+  }));
+  const begun = useRef(false);
+  useEffect(() => {
+    if (begun.current || items.length === 0) return;
+    begun.current = true;
+    if (chat) virtual.scrollToIndex(items.length - 1, { align: "end" });
+  }, [items.length, chat, virtual]);
+  const atEnd = useRef(true);
+  const onScroll = () => {
+    const element = scroller.current;
+    if (element === null || !begun.current) return;
+    const below = element.scrollHeight - element.scrollTop - element.clientHeight;
+    if (element.scrollTop < NEAR) props.onNearStart?.();
+    if (below < NEAR) props.onNearEnd?.();
+    if (below < AT_END !== atEnd.current) {
+      atEnd.current = below < AT_END;
+      props.onAtEnd?.(atEnd.current);
+    }
+  };
+  const drawn = virtual.getVirtualItems();
+  return (
+    <div
+      ref={scroller}
+      className={`virtual ${className}`}
+      role={role === "list" ? undefined : role}
+      aria-label={role === "list" ? undefined : label}
+      tabIndex={0}
+      onScroll={onScroll}
+    >
+      <div
+        role={role === "list" ? "list" : undefined}
+        aria-label={role === "list" ? label : undefined}
+        style={{ height: virtual.getTotalSize(), position: "relative" }}
+      >
+        {drawn.map(({ index, key, start }) => {
+          const item = items[index];
+          if (item === undefined) return null;
+          return (
+            <div
+              key={String(key)}
+              ref={virtual.measureElement}
+              data-index={index}
+              role={role === "list" ? "listitem" : undefined}
+              style={{ position: "absolute", top: 0, left: 0, right: 0, transform: `translateY(${start}px)` }}
+            >
+              {render(item, index)}
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

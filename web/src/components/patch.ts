@@ -1,0 +1,77 @@
+// Reads a unified diff.
+
+export interface DiffLine {
+  kind: "same" | "added" | "deleted" | "hunk" | "note";
+  text: string;
+  old: number | null;
+  new: number | null;
+}
+
+export interface DiffFile {
+  path: string;
+  added: number;
+  deleted: number;
+  lines: DiffLine[];
+}
+
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
+
+/** Return the files of a patch; one without headers, as of a single edit, is a file without a path. */
+export function filesOf(patch: string): DiffFile[] {
+  const files: DiffFile[] = [];
+  let from = { old: 0, new: 0 };
+  let left = { old: 0, new: 0 };
+  const begin = (path: string): DiffFile => {
+    const file: DiffFile = { path, added: 0, deleted: 0, lines: [] };
+    files.push(file);
+    return file;
+  };
+  for (const line of patch.replace(/\n$/, "").split("\n")) {
+    const current = files.at(-1) ?? null;
+    const hunk = HUNK.exec(line);
+    if (hunk !== null && left.old <= 0 && left.new <= 0) {
+      from = { old: Number(hunk[1]), new: Number(hunk[3]) };
+      left = { old: Number(hunk[2] ?? 1), new: Number(hunk[4] ?? 1) };
+      (current ?? begin("")).lines.push({ kind: "hunk", text: line, old: null, new: null });
+    } else if (current !== null && (left.old > 0 || left.new > 0)) {
+      addLine(current, line, from, left);
+    } else if (line.startsWith("diff --git ")) {
+      begin(/ b\/(.*)$/.exec(line)?.[1] ?? line.slice(11));
+    } else if (line.startsWith("--- ") && (current === null || current.lines.some((one) => one.kind === "hunk"))) {
+      begin(bare(line.slice(4)));
+    } else if (line.startsWith("+++ ") && current !== null) {
+      if (!line.startsWith("+++ /dev/null")) current.path = bare(line.slice(4));
+    } else if (current !== null && line !== "" && !line.startsWith("--- ") && !line.startsWith("index ")) {
+      current.lines.push({ kind: "note", text: line, old: null, new: null });
+    }
+  }
+  return files;
+}
+
+function addLine(
+  file: DiffFile,
+  line: string,
+  from: { old: number; new: number },
+  left: { old: number; new: number },
+): void {
+  const text = line.slice(1);
+  if (line.startsWith("+")) {
+    file.lines.push({ kind: "added", text, old: null, new: from.new++ });
+    file.added += 1;
+    left.new -= 1;
+  } else if (line.startsWith("-")) {
+    file.lines.push({ kind: "deleted", text, old: from.old++, new: null });
+    file.deleted += 1;
+    left.old -= 1;
+  } else if (line.startsWith("\\")) {
+    file.lines.push({ kind: "note", text: line, old: null, new: null });
+  } else {
+    file.lines.push({ kind: "same", text, old: from.old++, new: from.new++ });
+    left.old -= 1;
+    left.new -= 1;
+  }
+}
+
+function bare(name: string): string {
+  return name.split("\t")[0]?.replace(/^[ab]\//, "") ?? name;
+}

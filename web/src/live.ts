@@ -1,0 +1,59 @@
+// What is happening at this moment, from pieces that nobody stores: replies as they are written, output as it comes.
+
+import { isObservation, type EventRecord } from "./events";
+import type { Transient } from "./follow";
+
+export interface Live {
+  /** The reply that is being written; of several, that of the task that wrote last. */
+  text: string;
+  /** The replies by subtask; 0 is the session's own. */
+  texts: ReadonlyMap<number, string>;
+  /** The end of the output so far, by the id of its action. */
+  output: ReadonlyMap<number, string>;
+  /** What the session waits for, like "starting the sandbox". */
+  status: string;
+}
+
+export const NOTHING: Live = { text: "", texts: new Map(), output: new Map(), status: "" };
+
+/** Characters of one reply or output that are kept: its end. */
+export const LIVE_LIMIT = 64 * 1024;
+
+export function livePiece(live: Live, piece: Transient): Live {
+  switch (piece.transient) {
+    case "text": {
+      const text = longer(live.texts.get(piece.subtask), piece.text);
+      return { ...live, text, texts: new Map(live.texts).set(piece.subtask, text), status: "" };
+    }
+    case "output": {
+      const text = longer(live.output.get(piece.action), piece.text);
+      return { ...live, output: new Map(live.output).set(piece.action, text), status: "" };
+    }
+    case "status":
+      return { ...live, status: piece.text };
+  }
+}
+
+/** Return what is left of it after an event: what the event has itself is not live any more. */
+export function liveAfter(live: Live, event: EventRecord): Live {
+  if (live === NOTHING) return live;
+  if (event.type === "AgentStateChangedObservation" && event.subtask === 0 && event.agent_state !== "running")
+    return NOTHING;
+  let { text, texts, output } = live;
+  if ((event.type === "CompletionEvent" || event.type === "StepStarted") && texts.has(event.subtask)) {
+    texts = without(texts, event.subtask);
+    text = [...texts.values()].at(-1) ?? "";
+  }
+  if (isObservation(event) && event.cause !== null && output.has(event.cause)) output = without(output, event.cause);
+  return { text, texts, output, status: "" };
+}
+
+function longer(before: string | undefined, piece: string): string {
+  return ((before ?? "") + piece).slice(-LIVE_LIMIT);
+}
+
+function without(map: ReadonlyMap<number, string>, key: number): ReadonlyMap<number, string> {
+  const rest = new Map(map);
+  rest.delete(key);
+  return rest;
+}

@@ -1,0 +1,14 @@
+import { useSyncExternalStore } from "react";
+
+const phone = typeof matchMedia === "undefined" ? null : matchMedia("(width <= 800px)");
+
+/** Whether the window is so narrow that one thing at a time is shown. */
+export function usePhone(): boolean {
+  return useSyncExternalStore(
+    (listener) => {
+      phone?.addEventListener("change", listener);
+      return () => phone?.removeEventListener("change", listener);
+    },
+    () => phone?.matches ?? false,
+  );
+}

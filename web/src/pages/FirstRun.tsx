@@ -1,0 +1,3 @@
+export function FirstRun() {
+  return <main className="page" />;
+}

@@ -1,0 +1,52 @@
+// Which page is shown: the address is the only place where that is kept.
+
+import { useSyncExternalStore } from "react";
+
+export type Page =
+  { name: "sessions" } | { name: "first-run" } | { name: "session"; id: string; pane: string; event: number | null };
+
+export function pageOf(address: { pathname: string; search: string }): Page {
+  const [first, id] = address.pathname.split("/").filter(Boolean);
+  if (first === "welcome") return { name: "first-run" };
+  if (first === "s" && id) {
+    const query = new URLSearchParams(address.search);
+    const event = Number(query.get("event"));
+    return { name: "session", id, pane: query.get("pane") ?? "", event: event > 0 ? event : null };
+  }
+  return { name: "sessions" };
+}
+
+export function sessionPath(id: string, pane = "", event: number | null = null): string {
+  const query = new URLSearchParams();
+  if (pane) query.set("pane", pane);
+  if (event !== null) query.set("event", String(event));
+  const rest = query.toString();
+  return `/s/${id}${rest ? `?${rest}` : ""}`;
+}
+
+const MOVED = "handiwork:moved";
+
+/** Show another page; with `replace` the way back does not come by this one. */
+export function go(path: string, replace = false): void {
+  if (path === location.pathname + location.search) return;
+  history[replace ? "replaceState" : "pushState"](null, "", path);
+  window.dispatchEvent(new Event(MOVED));
+}
+
+function subscribe(listener: () => void): () => void {
+  window.addEventListener("popstate", listener);
+  window.addEventListener(MOVED, listener);
+  return () => {
+    window.removeEventListener("popstate", listener);
+    window.removeEventListener(MOVED, listener);
+  };
+}
+
+export function useAddress(): string {
+  return useSyncExternalStore(subscribe, () => location.pathname + location.search);
+}
+
+export function usePage(): Page {
+  useAddress();
+  return pageOf(location);
+}
