@@ -51,11 +51,6 @@ export function Banner({ store }: { store: SessionStore }) {
         {exact(now.live.status || detail)}
         {elsewhere && now.info.run_by && ` Run by process ${now.info.run_by.pid} on ${exact(now.info.run_by.host)}.`}
       </span>
-      {now.problem ? (
-        <span role="alert">{exact(now.problem)}</span>
-      ) : (
-        !now.connected && <span role="status">Connection lost, trying again…</span>
-      )}
       {problem && <span role="alert">{exact(problem)}</span>}
       <span className="chat-deeds">
         {deeds.map((deed, place) => (

@@ -43,8 +43,14 @@ export const Card = memo(function Card({ action, observation, thought, live }: P
           </a>
         </header>
         {/* Of an edit that was made the result shows the lines with their places. */}
-        {!(action.type === "FileEditAction" && observation?.type === "FileEditObservation") && <Doing action={action} />}
-        {observation ? <Result observation={observation} /> : live && <pre className="chat-output">{plain(live.slice(-LIVE))}</pre>}
+        {!(action.type === "FileEditAction" && observation?.type === "FileEditObservation") && (
+          <Doing action={action} />
+        )}
+        {observation ? (
+          <Result observation={observation} />
+        ) : (
+          live && <pre className="chat-output">{plain(live.slice(-LIVE))}</pre>
+        )}
       </article>
     </>
   );

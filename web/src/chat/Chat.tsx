@@ -1,6 +1,6 @@
 /** The conversation with an agent: what was said and done, what is asked, and where one writes. */
 
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import "../styles/chat.css";
 import type { SessionStore } from "../store";
 import { Announcer } from "./Announcer";
@@ -11,13 +11,9 @@ import { Log } from "./Log";
 import { QuestionBar } from "./Question";
 import { Folds } from "./folds";
 
-/** `event` is one to scroll to. */
-export default function Chat({ session, event = null }: { session: SessionStore; event?: number | null }) {
+export default function Chat({ session }: { session: SessionStore }) {
   const [folds] = useState(() => new Map<string, boolean>());
   const [target, setTarget] = useState<{ event: number } | null>(null);
-  useEffect(() => {
-    if (event !== null) setTarget({ event });
-  }, [event]);
   return (
     <Folds value={folds}>
       <section className="chat" aria-label="Conversation with the agent">

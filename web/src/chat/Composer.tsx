@@ -129,7 +129,15 @@ export function Composer({ store }: { store: SessionStore }) {
   );
 }
 
-function Attached({ store, images, remove }: { store: SessionStore; images: Image[]; remove: (place: number) => void }) {
+function Attached({
+  store,
+  images,
+  remove,
+}: {
+  store: SessionStore;
+  images: Image[];
+  remove: (place: number) => void;
+}) {
   return (
     <ul className="chat-attached">
       {images.map((image, place) => (

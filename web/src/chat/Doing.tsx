@@ -69,7 +69,11 @@ function Listing({ id, text, language, whole }: { id: number; text: string; lang
 
 function Prose({ id, text, whole }: { id: number; text: string; whole: boolean }) {
   const prose = (shown: string) => <Markdown text={shown} />;
-  return whole ? <pre className="chat-output">{exact(text)}</pre> : <Folded id={`doing-${id}`} text={text} most={10} show={prose} />;
+  return whole ? (
+    <pre className="chat-output">{exact(text)}</pre>
+  ) : (
+    <Folded id={`doing-${id}`} text={text} most={10} show={prose} />
+  );
 }
 
 function extension(path: string): string {

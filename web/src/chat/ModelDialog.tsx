@@ -47,7 +47,12 @@ export function ModelDialog({ store, onClose }: { store: SessionStore; onClose: 
         </fieldset>
         <label>
           Base URL (for a server of your own)
-          <input value={baseUrl} type="url" placeholder="the provider's" onChange={(event) => setBaseUrl(event.target.value)} />
+          <input
+            value={baseUrl}
+            type="url"
+            placeholder="the provider's"
+            onChange={(event) => setBaseUrl(event.target.value)}
+          />
         </label>
         {problem && <p role="alert">{problem}</p>}
         <Button type="submit" kind="primary">

@@ -17,7 +17,17 @@ interface Printed {
 }
 
 /** `name` tells a screen reader what was printed by what. */
-export function Output({ id, name, printed, lines = LINES }: { id: number; name: string; printed: Printed; lines?: number }) {
+export function Output({
+  id,
+  name,
+  printed,
+  lines = LINES,
+}: {
+  id: number;
+  name: string;
+  printed: Printed;
+  lines?: number;
+}) {
   const [open, setOpen] = useFold(`output-${id}`, false);
   const text = plain(printed.content).replace(/\n+$/, "");
   if (!text.trim() && printed.blob === null) return null;
@@ -25,7 +35,14 @@ export function Output({ id, name, printed, lines = LINES }: { id: number; name:
     return open ? (
       <Pages name={name} blob={printed.blob} size={printed.size} close={() => setOpen(false)} />
     ) : (
-      <Ends name={name} head={text} tail={plain(printed.tail)} lines={lines} size={printed.size} open={() => setOpen(true)} />
+      <Ends
+        name={name}
+        head={text}
+        tail={plain(printed.tail)}
+        lines={lines}
+        size={printed.size}
+        open={() => setOpen(true)}
+      />
     );
   }
   const { head, left, tail } = bounded(text, lines);

@@ -17,7 +17,17 @@ export function QuestionBar({ store }: { store: SessionStore }) {
   return <Question key={pending.action.id} store={store} asked={pending} agent={agent} more={asked.length - 1} />;
 }
 
-function Question({ store, asked, agent, more }: { store: SessionStore; asked: Approval; agent: string; more: number }) {
+function Question({
+  store,
+  asked,
+  agent,
+  more,
+}: {
+  store: SessionStore;
+  asked: Approval;
+  agent: string;
+  more: number;
+}) {
   const { action, why, rule } = asked;
   const [comment, setComment] = useState("");
   const [problem, setProblem] = useState("");

@@ -24,7 +24,8 @@ function about(event: EventRecord): string {
       return `Error: ${short(event.content)}`;
     case "AgentStateChangedObservation":
       if (event.agent_state === "running") return "";
-      if (event.agent_state === "awaiting_user_confirmation") return `The agent asks you first: ${short(event.content)}`;
+      if (event.agent_state === "awaiting_user_confirmation")
+        return `The agent asks you first: ${short(event.content)}`;
       return `${event.agent_state}: ${short(event.content)}`;
     default:
       return "";

@@ -52,7 +52,12 @@ export function standing({ state, reason, why, outputs }: Stand): Standing {
     case "awaiting_user_input":
       return { tone: "asks", title: "The agent waits for your answer", detail: "", deeds: [] };
     case "awaiting_user_confirmation":
-      return { tone: "asks", title: "The agent asks you first", detail: "Allow or reject what it wants to do.", deeds: [] };
+      return {
+        tone: "asks",
+        title: "The agent asks you first",
+        detail: "Allow or reject what it wants to do.",
+        deeds: [],
+      };
     case "paused": {
       const { title, hint, deeds } = PAUSED[reason] ?? PAUSED["user"]!;
       // Of a pause by the user the log says only that the user paused it.
@@ -64,7 +69,12 @@ export function standing({ state, reason, why, outputs }: Stand): Standing {
       return { tone: "good", title: "Finished", detail: "Send a message to go on.", deeds: [] };
     case "rejected": {
       const reasons = typeof outputs["reason"] === "string" ? outputs["reason"] : outputsText(outputs);
-      return { tone: "bad", title: "The agent declined the task", detail: sentences(reasons, "Send a message to go on."), deeds: [] };
+      return {
+        tone: "bad",
+        title: "The agent declined the task",
+        detail: sentences(reasons, "Send a message to go on."),
+        deeds: [],
+      };
     }
     case "error": {
       const { hint, deeds } = FAILED[reason] ?? { hint: "Try again, or send a message.", deeds: ["resume"] };

@@ -1,6 +1,13 @@
 /** What the conversation shows of a session's events: messages, cards of an action with its result, and notices. */
 
-import { type ActionRecord, type EventRecord, isAction, isObservation, type ObservationRecord, type Of } from "../events";
+import {
+  type ActionRecord,
+  type EventRecord,
+  isAction,
+  isObservation,
+  type ObservationRecord,
+  type Of,
+} from "../events";
 import { type Notice, noticeOf } from "./notices";
 import { shortName } from "./text";
 
@@ -41,10 +48,7 @@ export interface Known {
 }
 
 /** Return what is shown of ascending events; `known` are subtasks that may have begun before the first of them. */
-export function entriesOf(
-  events: readonly EventRecord[],
-  known: ReadonlyMap<number, Known> = new Map(),
-): Entry[] {
+export function entriesOf(events: readonly EventRecord[], known: ReadonlyMap<number, Known> = new Map()): Entry[] {
   const results = resultsOf(events);
   const subtasks = new Map(known);
   const reached = new Set<string>();
@@ -52,8 +56,7 @@ export function entriesOf(
   let speaker = 0;
   let completion: number | null = null;
   for (const event of events) {
-    if (event.type === "AgentDelegateAction")
-      subtasks.set(event.id, { parent: event.subtask, agent: event.agent });
+    if (event.type === "AgentDelegateAction") subtasks.set(event.id, { parent: event.subtask, agent: event.agent });
     if (isRepeated(event, reached)) continue;
     const entry = entryOf(event, results, completion);
     if (entry === null) continue;
@@ -70,7 +73,7 @@ export function entriesOf(
 /** The subtask and those it is part of, up to the task itself (0). */
 export function lineOf(subtask: number, subtasks: ReadonlyMap<number, Known>): number[] {
   const found = [subtask];
-  for (let at = subtask; at !== 0 && found.length < 20; ) {
+  for (let at = subtask; at !== 0 && found.length < 20;) {
     at = subtasks.get(at)?.parent ?? 0;
     found.push(at);
   }

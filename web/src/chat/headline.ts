@@ -25,7 +25,10 @@ function parts(action: ActionRecord): { verb: string; object?: string } {
       if (!action.command) return { verb: "Waits for more output" };
       return { verb: action.background ? "Shell, in the background" : "Shell" };
     case "JobAction":
-      return { verb: action.operation === "list" ? "List jobs" : `${capital(action.operation)} job`, object: action.job };
+      return {
+        verb: action.operation === "list" ? "List jobs" : `${capital(action.operation)} job`,
+        object: action.job,
+      };
     case "OutputReadAction": {
       const matching = action.pattern ? `, matching ${action.pattern}` : "";
       return { verb: "Read output", object: `${action.output}${lines(action.start, action.end)}${matching}` };

@@ -35,7 +35,8 @@ export function limitsFrom(fields: Record<LimitName, string>, used: Record<Limit
     if (!text) continue;
     const value = Number(text);
     if (!Number.isFinite(value) || value <= 0) throw new Error(`${label}: "${fields[name]}" is no number above 0.`);
-    if (value <= used[name]) throw new Error(`${label}: it must be more than the ${used[name]} ${unit} that are spent.`);
+    if (value <= used[name])
+      throw new Error(`${label}: it must be more than the ${used[name]} ${unit} that are spent.`);
     found[name] = name === "iterations" || name === "tokens" ? Math.ceil(value) : value;
   }
   return found;

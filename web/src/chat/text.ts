@@ -1,8 +1,7 @@
 /** Text of agents and programs as it may be shown, without what would make it read differently from what it is. */
 
 // The `u` flag makes the last range match lone surrogates only, not the halves of whole pairs.
-const UNSEEN =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
+const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]/gu;
 const SEQUENCES = [
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/g,
   /(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)/g,
@@ -63,9 +62,7 @@ export function shortName(agent: string): string {
 /** What a delegate is told to do: its "task", and whatever else it was given. */
 export function taskText(inputs: Record<string, unknown>): string {
   const { task = "", ...rest } = inputs;
-  return [said(task), ...Object.entries(rest).map(([key, value]) => `${key}: ${said(value)}`)]
-    .join("\n")
-    .trim();
+  return [said(task), ...Object.entries(rest).map(([key, value]) => `${key}: ${said(value)}`)].join("\n").trim();
 }
 
 /** A JSON value for a person to read: text as it is. */

@@ -22,9 +22,7 @@ describe("entries", () => {
   });
 
   it("show an action that is still at work without a result, and no result without its action", () => {
-    expect(cards(entriesOf([printed(8, 3, "old"), shell(9, "sleep 9")]))).toMatchObject([
-      { id: 9, observation: null },
-    ]);
+    expect(cards(entriesOf([printed(8, 3, "old"), shell(9, "sleep 9")]))).toMatchObject([{ id: 9, observation: null }]);
   });
 
   it("do not take the question about an action for its result", () => {
@@ -47,7 +45,11 @@ describe("entries", () => {
   });
 
   it("leave out what says nothing to a person", () => {
-    const quiet = [event("StepStarted", 1), event("CompletionEvent", 2, { failed_attempts: [] }), event("AgentThinkAction", 3)];
+    const quiet = [
+      event("StepStarted", 1),
+      event("CompletionEvent", 2, { failed_attempts: [] }),
+      event("AgentThinkAction", 3),
+    ];
     expect(kinds(quiet)).toEqual([]);
   });
 
@@ -60,7 +62,13 @@ describe("entries", () => {
   it("indent delegates and head them where another had the word before", () => {
     const child = (id: number, agent: string) => event("AgentDelegateAction", id, { agent, cause: 1, inputs: {} });
     const fork = event("ForkAction", 1, { children: [] });
-    const events = [fork, child(2, "lib:One"), child(3, "lib:Two"), shell(4, "a", { subtask: 2 }), shell(5, "b", { subtask: 3 })];
+    const events = [
+      fork,
+      child(2, "lib:One"),
+      child(3, "lib:Two"),
+      shell(4, "a", { subtask: 2 }),
+      shell(5, "b", { subtask: 3 }),
+    ];
     const shown = entriesOf(events).map((entry) => [entry.kind, entry.depth, "name" in entry ? entry.name : ""]);
     expect(shown.slice(3)).toEqual([
       ["heading", 1, "One"],

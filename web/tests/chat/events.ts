@@ -18,5 +18,13 @@ export function shell(id: number, command: string, fields: Partial<Of<"CmdRunAct
 }
 
 export function printed(id: number, cause: number, content: string, exit_code: number | null = 0) {
-  return event("CmdOutputObservation", id, { cause, content, exit_code, command: "", status: "done", cwd: "", job: "" });
+  return event("CmdOutputObservation", id, {
+    cause,
+    content,
+    exit_code,
+    command: "",
+    status: "done",
+    cwd: "",
+    job: "",
+  });
 }

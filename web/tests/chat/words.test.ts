@@ -68,7 +68,9 @@ describe("a standing", () => {
   });
 
   it("says why the agent declined", () => {
-    expect(standing(stand({ state: "rejected", outputs: { reason: "It cannot be done" } })).detail).toMatch(/^It cannot be done\./);
+    expect(standing(stand({ state: "rejected", outputs: { reason: "It cannot be done" } })).detail).toMatch(
+      /^It cannot be done\./,
+    );
   });
 });
 
@@ -76,11 +78,15 @@ describe("a card's first line", () => {
   it("says how a command ended only where that is remarkable", () => {
     expect(ending(printed(2, 1, "", 0))).toBeNull();
     expect(ending(printed(2, 1, "", 2))).toEqual({ tone: "bad", text: "exit 2" });
-    expect(ending({ ...printed(2, 1, "", null), status: "background", job: "job 1" })?.text).toBe("in the background as job 1");
+    expect(ending({ ...printed(2, 1, "", null), status: "background", job: "job 1" })?.text).toBe(
+      "in the background as job 1",
+    );
   });
 
   it("spells out what would read differently", () => {
-    expect(headline(event("FileReadAction", 1, { path: "a\u202eb", start: 2, end: 9 })).object).toBe("a\\u202eb, lines 2–9");
+    expect(headline(event("FileReadAction", 1, { path: "a\u202eb", start: 2, end: 9 })).object).toBe(
+      "a\\u202eb, lines 2–9",
+    );
   });
 });
 
@@ -115,7 +121,11 @@ describe("limits", () => {
     });
   });
 
-  it.each([["iterations", "5"], ["cost", "-1"], ["tokens", "many"]])("of %s cannot be %s", (name, text) => {
+  it.each([
+    ["iterations", "5"],
+    ["cost", "-1"],
+    ["tokens", "many"],
+  ])("of %s cannot be %s", (name, text) => {
     expect(() => limitsFrom({ ...fields, [name]: text }, used)).toThrow(/must be more|is no number/);
   });
 });
