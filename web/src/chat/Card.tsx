@@ -38,14 +38,9 @@ export const Card = memo(function Card({ action, observation, thought, live }: P
           <span className="chat-verb">{verb}</span>
           {object && <code className="chat-object">{object}</code>}
           {end && <span className={`chat-ending ${end.tone}`}>{exact(end.text)}</span>}
-          <a className="chat-id" href={`#event-${action.id}`} aria-label={`Event ${action.id}`}>
-            {action.id}
-          </a>
+          <span className="chat-id">{action.id}</span>
         </header>
-        {/* Of an edit that was made the result shows the lines with their places. */}
-        {!(action.type === "FileEditAction" && observation?.type === "FileEditObservation") && (
-          <Doing action={action} />
-        )}
+        {!told(action, observation) && <Doing action={action} />}
         {observation ? (
           <Result observation={observation} />
         ) : (
@@ -59,4 +54,10 @@ export const Card = memo(function Card({ action, observation, thought, live }: P
 function tone(action: ActionRecord): string {
   if (action.type === "AgentFinishAction") return "good";
   return action.type === "AgentRejectAction" ? "bad" : "";
+}
+
+/** Whether the result says all that was asked for: the lines of an edit with their places, the whole plan. */
+function told(action: ActionRecord, observation: ObservationRecord | null): boolean {
+  const { type } = observation ?? {};
+  return type === "PlanObservation" || (action.type === "FileEditAction" && type === "FileEditObservation");
 }

@@ -118,7 +118,7 @@ export function Composer({ store }: { store: SessionStore }) {
           }}
         />
         <Button label="Add pictures" onClick={() => chooser.current?.click()}>
-          + Picture
+          +<span className="chat-wide"> Picture</span>
         </Button>
         <Button kind="primary" disabled={busy || !draft.text.trim()} onClick={() => void send()}>
           Send
@@ -153,9 +153,9 @@ function Attached({
 }
 
 function hint(state: AgentState): string {
-  if (state === "running") return "Tell the agent something while it works";
+  if (state === "running") return "Message while it works";
   if (state === "awaiting_user_input") return "Your answer";
   // A message in the place of an answer turns the action away.
-  if (state === "awaiting_user_confirmation") return "A message instead of an answer rejects the action";
+  if (state === "awaiting_user_confirmation") return "Or a message, which rejects it";
   return "A message, and it goes on";
 }

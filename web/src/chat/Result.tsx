@@ -30,7 +30,11 @@ export function Result({ observation }: { observation: ObservationRecord }) {
     case "CodeSearchObservation":
       return <Output id={id} name="what was found" printed={observation} />;
     case "AgentDelegateObservation":
-      return <Markdown text={outputsText(observation.outputs) || observation.content} />;
+      return (
+        <div className="chat-answer">
+          <Markdown text={outputsText(observation.outputs) || observation.content} />
+        </div>
+      );
     case "ForkObservation":
       return <Children fork={observation} />;
     case "UserRejectObservation":

@@ -55,7 +55,7 @@ export function standing({ state, reason, why, outputs }: Stand): Standing {
       return {
         tone: "asks",
         title: "The agent asks you first",
-        detail: "Allow or reject what it wants to do.",
+        detail: "",
         deeds: [],
       };
     case "paused": {

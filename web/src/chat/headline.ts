@@ -76,7 +76,6 @@ const STATUS: Partial<Record<CmdStatus, string>> = {
   exited: "the shell ended and was started again",
   interrupted: "interrupted",
   timeout: "stopped after its time",
-  background: "in the background",
 };
 
 /** How the action ended, null where there is nothing to remark. */
@@ -84,9 +83,9 @@ export function ending(observation: ObservationRecord): Ending | null {
   switch (observation.type) {
     case "CmdOutputObservation": {
       if (observation.exit_code) return { tone: "bad", text: `exit ${observation.exit_code}` };
+      if (observation.status === "background") return { tone: "quiet", text: observation.job };
       const text = STATUS[observation.status];
-      const job = observation.job ? ` as ${observation.job}` : "";
-      return text ? { tone: "warn", text: text + job } : null;
+      return text ? { tone: "warn", text } : null;
     }
     case "JobObservation":
       if (!observation.status) return null;

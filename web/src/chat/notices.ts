@@ -40,6 +40,8 @@ export function noticeOf(event: EventRecord): Notice | null {
       return asked(event);
     case "AgentStateChangedObservation":
       return stands(event);
+    case "ErrorObservation": // one without an action is about a reply that made no sense
+      return event.cause === null ? { tone: "bad", text: event.content } : null;
     case "UnknownEvent":
       return quiet(`An event of a newer version: ${String(event.unknown["type"] ?? "?")}`);
     default:

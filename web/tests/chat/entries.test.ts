@@ -53,6 +53,11 @@ describe("entries", () => {
     expect(kinds(quiet)).toEqual([]);
   });
 
+  it("tell of a reply that made no sense, which is no action's result", () => {
+    const [entry] = entriesOf([event("ErrorObservation", 3, { content: "There is no tool 'x'." })]);
+    expect(entry).toMatchObject({ kind: "notice", notice: { tone: "bad", text: "There is no tool 'x'." } });
+  });
+
   it("show the same network answer once", () => {
     const asked = { host: "pypi.org", port: 443, allowed: false, reason: "not allowed" };
     const events = [1, 2, 3].map((id) => event("EgressEvent", id, asked));

@@ -78,9 +78,7 @@ describe("a card's first line", () => {
   it("says how a command ended only where that is remarkable", () => {
     expect(ending(printed(2, 1, "", 0))).toBeNull();
     expect(ending(printed(2, 1, "", 2))).toEqual({ tone: "bad", text: "exit 2" });
-    expect(ending({ ...printed(2, 1, "", null), status: "background", job: "job 1" })?.text).toBe(
-      "in the background as job 1",
-    );
+    expect(ending({ ...printed(2, 1, "", null), status: "background", job: "job 1" })?.text).toBe("job 1");
   });
 
   it("spells out what would read differently", () => {
