@@ -13,6 +13,7 @@ export function Result({ observation }: { observation: ObservationRecord }) {
     case "FileEditObservation":
       return <Diff patch={withoutNames(observation.content)} />;
     case "FileWriteObservation":
+    case "UserRejectObservation": // why, the answer says
       return null;
     case "FileReadObservation":
     case "OutputReadObservation":
@@ -37,7 +38,6 @@ export function Result({ observation }: { observation: ObservationRecord }) {
       );
     case "ForkObservation":
       return <Children fork={observation} />;
-    case "UserRejectObservation":
     case "ErrorObservation":
       return (
         <div className="chat-bad">

@@ -22,7 +22,7 @@ const PAUSED: Record<string, { title: string; hint: string; deeds: Deed[] }> = {
   limit: { title: "Paused at a limit", hint: "Raise it to go on.", deeds: ["limits"] },
   stuck: {
     title: "Paused: the agent repeats itself",
-    hint: "Go on, have it forget the loop (files stay), or send it a hint.",
+    hint: "", // the log says what can be done
     deeds: ["rewind", "resume"],
   },
   context: {
@@ -87,6 +87,7 @@ function sentences(...parts: string[]): string {
   return parts
     .map((part) => part.trim())
     .filter(Boolean)
+    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
     .map((part) => (/[.!?:]$/.test(part) ? part : `${part}.`))
     .join(" ");
 }
