@@ -39,8 +39,7 @@ export function FirstRun() {
         <div className="grow">
           <h1>Welcome to Handiwork</h1>
           <p className="faint">
-            An agent works on your code: in a sandbox, on a copy, with the model you choose. Nothing leaves this machine
-            but what goes to that model.
+            An agent works on your code: in a sandbox, on a copy of it, with the model you choose.
           </p>
         </div>
         <Link className="button" to="/">

@@ -43,7 +43,7 @@ export function Sessions() {
   return (
     <main className="page">
       <header>
-        <h1 className="grow">Sessions</h1>
+        <h1>Sessions</h1>
         <Link className="button quiet" to="/welcome">
           Model
         </Link>
