@@ -68,15 +68,13 @@ export function standing({ state, reason, why, outputs }: Stand): Standing {
       return { tone: "still", title: "Stopped", detail: "Send a message to go on.", deeds: [] };
     case "finished":
       return { tone: "good", title: "Finished", detail: "Send a message to go on.", deeds: [] };
-    case "rejected": {
-      const reasons = typeof outputs["reason"] === "string" ? outputs["reason"] : outputsText(outputs);
+    case "rejected":
       return {
         tone: "bad",
         title: "The agent declined the task",
-        detail: sentences(reasons, "Send a message to go on."),
+        detail: sentences(outputsText(outputs), "Send a message to go on."),
         deeds: [],
       };
-    }
     case "error": {
       const { hint, deeds } = FAILED[reason] ?? { hint: "Try again, or send a message.", deeds: ["resume"] };
       return { tone: "bad", title: "It failed", detail: sentences(why, hint), deeds };
