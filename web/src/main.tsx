@@ -7,6 +7,7 @@ import "./styles/base.css";
 import "./styles/components.css";
 import "./styles/session.css";
 import "./styles/pages.css";
+import "./styles/panes.css";
 
 begin();
 const root = document.getElementById("root");

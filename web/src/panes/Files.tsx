@@ -1,0 +1,86 @@
+import { type DragEvent, useRef, useState } from "react";
+
+import { said } from "../api";
+import { Button } from "../components/Button";
+import { type SessionStore, useSession } from "../store";
+import { Trouble } from "./common/Notice";
+import { useFilesVersion } from "./common/useFilesVersion";
+import { FileBrowser } from "./files/FileBrowser";
+import { below } from "./files/kind";
+import { useTree } from "./files/useTree";
+
+/** The workspace's files as they are now: to read, download, and upload. */
+export default function FilesPane({ session }: { session: SessionStore }) {
+  const { events } = useSession(session);
+  const version = useFilesVersion(events);
+  const tree = useTree(session, null, version);
+  const [directory, setDirectory] = useState("");
+  const [said, upload] = useUpload(session, directory, tree.reload);
+  const input = useRef<HTMLInputElement>(null);
+  const dropped = (event: DragEvent) => {
+    event.preventDefault();
+    void upload([...event.dataTransfer.files]);
+  };
+  return (
+    <div
+      className="pane-column"
+      onDrop={dropped}
+      onDragOver={(event) => {
+        event.preventDefault();
+      }}
+    >
+      <FileBrowser session={session} tree={tree} event={null} version={version} onDirectory={setDirectory}>
+        <div className="pane-bar">
+          <Button
+            onClick={() => {
+              input.current?.click();
+            }}
+          >
+            Upload to {directory ? `${directory}/` : "the workspace"}
+          </Button>
+          <input
+            ref={input}
+            type="file"
+            multiple
+            hidden
+            onChange={(event) => {
+              void upload([...(event.target.files ?? [])]);
+              event.target.value = "";
+            }}
+          />
+          <Button onClick={tree.reload}>Reload</Button>
+        </div>
+        <p className="faint" role="status">
+          {said.done}
+        </p>
+        <Trouble text={said.problem} />
+      </FileBrowser>
+    </div>
+  );
+}
+
+interface Outcome {
+  done: string;
+  problem: string;
+}
+
+function useUpload(
+  session: SessionStore,
+  directory: string,
+  done: () => void,
+): [Outcome, (files: File[]) => Promise<void>] {
+  const [outcome, setOutcome] = useState<Outcome>({ done: "", problem: "" });
+  const upload = async (files: File[]) => {
+    try {
+      for (const file of files) {
+        setOutcome({ done: `Uploading ${file.name}…`, problem: "" });
+        const { path } = await session.api.files.upload(below(directory, file.name), file);
+        setOutcome({ done: `Uploaded ${path}.`, problem: "" });
+      }
+    } catch (problem) {
+      setOutcome({ done: "", problem: said(problem) });
+    }
+    done();
+  };
+  return [outcome, upload];
+}
