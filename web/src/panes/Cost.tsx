@@ -106,7 +106,9 @@ function Models({ rows }: { rows: Total[] }) {
             <th scope="col">Output</th>
             <th scope="col">Time</th>
             <th scope="col">Money</th>
-            <th scope="col">Source</th>
+            <th scope="col" className="words">
+              Source
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -121,7 +123,7 @@ function Models({ rows }: { rows: Total[] }) {
               <td>{count(row.usage.output)}</td>
               <td>{seconds(row.latency)}</td>
               <td>{row.unpriced === row.calls ? "?" : money(row.usd)}</td>
-              <td>{row.sources.map((source) => SOURCES[source]).join(", ")}</td>
+              <td className="words">{row.sources.map((source) => SOURCES[source]).join(", ")}</td>
             </tr>
           ))}
         </tbody>
@@ -131,6 +133,7 @@ function Models({ rows }: { rows: Total[] }) {
 }
 
 function Calls({ rows }: { rows: Call[] }) {
+  const failed = rows.some((row) => row.failed_attempts.length > 0);
   return (
     <div className="pane-table" tabIndex={0} role="region" aria-label="Cost by call">
       <table>
@@ -143,7 +146,11 @@ function Calls({ rows }: { rows: Call[] }) {
             <th scope="col">Output</th>
             <th scope="col">Time</th>
             <th scope="col">Money</th>
-            <th scope="col">Failed before</th>
+            {failed && (
+              <th scope="col" className="words">
+                Failed before
+              </th>
+            )}
           </tr>
         </thead>
         <tbody>
@@ -156,9 +163,11 @@ function Calls({ rows }: { rows: Call[] }) {
               <td>{count(row.usage.output)}</td>
               <td>{seconds(row.latency)}</td>
               <td>{row.cost === null ? "?" : money(row.cost)}</td>
-              <td title={row.failed_attempts.join("\n")}>
-                {row.failed_attempts.map((said) => line(said, 60)).join("; ")}
-              </td>
+              {failed && (
+                <td className="words" title={row.failed_attempts.join("\n")}>
+                  {row.failed_attempts.map((said) => line(said, 60)).join("; ")}
+                </td>
+              )}
             </tr>
           ))}
         </tbody>

@@ -15,7 +15,7 @@ export default function FilesPane({ session }: { session: SessionStore }) {
   const version = useFilesVersion(events);
   const tree = useTree(session, null, version);
   const [directory, setDirectory] = useState("");
-  const [said, upload] = useUpload(session, directory, tree.reload);
+  const [outcome, upload] = useUpload(session, directory, tree.reload);
   const input = useRef<HTMLInputElement>(null);
   const dropped = (event: DragEvent) => {
     event.preventDefault();
@@ -29,32 +29,31 @@ export default function FilesPane({ session }: { session: SessionStore }) {
         event.preventDefault();
       }}
     >
-      <FileBrowser session={session} tree={tree} event={null} version={version} onDirectory={setDirectory}>
-        <div className="pane-bar">
-          <Button
-            onClick={() => {
-              input.current?.click();
-            }}
-          >
-            Upload to {directory ? `${directory}/` : "the workspace"}
-          </Button>
-          <input
-            ref={input}
-            type="file"
-            multiple
-            hidden
-            onChange={(event) => {
-              void upload([...(event.target.files ?? [])]);
-              event.target.value = "";
-            }}
-          />
-          <Button onClick={tree.reload}>Reload</Button>
-        </div>
-        <p className="faint" role="status">
-          {said.done}
-        </p>
-        <Trouble text={said.problem} />
-      </FileBrowser>
+      <div className="pane-bar">
+        <Button
+          onClick={() => {
+            input.current?.click();
+          }}
+        >
+          Upload to {directory ? `${directory}/` : "the workspace"}
+        </Button>
+        <input
+          ref={input}
+          type="file"
+          multiple
+          hidden
+          onChange={(event) => {
+            void upload([...(event.target.files ?? [])]);
+            event.target.value = "";
+          }}
+        />
+        <Button onClick={tree.reload}>Reload</Button>
+        <span className="faint" role="status">
+          {outcome.done}
+        </span>
+      </div>
+      <Trouble text={outcome.problem} />
+      <FileBrowser session={session} tree={tree} event={null} version={version} onDirectory={setDirectory} />
     </div>
   );
 }

@@ -36,6 +36,7 @@ function Screen({ chunks }: { chunks: Chunk[] }) {
       cursorInactiveStyle: "none",
       fontFamily: getComputedStyle(place.current).fontFamily,
       fontSize: 13,
+      minimumContrastRatio: 4.5,
       screenReaderMode: true,
       scrollback: 10_000,
       theme: colours(place.current),

@@ -75,12 +75,20 @@ function Choice({
   return (
     <button type="button" className="changes-choice" aria-pressed={pressed} title={name} onClick={choose}>
       <span className="changes-name">{name}</span>
-      <span className="changes-added" aria-label={`${added} lines added`}>
-        +{added}
-      </span>
-      <span className="changes-deleted" aria-label={`${deleted} lines deleted`}>
-        −{deleted}
-      </span>
+      {files.every((file) => file.binary) ? (
+        <span className="faint">binary</span>
+      ) : (
+        <>
+          <span className="changes-added">
+            +{added}
+            <span className="hidden"> lines added</span>
+          </span>
+          <span className="changes-deleted">
+            −{deleted}
+            <span className="hidden"> lines deleted</span>
+          </span>
+        </>
+      )}
     </button>
   );
 }

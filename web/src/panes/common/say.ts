@@ -43,7 +43,12 @@ export function share(part: number, whole: number): string {
 
 /** The time of day of a moment, where the user is. */
 export function clock(moment: string): string {
-  return new Date(moment).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  return new Date(moment).toLocaleTimeString([], {
+    hour12: false,
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+  });
 }
 
 /** The first line of a text, cut to `most` characters. */

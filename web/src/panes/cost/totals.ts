@@ -20,8 +20,8 @@ export interface Total {
 export const SOURCES: Record<CostSource, string> = {
   provider: "as the provider said",
   price_list: "by the price list",
-  local: "a local model: free",
-  scripted: "a scripted model: free",
+  local: "a local model is free",
+  scripted: "as the script says",
   unknown: "price unknown",
 };
 

@@ -1,4 +1,4 @@
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 
 import type { SessionStore } from "../../store";
 import { Empty, Trouble } from "../common/Notice";
@@ -13,15 +13,12 @@ export function FileBrowser({
   event,
   version,
   onDirectory,
-  children,
 }: {
   session: SessionStore;
   tree: Tree;
   event: number | null;
   version: unknown;
   onDirectory?: (path: string) => void;
-  /** What stands above the tree. */
-  children?: ReactNode;
 }) {
   const [chosen, setChosen] = useState<string | null>(null);
   const choose = (path: string, directory: boolean) => {
@@ -32,7 +29,6 @@ export function FileBrowser({
   return (
     <div className="pane-split">
       <div className="pane-side">
-        {children}
         <Trouble text={tree.error} />
         {none && <Empty>The workspace is empty.</Empty>}
         <TreeView tree={tree} chosen={chosen} choose={choose} />

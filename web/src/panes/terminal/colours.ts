@@ -18,9 +18,9 @@ export function colours(place: HTMLElement): ITheme {
     cyan: of("ansi-cyan"),
     white: of("ansi-white"),
   };
-  const theme = {
+  const theme: ITheme = {
     ...named,
-    brightBlack: named.black,
+    brightBlack: of("soft"),
     brightRed: named.red,
     brightGreen: named.green,
     brightYellow: named.yellow,

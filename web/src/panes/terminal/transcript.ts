@@ -6,7 +6,7 @@ import type { Chunk } from "./writing";
 
 type Shell = Of<"CmdRunAction"> | Of<"JobAction">;
 
-const DIM = "\x1b[2m";
+const DIM = "\x1b[90m";
 const GREEN = "\x1b[1;32m";
 const RED = "\x1b[31m";
 const OFF = "\x1b[0m";

@@ -36,7 +36,7 @@ export function ForkDialog({ session, at, onClose }: { session: SessionStore; at
       if (model.trim()) how.model = model.trim();
       const fork = await session.api.fork(at, how);
       onClose();
-      go(compare ? `/compare/${session.id}/${fork.id}` : sessionPath(fork.id));
+      go(sessionPath(fork.id, compare ? "compare" : ""));
     } catch (problem) {
       setError(said(problem));
       setBusy(false);

@@ -101,7 +101,7 @@ function fact(event: EventRecord): string {
     case "LoopEvent":
       return event.content;
     case "SnapshotEvent":
-      return event.problem || `${event.changed} paths changed`;
+      return event.problem || `${event.changed} ${event.changed === 1 ? "path" : "paths"} changed`;
     case "ApprovalEvent":
       return [event.allowed ? "yes" : "no", event.comment].filter(Boolean).join(": ");
     case "SettingsChanged":
