@@ -8,7 +8,7 @@ help:
 	@echo "make demo       an agent repairs a real bug with a local model (sets up first)"
 	@echo "make test       the fast tests, under 3 minutes"
 	@echo "make test-slow  the tests with the model and long runs, under 35 minutes"
-	@echo "make lint       ruff, pyright, structure"
+	@echo "make lint       ruff, pyright, structure, tsc, prettier"
 	@echo "make bundle     build and install the sandbox bundle"
 	@echo "make perf       measure Handiwork beside two peers, 12 minutes; rewrites docs/performance.md"
 	@echo "make lock       resolve the dependencies anew"
@@ -20,6 +20,7 @@ demo: setup
 	@$(PYTHON) examples/demo/run.py
 
 test: setup
+	@scripts/web.sh npm test -- --reporter=dot
 	@$(PYTHON) -m pytest -n 3
 
 test-slow: setup
@@ -30,6 +31,7 @@ lint: setup
 	@.venv/bin/ruff format --check .
 	@.venv/bin/pyright
 	@$(PYTHON) scripts/check_structure.py
+	@scripts/web.sh npm lint
 
 bundle:
 	@bash scripts/bundle.sh

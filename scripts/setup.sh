@@ -91,5 +91,6 @@ fi
 step 'Python environment .venv' make_environment
 step 'Python libraries' install_libraries
 step 'sandbox bundle' scripts/bundle.sh
+step 'web app' scripts/web.sh build
 check_sandboxes
 echo 'Ready: .venv/bin/handiwork --help'

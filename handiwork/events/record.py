@@ -144,6 +144,10 @@ class NetworkAllowed(Record):
     hosts: tuple[str, ...]
 
 
+class SessionWanted(Record):
+    """Another process asks the one that has the session to let it go, if it only waits for the user with it."""
+
+
 class EgressEvent(Record):
     """The sandbox asked for ``host``:``port`` and was let through or not, for this ``reason``."""
 

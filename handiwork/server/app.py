@@ -10,12 +10,12 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.log.store import Store
-from handiwork.server import about, files, follow, sessions, steering
+from handiwork.server import about, files, follow, sessions, static, steering
 from handiwork.server.about import Counters
 from handiwork.server.desk import Desk
 from handiwork.server.guard import Guard
@@ -29,8 +29,6 @@ OPERATIONS: tuple[Operation, ...] = (
     *about.OPERATIONS,
 )
 """All that the server understands but the WebSockets."""
-
-HOME = "Handiwork's server. Its API is described by /api/openapi.json.\n"
 
 
 def application(data: Path, token: str | None, names: frozenset[str], cookie: str = "handiwork") -> Starlette:
@@ -55,15 +53,12 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
     async def show_document(_: Request) -> Response:
         return JSONResponse(described)
 
-    async def show_home(_: Request) -> Response:
-        return PlainTextResponse(HOME)
-
     app = Starlette(
         routes=[
             *(operation.route(desk) for operation in OPERATIONS),
             Route("/api/openapi.json", show_document),
-            Route("/", show_home),
             *follow.routes(desk),
+            *static.routes(),
         ],
         middleware=[
             Middleware(_Counted, counters=counters),

@@ -17,6 +17,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation
+from handiwork.events.record import SessionWanted
 from handiwork.log.errors import LeaseHeld, LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
@@ -72,6 +73,8 @@ class Attended:
                 self.leave.clear()
             case ChangeAgentStateAction(agent_state=wanted):
                 (self.leave.set if wanted == "stopped" else self.leave.clear)()
+            case SessionWanted():
+                self.leave.set()
             case _:
                 pass
 

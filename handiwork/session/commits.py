@@ -21,6 +21,7 @@ from handiwork.sandbox.layers import git_layers
 from handiwork.sandbox.safe_open import WorkspaceError, look
 from handiwork.sandbox.workspace import Workspace
 from handiwork.session.assemble import Setup, sandbox_of, session_dir, setup_of
+from handiwork.session.borrowing import borrowed
 from handiwork.session.branches import work_dir
 from handiwork.session.keeping import layers
 
@@ -41,7 +42,7 @@ class NoRepositoryError(WorkspaceError):
 async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
     """Fetch what the session's HEAD has and the user's did not have, and return the branch; None for nothing new.
 
-    Raises NoRepositoryError, WorkspaceError, SandboxError, and LeaseHeld while the session runs.
+    Raises NoRepositoryError, WorkspaceError, SandboxError, and LeaseHeld while another process runs the session.
     """
     setup, folder = await setup_of(log), session_dir(data, log.id)
     if not await asyncio.to_thread(may_have_commits, setup, folder):
@@ -52,7 +53,7 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
     head = await asyncio.to_thread(_head, base)
     sandbox = sandbox_of(store, folder, setup)
     # Two sandboxes must not write to one layer.
-    async with log.lease():
+    async with borrowed(log):
         with tempfile.TemporaryDirectory(prefix="commits-", dir=folder) as name:
             bundle = Path(name, "bundle")
             try:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from tests.cli.program import Terminal
 from tests.server.serving import PATIENCE, Api, Program, bash, events_until, finish, next_of, until
 
 pytestmark = pytest.mark.slow
@@ -259,3 +260,30 @@ def test_a_server_that_is_told_to_end_hands_its_sessions_over(program: Program) 
     api = program.start()
     api.until(session, "finished")
     assert "b" in {entry["name"] for entry in api.get(f"{session}/files")["entries"]}
+
+
+def test_commits_are_brought_from_a_session_that_waits_in_the_server(program: Program) -> None:
+    api = program.start()
+    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=api.workspace, check=True)
+    session = api.create(
+        bash("git add -A && git commit -q -m 'A commit'"), finish(), bash("git log --format=%s"), finish()
+    )
+    api.until(session, "finished")
+    assert api.get(session)["run_by"]["here"] is True
+    applied = program.run("apply")
+    assert f"commits are on branch handiwork/{api.get(session)['id']}" in applied.stderr, applied.stderr
+    api.post(f"{session}/messages", content="what is there?")
+    until(lambda: "A commit\n" in [event.get("content") for event in api.events(session)])
+
+
+def test_a_question_in_the_terminal_ends_when_it_is_answered_in_the_browser(program: Program) -> None:
+    api = program.start()
+    model = api.script(bash("touch a"), finish("Touched."))
+    command = program.command("run", "touch it", "--model", model, "--confirm", "always")
+    with Terminal(command, api.workspace, program.environment) as terminal:
+        terminal.until("allow?")
+        (row,) = api.get("/api/sessions")["sessions"]
+        session = f"/api/sessions/{row['id']}"
+        api.post(f"{session}/approvals", action=asked(api, session)["action"]["id"], allowed=True)
+        terminal.until("Touched.")
+        assert terminal.exit_code() == 0

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { filesOf } from "../src/components/patch";
+
+test("a patch is read file by file, with the numbers of its lines", () => {
+  const files = filesOf(
+    "diff --git a/one.py b/one.py\n--- a/one.py\n+++ b/one.py\n@@ -1,2 +1,3 @@\n same\n-old\n+new\n+more\n" +
+      "diff --git a/two b/two\nnew file mode 100644\n--- /dev/null\n+++ b/two\n@@ -0,0 +1 @@\n+first\n",
+  );
+  expect(files.map(({ path, added, deleted }) => [path, added, deleted])).toEqual([
+    ["one.py", 2, 1],
+    ["two", 1, 0],
+  ]);
+  expect(files[0]?.lines.map((line) => [line.kind, line.old, line.new])).toEqual([
+    ["hunk", null, null],
+    ["same", 1, 1],
+    ["deleted", 2, null],
+    ["added", null, 2],
+    ["added", null, 3],
+  ]);
+});
+
+test("lines that look like headers are changes where a hunk has room for them", () => {
+  const [file] = filesOf("--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n--- a/y\n+++ b/y\n");
+  expect(file?.path).toBe("x");
+  expect(file?.lines.slice(1).map(({ kind, text }) => [kind, text])).toEqual([
+    ["deleted", "-- a/y"],
+    ["added", "++ b/y"],
+  ]);
+});
+
+test("an edit without a header is a file without a path", () => {
+  expect(filesOf("@@ -3 +3 @@\n-a\n+b\n")).toMatchObject([{ path: "", added: 1, deleted: 1 }]);
+  expect(filesOf("")).toEqual([]);
+});
