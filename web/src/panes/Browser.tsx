@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 
 import type { EventRecord, Of } from "../events";
 import type { Card } from "../fold";
-import { type SessionStore, useSession } from "../store";
+import { type SessionStore, useSessionPart } from "../store";
 import { View } from "./browser/View";
 import { Earlier } from "./common/Earlier";
 import { Empty } from "./common/Notice";
@@ -16,7 +16,7 @@ interface Look {
 
 /** What the session's browser showed after each of its actions. */
 export default function BrowserPane({ session }: { session: SessionStore }) {
-  const { cards } = useSession(session);
+  const cards = useSessionPart(session, (now) => now.cards);
   const looks = useMemo(() => cards.flatMap(look), [cards]);
   const waits = useMemo(() => cards.findLast((card) => browses(card.action) && !card.observation), [cards]);
   const [chosen, setChosen] = useState<number | null>(null);

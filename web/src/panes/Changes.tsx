@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 
 import type { EventRecord } from "../events";
-import { type SessionStore, useSession } from "../store";
+import { type SessionStore, useSessionPart } from "../store";
 import type { DiffQuery } from "../types";
 import { DiffView } from "./changes/DiffView";
 import { Choices } from "./common/Choices";
@@ -22,8 +22,8 @@ const NOTHING: Record<Extent, string> = {
 
 /** What the session changed: in all, since a message of the user, or in one step. */
 export default function ChangesPane({ session }: { session: SessionStore }) {
-  const { events } = useSession(session);
-  const version = useFilesVersion(events);
+  const events = useSessionPart(session, (now) => now.events);
+  const version = useFilesVersion(session);
   const [of, setOf] = useState<Extent>("total");
   const [chosen, setChosen] = useState<number | null>(null);
   const begins = useMemo(() => events.filter((event) => begin(of, event)).map((event) => event.id), [events, of]);

@@ -37,7 +37,7 @@ export default function ComparePane({ session }: { session: SessionStore }) {
         <label htmlFor={list}>Compare with</label>
         <select
           id={list}
-          className="grow"
+          className="compare-which"
           value={other.id}
           onChange={(event) => {
             setChosen(event.target.value);
@@ -54,7 +54,7 @@ export default function ComparePane({ session }: { session: SessionStore }) {
       <p className="faint">They have events 1 to {shared} in common.</p>
       <div className="compare">
         <Side id={own.id} name="This session" shared={shared} sight={sight} version={head} />
-        <Side key={other.id} id={other.id} name={named(other, own)} shared={shared} sight={sight} version={head} />
+        <Side key={other.id} id={other.id} name={which(other, own)} shared={shared} sight={sight} version={head} />
       </div>
     </div>
   );
@@ -67,11 +67,11 @@ function nearest(others: readonly SessionRow[], own: SessionRow | undefined): Se
 }
 
 function named(row: SessionRow, own: SessionRow): string {
-  const which =
-    row.id === own.parent
-      ? "forked from"
-      : row.parent === own.id
-        ? `fork at event ${row.parent_event}`
-        : "of the same family";
-  return `${row.title} (${row.id.slice(0, 8)}, ${which}, ${stateName(row.state)})`;
+  return `${which(row, own)}: ${row.title}, ${row.id.slice(0, 8)}, ${stateName(row.state)}`;
+}
+
+/** What a session is to this one. */
+function which(row: SessionRow, own: SessionRow): string {
+  if (row.id === own.parent) return "Forked from";
+  return row.parent === own.id ? `Fork at event ${row.parent_event}` : "Of the same family";
 }

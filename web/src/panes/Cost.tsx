@@ -1,7 +1,7 @@
 import { useMemo } from "react";
 
 import type { Usage } from "../events";
-import { type SessionStore, useSession } from "../store";
+import { type SessionStore, useSessionPart } from "../store";
 import type { Cost } from "../types";
 import { Earlier } from "./common/Earlier";
 import { Empty } from "./common/Notice";
@@ -13,16 +13,17 @@ const ROWS = 200;
 
 /** What the session cost: tokens, what came from caches, and money with where the figure is from. */
 export default function CostPane({ session }: { session: SessionStore }) {
-  const { events, usage, cost, info, first } = useSession(session);
+  const events = useSessionPart(session, (now) => now.events);
+  const info = useSessionPart(session, (now) => now.info);
   const made = useMemo(() => calls(events), [events]);
   const models = useMemo(() => totals(made), [made]);
   return (
     <div className="pane-scroll cost" tabIndex={0} role="region" aria-label="Cost">
-      <Sum usage={usage} cost={cost} time={info.time} iterations={info.iterations} />
+      <Sum usage={info.usage} cost={info.cost} time={info.time} iterations={info.iterations} />
       {made.length === 0 && <Empty>No model has been called yet.</Empty>}
       {made.length > 0 && (
         <>
-          <h3>By model {first > 1 && <span className="faint">of the events that are loaded</span>}</h3>
+          <h3>By model {(events[0]?.id ?? 0) > 1 && <span className="faint">of the events that are loaded</span>}</h3>
           <Models rows={models} />
           <h3>By call</h3>
           <Earlier session={session} what="calls" />

@@ -2,7 +2,7 @@ import { type DragEvent, useRef, useState } from "react";
 
 import { said } from "../api";
 import { Button } from "../components/Button";
-import { type SessionStore, useSession } from "../store";
+import type { SessionStore } from "../store";
 import { Trouble } from "./common/Notice";
 import { useFilesVersion } from "./common/useFilesVersion";
 import { FileBrowser } from "./files/FileBrowser";
@@ -11,8 +11,7 @@ import { useTree } from "./files/useTree";
 
 /** The workspace's files as they are now: to read, download, and upload. */
 export default function FilesPane({ session }: { session: SessionStore }) {
-  const { events } = useSession(session);
-  const version = useFilesVersion(events);
+  const version = useFilesVersion(session);
   const tree = useTree(session, null, version);
   const [directory, setDirectory] = useState("");
   const [outcome, upload] = useUpload(session, directory, tree.reload);

@@ -3,7 +3,7 @@ import { memo, useMemo } from "react";
 import { Code } from "../components/Code";
 import { isObservation, type Of } from "../events";
 import type { Card } from "../fold";
-import { type SessionStore, useSession } from "../store";
+import { type SessionStore, useSessionPart } from "../store";
 import { Ansi } from "./common/Ansi";
 import { Earlier } from "./common/Earlier";
 import { Empty } from "./common/Notice";
@@ -14,7 +14,8 @@ type Cell = Card & { action: Of<"IPythonRunCellAction"> };
 
 /** The cells that were run in the session's notebook, with their output and pictures. */
 export default function NotebookPane({ session }: { session: SessionStore }) {
-  const { cards, live } = useSession(session);
+  const cards = useSessionPart(session, (now) => now.cards);
+  const output = useSessionPart(session, (now) => now.live.output);
   const cells = useMemo(() => cards.filter(isCell), [cards]);
   const scroll = useBottom(cells.length);
   return (
@@ -23,7 +24,7 @@ export default function NotebookPane({ session }: { session: SessionStore }) {
       {cells.length === 0 && <Empty>No cell has been run yet.</Empty>}
       <ol className="pane-scroll notebook" ref={scroll} tabIndex={0} aria-label="Cells, oldest first">
         {cells.map((cell) => (
-          <ShownCell key={cell.id} session={session} cell={cell} live={live.output.get(cell.id) ?? ""} />
+          <ShownCell key={cell.id} session={session} cell={cell} live={output.get(cell.id) ?? ""} />
         ))}
       </ol>
     </div>

@@ -1,11 +1,12 @@
 import type { PlanTask } from "../types";
-import { type SessionStore, useSession } from "../store";
+import { type SessionStore, useSessionPart } from "../store";
 import { Empty } from "./common/Notice";
 import { progress, STATES } from "./plan/progress";
 
 /** The tasks that the agent set itself, and those of its delegates. */
 export default function PlanPane({ session }: { session: SessionStore }) {
-  const { plan, subtasks } = useSession(session);
+  const plan = useSessionPart(session, (now) => now.plan);
+  const subtasks = useSessionPart(session, (now) => now.subtasks);
   const delegates = [...subtasks.values()].filter((subtask) => subtask.plan.length > 0);
   if (plan.length === 0 && delegates.length === 0) {
     return <Empty>No plan yet. Agents write one for tasks with several steps.</Empty>;

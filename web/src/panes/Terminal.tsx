@@ -3,7 +3,7 @@ import { Terminal as Xterm } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { useEffect, useMemo, useRef, useState } from "react";
 
-import { type SessionStore, useSession } from "../store";
+import { type SessionStore, useSessionPart } from "../store";
 import { Earlier } from "./common/Earlier";
 import { colours } from "./terminal/colours";
 import { transcript } from "./terminal/transcript";
@@ -11,8 +11,9 @@ import { type Chunk, writing } from "./terminal/writing";
 
 /** What the session's shells show, as it is printed. */
 export default function TerminalPane({ session }: { session: SessionStore }) {
-  const { cards, live } = useSession(session);
-  const chunks = useMemo(() => transcript(cards, live.output), [cards, live.output]);
+  const cards = useSessionPart(session, (now) => now.cards);
+  const output = useSessionPart(session, (now) => now.live.output);
+  const chunks = useMemo(() => transcript(cards, output), [cards, output]);
   return (
     <div className="pane-column">
       <Earlier session={session} what="commands" />

@@ -2,12 +2,12 @@ import { useState } from "react";
 
 import { said } from "../../api";
 import { Button } from "../../components/Button";
-import { type SessionStore, useSession } from "../../store";
+import { type SessionStore, useSessionPart } from "../../store";
 import { Trouble } from "./Notice";
 
 /** Loads what came before the events that are here; nothing when all are. */
 export function Earlier({ session, what }: { session: SessionStore; what: string }) {
-  const { first } = useSession(session);
+  const first = useSessionPart(session, (now) => now.first);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState("");
   if (first <= 1) return null;

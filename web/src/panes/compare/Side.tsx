@@ -32,7 +32,7 @@ export function Side({
   return (
     <section className="compare-side" aria-label={name}>
       <Trouble text={error} />
-      {info && <Summary info={info} />}
+      {info && <Summary info={info} name={name} />}
       {sight === "events" ? (
         <Events id={id} shared={shared} version={version} />
       ) : (
@@ -42,7 +42,7 @@ export function Side({
   );
 }
 
-function Summary({ info }: { info: SessionInfo }) {
+function Summary({ info, name }: { info: SessionInfo; name: string }) {
   const { input, cache_read, cache_write, output } = info.usage;
   const path = sessionPath(info.id);
   return (
@@ -56,13 +56,13 @@ function Summary({ info }: { info: SessionInfo }) {
             go(path);
           }}
         >
-          {info.title}
+          {name}
         </a>{" "}
         <StateBadge state={info.state} />
       </h3>
       <p className="faint">
-        {info.model.slice(info.model.lastIndexOf("/") + 1)}, {info.iterations} steps, {seconds(info.time)},{" "}
-        {count(input + cache_read + cache_write + output)} tokens, {money(info.cost.usd)}
+        {info.title}, {info.model.slice(info.model.lastIndexOf("/") + 1)}, {info.iterations} steps, {seconds(info.time)}
+        , {count(input + cache_read + cache_write + output)} tokens, {money(info.cost.usd)}
       </p>
     </header>
   );

@@ -64,7 +64,7 @@ function Body({ content }: { content: Content }) {
   if (content.size === 0) return <p className="faint">The file is empty.</p>;
   return (
     <div className="pane-scroll">
-      <Code text={content.text} path={content.path} from={1} />
+      <Code text={content.text.replace(/\n$/, "")} path={content.path} from={1} />
       {content.size > MOST && (
         <p className="faint">
           These are the first {bytes(MOST)} of {bytes(content.size)}; download it for the rest.

@@ -1,7 +1,7 @@
 import { useMemo, useReducer } from "react";
 
 import type { EventRecord } from "../../events";
-import { type SessionStore, useSession } from "../../store";
+import { type SessionStore, useSessionPart } from "../../store";
 import { Pages } from "./pages";
 
 export interface Events {
@@ -14,7 +14,9 @@ export interface Events {
 
 /** All events of a session by their ids: those of the store's window, the others loaded as they are looked at. */
 export function usePages(session: SessionStore): Events {
-  const { events, first, head } = useSession(session);
+  const events = useSessionPart(session, (now) => now.events);
+  const head = useSessionPart(session, (now) => now.head);
+  const first = events[0]?.id ?? 0;
   const [, changed] = useReducer((count: number) => count + 1, 0);
   const pages = useMemo(() => {
     const load = async (after: number, limit: number) => (await session.api.events({ after, limit })).events;
