@@ -9,7 +9,7 @@ help:
 	@echo "make test       the fast tests, under 3 minutes"
 	@echo "make test-slow  the tests with the model and long runs, under 35 minutes"
 	@echo "make lint       ruff, pyright, structure, tsc, prettier"
-	@echo "make bundle     build and install the sandbox bundle"
+	@echo "make bundle     build and install what sandboxes mount: the bundle and the browser"
 	@echo "make perf       measure Handiwork beside two peers, 12 minutes; rewrites docs/performance.md"
 	@echo "make lock       resolve the dependencies anew"
 

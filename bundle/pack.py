@@ -8,10 +8,8 @@ import stat
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-SUMMARY = "The Python, the libraries and the tools that Handiwork mounts into its sandboxes."
 
-
-def write_wheel(package: Path, wheel: Path) -> None:
+def write_wheel(package: Path, wheel: Path, summary: str, level: int) -> None:
     """Write the folder ``package`` as the wheel ``wheel``, whose file name gives name, version and tag.
 
     Files that their owner can execute stay so. Raises ValueError on a symbolic link, which no wheel can hold.
@@ -25,7 +23,7 @@ def write_wheel(package: Path, wheel: Path) -> None:
             member = ZipInfo(path)
             member.compress_type = ZIP_DEFLATED
             member.external_attr = (stat.S_IFREG | (0o755 if executable else 0o644)) << 16
-            archive.writestr(member, data)
+            archive.writestr(member, data, compresslevel=level)
             digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
             record.append(f'"{path}",sha256={digest},{len(data)}')
 
@@ -35,16 +33,16 @@ def write_wheel(package: Path, wheel: Path) -> None:
             if file.is_file():
                 path = file.relative_to(package.parent).as_posix()
                 add(path, file.read_bytes(), bool(file.stat().st_mode & stat.S_IXUSR))
-        add(f"{info}/METADATA", metadata(name, version).encode(), executable=False)
+        add(f"{info}/METADATA", metadata(name, version, summary).encode(), executable=False)
         add(f"{info}/WHEEL", wheel_metadata(tag).encode(), executable=False)
         record.append(f'"{info}/RECORD",,')
         archive.writestr(ZipInfo(f"{info}/RECORD"), "\n".join(record) + "\n")
 
 
-def metadata(name: str, version: str) -> str:
+def metadata(name: str, version: str, summary: str) -> str:
     """The package's own metadata."""
     project = name.replace("_", "-")
-    return f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\nSummary: {SUMMARY}\n"
+    return f"Metadata-Version: 2.1\nName: {project}\nVersion: {version}\nSummary: {summary}\n"
 
 
 def wheel_metadata(tag: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -134,6 +136,25 @@ def load(flags: Mapping[str, Any]) -> Settings:
             raise SettingsError(f"--base-url is for a model on a server, not for {settings.model}: add --model")
         return settings.model_copy(update={"base_url": None})
     return settings
+
+
+def set_defaults(values: Mapping[str, str | None]) -> None:
+    """Write settings into the user's file, all else in it as it is; None takes one out. Raises SettingsError."""
+    file = settings_file()
+    try:
+        text = file.read_text() if file.exists() else ""
+        wanted = {key: value for key, value in {**tomllib.loads(text), **values}.items() if value is not None}
+        own = re.compile(rf"^[ \t]*({'|'.join(values)})[ \t]*=.*\n?", re.MULTILINE)
+        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
+        text = "".join(lines) + own.sub("", text)
+        if tomllib.loads(text) != wanted:
+            raise ValueError("what is in it is too intricate")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(".draft")
+        draft.write_text(text)
+        draft.replace(file)
+    except (OSError, ValueError) as error:  # a TOMLDecodeError or a UnicodeDecodeError is a ValueError
+        raise SettingsError(f"{file} cannot be changed: {error}; change it by hand") from None
 
 
 def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:

@@ -90,7 +90,7 @@ if ! has_uv; then
 fi
 step 'Python environment .venv' make_environment
 step 'Python libraries' install_libraries
-step 'sandbox bundle' scripts/bundle.sh
+step 'sandbox bundle and browser' scripts/bundle.sh
 step 'web app' scripts/web.sh build
 check_sandboxes
 echo 'Ready: .venv/bin/handiwork --help'

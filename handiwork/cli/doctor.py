@@ -31,7 +31,7 @@ from handiwork.paths import cache_dir, data_dir
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox import docker_cli
 from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.bundle import bundle_root
+from handiwork.sandbox.bundle import browser_root, bundle_root
 from handiwork.sandbox.cgroups import level
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits, size_text
@@ -118,6 +118,12 @@ def _bundle() -> Iterator[Finding]:
         yield Finding("bundle", "ok", str(bundle_root()))
     except SandboxError as error:
         yield Finding("bundle", "fail", str(error))
+    if (browser := browser_root()) is None:
+        yield Finding(
+            "browser", "warn", "not there, so agents cannot browse: `make bundle` or `pip install handiwork-browser`"
+        )
+    else:
+        yield Finding("browser", "ok", str(browser))
 
 
 def _namespaces() -> Iterator[Finding]:

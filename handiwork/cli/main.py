@@ -86,6 +86,9 @@ def run(
     max_tokens: MaxTokens = None,
     max_time: MaxTime = None,
     as_json: AsJson = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="Show the session in the browser too; the page stays until Ctrl-C.")
+    ] = False,
 ) -> None:
     """Have an agent carry out TASK and watch it.
 
@@ -119,7 +122,7 @@ def run(
     def command() -> Any:
         from handiwork.cli.run import run
 
-        return run(task, workspace, in_place, as_json, flags)
+        return run(task, workspace, in_place, as_json, flags, web)
 
     guarded(command)
 

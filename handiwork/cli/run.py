@@ -15,6 +15,7 @@ from handiwork.cli.elsewhere import Elsewhere, elsewhere
 from handiwork.cli.exits import Exit
 from handiwork.cli.guard import say
 from handiwork.cli.jsonlines import JsonLines
+from handiwork.cli.page import Page, served
 from handiwork.cli.prompt import Signals
 from handiwork.cli.sessions import find
 from handiwork.cli.summary import exit_code, summary
@@ -38,17 +39,28 @@ Begin = Callable[[Store, Watch], Awaitable[tuple[Opened | Elsewhere, int]]]
 """Opens a session; gives it with the id of the last event that was there before."""
 
 
-def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:
-    """Carry out the task with a new session. Raises SettingsError and what ``create`` raises."""
+def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mapping[str, Any], web: bool) -> Exit:
+    """Carry out the task with a new session, with ``web`` also in the browser. Raises SettingsError, as ``create``."""
     settings = load(flags)
     if not task.strip():
         raise SettingsError("the task is empty: say what the agent is to do")
     setup = setup_from(settings, workspace, in_place)
 
-    async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
-        return await create(store, data_dir(), setup, watch, title_of(task)), 0
+    def carry_out(page: Page | None) -> Exit:
+        async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
+            opened = await create(store, data_dir(), setup, watch, title_of(task))
+            if page is not None:
+                page.show(opened.id)
+            return opened, 0
 
-    return asyncio.run(_session(begin, task, as_json))
+        return asyncio.run(_session(begin, task, as_json))
+
+    if not web:
+        return carry_out(None)
+    with served() as page:
+        code = carry_out(page)
+        page.wait()
+        return code
 
 
 def resume(session: str | None, message: str | None, rewind: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:

@@ -171,7 +171,7 @@ class BubblewrapSandbox(ServedSandbox):
         view = View()
         view.add_system()
         view.add_private(self._places, self._limits.memory // 4)
-        view.add_bundle(bundle.bundle_root(), bundle.inside_code())
+        view.add_bundle(bundle.bundle_root(), bundle.inside_code(), bundle.browser_root())
         view.add_read_only(roots)
         if self._places.base is None:
             view.add_in_place(workspace, submodules(workspace), self._places.session_dir)

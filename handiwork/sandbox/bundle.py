@@ -1,12 +1,14 @@
 """The bundle: one directory tree with Python, a shell and tools that is mounted into every sandbox.
 
-It is installed as the package handiwork-bundle, which ``make bundle`` builds.
+It is installed as the package handiwork-bundle, which ``make bundle`` builds. So is handiwork-browser, a second tree
+with Chromium and Playwright, which is mounted inside the first where it is there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import subprocess
 import tempfile
 import time
@@ -20,6 +22,9 @@ from handiwork.sandbox.base import SandboxError
 PREFIX = "/opt/handiwork"
 """Where the tree is mounted; the programs in it run from there only."""
 
+BROWSER = f"{PREFIX}/browser"
+"""Where the browser's tree is mounted; its programs run from there only."""
+
 INSIDE_PYTHON = [f"{PREFIX}/bin/busybox", "env", "-u", "LD_PRELOAD", f"{PREFIX}/bin/python3", "-I"]
 """Starts the bundle's Python inside, with ``PREFIX/app`` on its path, whatever environment an image sets."""
 
@@ -29,13 +34,23 @@ UNUSED_SECONDS = 30 * 24 * 3600
 
 def bundle_root() -> Path:
     """The folder to mount at the prefix. Raises SandboxError when the bundle is not installed."""
-    spec = find_spec("handiwork_bundle")
-    if spec is None or spec.origin is None:
+    root = _root_of("handiwork_bundle")
+    if root is None:
         raise SandboxError(
             "The sandbox needs the package handiwork-bundle: run `make bundle` in a checkout of Handiwork, "
             "or `pip install handiwork-bundle`."
         )
-    return Path(spec.origin).parent / "root"
+    return root
+
+
+def browser_root() -> Path | None:
+    """The folder to mount at ``BROWSER``, or None when the package handiwork-browser is not installed."""
+    return _root_of("handiwork_browser")
+
+
+def _root_of(package: str) -> Path | None:
+    spec = find_spec(package)
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent / "root"
 
 
 def host_command(name: str, root: Path | None = None) -> list[str]:
@@ -51,6 +66,23 @@ def host_command(name: str, root: Path | None = None) -> list[str]:
     # The empty name stands for the program itself: whatever lies at the prefix on the host must not be loaded.
     loader = [str(root / "lib/ld-linux-x86-64.so.2"), "--inhibit-rpath", "", "--library-path", str(root / "lib")]
     return [*loader, str(program)]
+
+
+def chromium_outside(folder: Path) -> Path:
+    """Write a script into ``folder`` that runs Chromium outside of a sandbox, and return its path.
+
+    The script sees all of this machine, but the trees in place of what is below /opt. Chromium's own sandbox must be
+    off. Raises SandboxError when the bundle or the browser is not installed.
+    """
+    browser = browser_root()
+    if browser is None:
+        raise SandboxError("There is no browser: run `make bundle` in a checkout, or `pip install handiwork-browser`.")
+    mounts = ["--tmpfs", "/opt", "--ro-bind", str(bundle_root()), PREFIX, "--ro-bind", str(browser), BROWSER]
+    bwrap = [*host_command("bwrap"), "--dev-bind", "/", "/", *mounts, "--die-with-parent", f"{BROWSER}/bin/chromium"]
+    script = folder / "chromium"
+    script.write_text(f'#!/bin/sh\nexec {shlex.join(bwrap)} "$@"\n')
+    script.chmod(0o755)
+    return script
 
 
 def inside_code() -> Path:

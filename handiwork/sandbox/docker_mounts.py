@@ -32,9 +32,11 @@ _SEPARATORS = frozenset(':,\\"')
 
 
 def platform_mounts(socket: Path) -> Iterator[str]:
-    """What the server inside needs."""
+    """What the server inside needs, and the browser if it is there."""
     yield _bind(bundle.bundle_root(), bundle.PREFIX, read_only=True)
     yield _bind(bundle.inside_code(), f"{bundle.PREFIX}/app", read_only=True)
+    if (browser := bundle.browser_root()) is not None:
+        yield _bind(browser, bundle.BROWSER, read_only=True)
     yield _bind(socket, GIVER)
 
 

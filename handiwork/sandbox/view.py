@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handiwork.sandbox.bundle import PREFIX
+from handiwork.sandbox.bundle import BROWSER, PREFIX
 from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET, variables
 from handiwork.sandbox.launcher import STAGE
 from handiwork.sandbox.layers import (
@@ -88,10 +88,12 @@ class View:
         self.add("--bind", self.stage("tmp", places.session_dir / "tmp"), "/tmp")
         self.add("--bind", f"{STAGE}/home" if places.layer else self.stage("home", places.session_dir / "home"), HOME)
 
-    def add_bundle(self, bundle: Path, inside: Path) -> None:
-        """Show the platform's own programs, and the server's code."""
+    def add_bundle(self, bundle: Path, inside: Path, browser: Path | None) -> None:
+        """Show the platform's own programs, the server's code, and the browser if it is there."""
         self.add("--ro-bind", self.stage("bundle", bundle), PREFIX)
         self.add("--ro-bind", self.stage("inside", inside), f"{PREFIX}/app")
+        if browser is not None:
+            self.add("--ro-bind", self.stage("browser", browser), BROWSER)
 
     def add_read_only(self, paths: Sequence[Path]) -> None:
         """Show paths of the machine where they are, read-only, with credentials in them covered."""

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.log.store import Store
-from handiwork.server import about, files, follow, sessions, static, steering
+from handiwork.server import about, files, first_run, follow, sessions, static, steering
 from handiwork.server.about import Counters
 from handiwork.server.desk import Desk
 from handiwork.server.guard import Guard
@@ -27,6 +27,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *steering.OPERATIONS,
     *files.OPERATIONS,
     *about.OPERATIONS,
+    *first_run.OPERATIONS,
 )
 """All that the server understands but the WebSockets."""
 

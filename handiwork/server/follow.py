@@ -94,11 +94,10 @@ async def _events(desk: Desk, websocket: WebSocket, log: EventLog, after: int) -
                     if not (texts := await log.texts(after, limit=PAGE)):
                         break
                     for text in texts:
+                        await _send(websocket, backlog.take(after))
                         await websocket.send_text(text)
-                    after += len(texts)
-                for message in backlog.take():
-                    if message["after"] >= after:  # what came before an event that was sent is in it
-                        await websocket.send_text(json.dumps(message))
+                        after += 1
+                await _send(websocket, backlog.take(after))
                 if hearing.done():
                     hearing.result()
                     return
@@ -107,6 +106,11 @@ async def _events(desk: Desk, websocket: WebSocket, log: EventLog, after: int) -
         finally:
             hearing.cancel()
             await asyncio.gather(hearing, return_exceptions=True)
+
+
+async def _send(websocket: WebSocket, messages: list[dict[str, Any]]) -> None:
+    for message in messages:
+        await websocket.send_text(json.dumps(message))
 
 
 async def _list(desk: Desk, websocket: WebSocket) -> None:

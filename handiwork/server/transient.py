@@ -23,22 +23,26 @@ class Backlog:
         self._size = 0
 
     def add(self, kind: str, place: int, text: str, after: int) -> None:
-        """Add a piece; one that follows another of its kind is joined to it."""
+        """Add a piece that came after the event ``after``; one that follows another of its kind is joined to it."""
         if self._waiting and kind != "status" and self._waiting[-1][:2] == (kind, place):
-            _, _, before, after = self._waiting.pop()
-            text = before + text
-            self._size -= len(before)
+            _, _, before, there = self._waiting[-1]
+            if there == after:
+                self._waiting.pop()
+                text = before + text
+                self._size -= len(before)
         self._waiting.append((kind, place, text, after))
         self._size += len(text)
         while self._size > ROOM:
             self._size -= len(self._waiting.popleft()[2])
         self._woken.set()
 
-    def take(self) -> list[dict[str, Any]]:
-        """Return all that waits, as JSON objects."""
-        found = [_message(*piece) for piece in self._waiting]
-        self._waiting.clear()
-        self._size = 0
+    def take(self, after: int) -> list[dict[str, Any]]:
+        """Return what came up to when event ``after`` was the last one, as JSON objects."""
+        found: list[dict[str, Any]] = []
+        while self._waiting and self._waiting[0][3] <= after:
+            piece = self._waiting.popleft()
+            self._size -= len(piece[2])
+            found.append(_message(*piece))
         return found
 
 

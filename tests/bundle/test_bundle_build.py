@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(shutil.which("apt-get") is None, reason="built w
 
 
 def run(*command: str | Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **(env or {})}
+    uv_too = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": uv_too, **(env or {})}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
@@ -33,7 +34,7 @@ def without_lists(folder: Path, *more: str) -> dict[str, str]:
 
 def test_packages_that_apt_does_not_know_are_one_clear_error(tmp_path: Path) -> None:
     no_sources = ('Dir::Etc::sourcelist "/dev/null";', 'Dir::Etc::sourceparts "/dev/null";')
-    done = run(*BUILD, tmp_path / "out", env=without_lists(tmp_path, *no_sources))
+    done = run(*BUILD, tmp_path / "out", "bundle", env=without_lists(tmp_path, *no_sources))
     assert done.returncode == 1
     assert "Debian 12 packages, which apt-get must offer" in done.stderr
     assert "Traceback" not in done.stderr
@@ -53,7 +54,7 @@ def test_setup_names_the_missing_package_before_it_does_anything(tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    done = run(*BUILD, tmp_path_factory.mktemp("wheels"))
+    done = run(*BUILD, tmp_path_factory.mktemp("wheels"), "bundle")
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip())
 
@@ -71,7 +72,7 @@ def test_wheel_is_small_and_holds_only_what_sandboxes_need(wheel: Path) -> None:
 @pytest.mark.timeout(600)
 def test_building_again_takes_the_same_wheel(wheel: Path) -> None:
     made = wheel.stat().st_mtime_ns
-    again = run(*BUILD, wheel.parent)
+    again = run(*BUILD, wheel.parent, "bundle")
     assert again.stdout.strip() == str(wheel)
     assert wheel.stat().st_mtime_ns == made
     assert list(wheel.parent.iterdir()) == [wheel]
@@ -80,7 +81,7 @@ def test_building_again_takes_the_same_wheel(wheel: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_machine_without_package_lists_gets_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
-    done = run(*BUILD, wheel.parent, env=without_lists(tmp_path))
+    done = run(*BUILD, wheel.parent, "bundle", env=without_lists(tmp_path))
     assert (done.returncode, done.stdout.strip()) == (0, str(wheel)), done.stderr
 
 

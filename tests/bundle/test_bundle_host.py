@@ -6,13 +6,14 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from handiwork.sandbox import bundle
 from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.bundle import INSIDE_PYTHON, PREFIX, bundle_root, host_command, inside_code
+from handiwork.sandbox.bundle import INSIDE_PYTHON, PREFIX, browser_root, bundle_root, host_command, inside_code
 from tests.bundle.bundle_run import Run
 
 
@@ -23,12 +24,15 @@ def cache(open_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return folder
 
 
-def test_everybody_can_read_the_tree() -> None:
-    for path in bundle_root().rglob("*"):
+@pytest.mark.parametrize("tree", [bundle_root, browser_root])
+def test_everybody_can_read_the_tree(tree: Callable[[], Path | None]) -> None:
+    root = tree()
+    assert root is not None
+    for path in root.rglob("*"):
         mode = path.lstat().st_mode
         assert stat.S_ISDIR(mode) or stat.S_ISREG(mode), path
         assert mode & (0o005 if stat.S_ISDIR(mode) else 0o004), path
-    assert all(program.stat().st_mode & 0o001 for program in (bundle_root() / "bin").iterdir())
+    assert all(program.stat().st_mode & 0o001 for program in (root / "bin").iterdir())
 
 
 @pytest.mark.parametrize("name", ["bash", "busybox", "bwrap", "python3", "setpriv", "unshare"])

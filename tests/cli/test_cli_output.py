@@ -158,7 +158,9 @@ def test_the_doctor_starts_a_real_sandbox(program: Program) -> None:
     assert found["bubblewrap"]["text"].startswith("started in ")
     assert found["local model"]["level"] == "warn"
     assert found["provider keys"]["text"] == "OPENAI_API_KEY"
-    assert {"python", "git", "bundle", "user namespaces", "resource limits", "data folder", "log"} < set(found)
+    assert {"python", "git", "bundle", "browser", "user namespaces", "resource limits", "data folder", "log"} < set(
+        found
+    )
 
 
 def test_the_doctor_says_what_forbids_a_task(program: Program) -> None:

@@ -146,8 +146,11 @@ class Program:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("HANDIWORK_")}
+        unwanted = ("HANDIWORK_", "PYTHONDONTWRITEBYTECODE")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(unwanted)}
         own = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config"), "HANDIWORK_DATA": str(folder / "data")}
+        # Compiled once for all tests, and not into the checkout.
+        own["PYTHONPYCACHEPREFIX"] = str(folder.parent / "pycache")
         self.environment = {**kept, **own}
         self.port = 0
         self.process: subprocess.Popen[str] | None = None

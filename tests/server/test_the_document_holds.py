@@ -16,6 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from handiwork.llm.offered import KEYS
 from handiwork.server.app import OPERATIONS
 from handiwork.server.openapi import document
 from tests.server.serving import Api, bash, finish, in_this_process
@@ -34,6 +35,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, str,
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder / "config"))
         patch.setenv("HANDIWORK_MODEL", f"scripted:{script}")
+        for names in KEYS.values():
+            patch.setenv(names[0], "none")  # they are set by requests, and are to be as before after them
+        patch.setenv("HANDIWORK_API_KEY", "none")
         with in_this_process(folder) as api:
             made = api.post("/api/sessions", task="begin", workspace=str(api.workspace))
             session = f"/api/sessions/{made['id']}"

@@ -8,6 +8,7 @@ import type {
   DiffQuery,
   FileEntry,
   Image,
+  ModelChoice,
   ModelList,
   NewBlob,
   NewFork,
@@ -97,6 +98,15 @@ export const api = {
   models: () => json<ModelList>("GET", "/api/models"),
   agents: () => json<AgentList>("GET", "/api/agents"),
   settings: () => json<SettingsView>("GET", "/api/settings"),
+  /** Have a model say hello; may take minutes where a local one is fetched first. */
+  tryModel: (choice: ModelChoice) => json<{ reply: string; seconds: number }>("POST", "/api/models/try", {}, choice),
+  /** Use a provider's key until the server ends; null is the server of a base URL. */
+  giveKey: (provider: string | null, key: string) =>
+    json<{ variable: string }>("POST", "/api/models/key", {}, { provider, key }),
+  /** Have new sessions use a model. */
+  chooseModel: (choice: ModelChoice) => json<SettingsView>("PATCH", "/api/settings", {}, choice),
+  /** Make a small repository with a bug, for a first task. */
+  makeDemo: () => json<{ workspace: string; task: string }>("POST", "/api/demo"),
   /** Store a picture (PNG or JPEG) for a message. */
   addBlob: async (picture: Blob): Promise<Image> => {
     const { blob, media_type } = await json<NewBlob>("POST", "/api/blobs", {}, picture);

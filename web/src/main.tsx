@@ -9,6 +9,8 @@ import "./styles/session.css";
 import "./styles/pages.css";
 import "./styles/panes.css";
 
+import.meta.glob("./styles/*.css", { eager: true });
+
 begin();
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no #root");

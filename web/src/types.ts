@@ -165,6 +165,11 @@ export interface ModelList {
   models: ModelInfo[];
 }
 
+export interface ModelChoice {
+  model: string;
+  base_url: string | null;
+}
+
 export interface AgentList {
   default: string;
   agents: { name: string; about: string; package: string }[];

@@ -6,6 +6,7 @@ export function ThemeSwitch() {
   return (
     <select
       aria-label="Colours"
+      title="Colours"
       value={chosen}
       onChange={(event) => {
         const wanted = event.target.value as Theme;
@@ -13,7 +14,7 @@ export function ThemeSwitch() {
         setChosen(wanted);
       }}
     >
-      <option value="system">System colours</option>
+      <option value="system">System</option>
       <option value="light">Light</option>
       <option value="dark">Dark</option>
     </select>

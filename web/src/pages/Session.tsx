@@ -4,6 +4,7 @@ import { CHAT } from "../chat";
 import { Button } from "../components/Button";
 import { Divider } from "../components/Divider";
 import { Later } from "../components/Later";
+import { Link } from "../components/Link";
 import { StateBadge } from "../components/StateBadge";
 import { Tabs } from "../components/Tabs";
 import { ThemeSwitch } from "../components/ThemeSwitch";
@@ -95,16 +96,9 @@ function Bar({ store }: { store: SessionStore }) {
   return (
     <>
       <header className="bar">
-        <a
-          className="button quiet"
-          href="/"
-          onClick={(event) => {
-            event.preventDefault();
-            go("/");
-          }}
-        >
-          ← Sessions
-        </a>
+        <Link className="button quiet" to="/" aria-label="All sessions">
+          ← <span className="wide-only">Sessions</span>
+        </Link>
         <h1 className="cut grow" title={info.title}>
           {info.title}
         </h1>

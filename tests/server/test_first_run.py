@@ -1,0 +1,78 @@
+"""A new user's first requests: a model is tried and chosen, a key given, a first task made."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from handiwork.settings import SettingsError, set_defaults, settings_file
+from tests.server.serving import Api
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    return settings_file()
+
+
+def test_a_model_is_tried(api: Api) -> None:
+    model = api.script({"content": "Hello there."})
+    assert api.post("/api/models/try", model=model)["reply"] == "Hello there."
+
+
+def test_a_model_that_does_not_answer_says_why(api: Api) -> None:
+    refused = api.http.post("/api/models/try", json={"model": "x", "base_url": "http://127.0.0.1:9/v1"})
+    assert refused.status_code == 422
+    assert "127.0.0.1:9" in refused.json()["error"]
+
+
+def test_a_chosen_model_is_the_one_of_new_sessions(api: Api, config: Path) -> None:
+    model = api.script({"content": "Hello there."})
+    answer = api.http.patch("/api/settings", json={"model": model})
+    assert answer.json()["model"] == model
+    assert api.get("/api/settings")["model"] == model
+
+
+def test_a_key_is_used_but_never_written(api: Api, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOGETHER_API_KEY", "")
+    assert api.post("/api/models/key", provider="together", key="secret-1")["variable"] == "TOGETHER_API_KEY"
+    assert os.environ["TOGETHER_API_KEY"] == "secret-1"
+    assert {"name": "together:NAME", "ready": True, "about": "key in TOGETHER_API_KEY"} in api.get("/api/models")[
+        "models"
+    ]
+    assert not config.exists()
+    for wrong in ({"provider": "nobody", "key": "x"}, {"provider": "together", "key": " \n"}):
+        assert api.http.post("/api/models/key", json=wrong).status_code == 422
+
+
+def test_the_first_task_is_a_repository_whose_tests_fail_for_one_bug(api: Api) -> None:
+    folder = Path(api.post("/api/demo")["workspace"])
+    command = [sys.executable, "-m", "unittest"]
+    assert subprocess.run(command, cwd=folder, capture_output=True).returncode == 1
+    tasks = folder / "todo" / "tasks.py"
+    tasks.write_text(tasks.read_text().replace("self.done.append", "self.done.add"))
+    assert subprocess.run(command, cwd=folder, capture_output=True).returncode == 0
+    assert Path(api.post("/api/demo")["workspace"]) != folder
+
+
+def test_settings_are_changed_and_all_else_in_the_file_stays(config: Path) -> None:
+    config.parent.mkdir(parents=True)
+    config.write_text('# mine\nmodel = "old"\nbase_url = "http://old"\nmax_iterations = 7 # enough\n')
+    set_defaults({"model": 'a "quoted" name', "base_url": None})
+    assert tomllib.loads(config.read_text()) == {"model": 'a "quoted" name', "max_iterations": 7}
+    assert "# mine" in config.read_text()
+    assert "# enough" in config.read_text()
+
+
+def test_a_file_that_cannot_be_changed_safely_is_left_alone(config: Path) -> None:
+    config.parent.mkdir(parents=True)
+    text = 'agent = """\nmodel = 1\n"""\n'
+    config.write_text(text)
+    with pytest.raises(SettingsError, match="by hand"):
+        set_defaults({"model": "other"})
+    assert config.read_text() == text

@@ -1,0 +1,12 @@
+import type { ReactNode } from "react";
+
+/** A labelled input with a word on what goes into it. */
+export function Field({ label, hint, children }: { label: string; hint?: string; children: ReactNode }) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      {children}
+      {hint && <small>{hint}</small>}
+    </label>
+  );
+}

@@ -1,0 +1,61 @@
+import { useState } from "react";
+import { sessionApi } from "../api";
+import { Button } from "../components/Button";
+import { Dialog } from "../components/Dialog";
+import { Field } from "../components/Field";
+import { useDoing } from "../components/useDoing";
+import type { SessionRow } from "../types";
+
+interface Props {
+  row: SessionRow;
+  onClose: () => void;
+}
+
+export function RenameSession({ row, onClose }: Props) {
+  const [title, setTitle] = useState(row.title);
+  const { busy, problem, run } = useDoing();
+  return (
+    <Dialog title="Rename session" onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          run(() => sessionApi(row.id).rename(title).then(onClose));
+        }}
+      >
+        <Field label="Title">
+          <input autoFocus required maxLength={4000} value={title} onChange={(event) => setTitle(event.target.value)} />
+        </Field>
+        <p role="alert" className="error-text">
+          {problem}
+        </p>
+        <footer>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" kind="primary" disabled={busy}>
+            Rename
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+export function DeleteSession({ row, onClose }: Props) {
+  const { busy, problem, run } = useDoing();
+  return (
+    <Dialog title="Delete session" onClose={onClose}>
+      <p>
+        Delete “{row.title}” with its conversation and its copy of the files? Your own folder stays as it is. This
+        cannot be undone.
+      </p>
+      <p role="alert" className="error-text">
+        {problem}
+      </p>
+      <footer>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="danger" disabled={busy} onClick={() => run(() => sessionApi(row.id).remove().then(onClose))}>
+          Delete
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}
