@@ -71,13 +71,13 @@ function Layout({ store, pane }: { store: SessionStore; pane: string }) {
       <main className="split" style={{ "--chat-width": `${width}%` } as CSSProperties}>
         {!phone && (
           <>
-            <section className="chat-side" aria-label="Chat">
+            <section className="session-chat" aria-label="Chat">
               <Later part={CHAT} session={store} />
             </section>
             <Divider width={width} onMove={setWidth} />
           </>
         )}
-        <section className="pane-side" aria-label="Panes">
+        <section className="session-panes" aria-label="Panes">
           {tabs}
         </section>
       </main>
