@@ -136,8 +136,8 @@ function useLayoutShortcuts(store: SessionStore, show: (pane: string) => void): 
     if (store.snapshot().state === "running") store.api.interrupt().catch((error: unknown) => alert(said(error)));
   };
   useShortcuts([
-    { keys: "escape", does: "Interrupt: stop what runs and pause", run: interrupt },
-    { keys: "ctrl+.", does: "Interrupt, also while you write", run: interrupt, always: true },
+    { keys: "escape", does: "Interrupt: stop what runs, and pause", run: interrupt, always: true },
+    { keys: "ctrl+.", does: "Interrupt, also where Escape means something else", run: interrupt, always: true },
     { keys: "g", does: "All sessions", run: () => go("/") },
     ...PANES.map(({ name, title }, place) => ({
       keys: `alt+${place + 1}`,
