@@ -17,6 +17,9 @@ from .websocket import WebSocket
 
 Answer = dict[str, Any]
 
+_ATTACHING = 100
+"""Times 20 ms: how long the browser may take to tell of a frame that is there."""
+
 
 class DevtoolsError(Exception):
     """The browser refused a call, or what was called is gone."""
@@ -81,9 +84,14 @@ class Devtools:
             await self._attach(self._pages[page])
         return self._pages[page]
 
-    def frames(self, session: Session) -> list[Session]:
-        """Return the sessions of the frames right below this target that have processes of their own."""
-        return list(self._frames.get(session.id, {}).values())
+    async def frame(self, session: Session, frame: str) -> Session | None:
+        """Return the session of a frame right below this target that has a process of its own; None if none comes."""
+        for _ in range(_ATTACHING):
+            for found in self._frames.get(session.id, {}).values():
+                if found.target == frame:
+                    return found
+            await asyncio.sleep(0.02)
+        return None
 
     async def close(self) -> None:
         """Close the connection; the browser goes on."""

@@ -59,8 +59,10 @@ class Frame:
         bids = dict(zip(attributes[::2], attributes[1::2], strict=True))
         if "frameId" not in node or "bid" not in bids:
             return None
-        own = [session for session in self.session.devtools.frames(self.session) if session.target == node["frameId"]]
-        return Frame(own[0] if own else self.session, node["frameId"], bids["bid"])
+        # A document that is not there is one of another process.
+        apart = "contentDocument" not in node
+        session = await self.session.devtools.frame(self.session, node["frameId"]) if apart else self.session
+        return Frame(session, node["frameId"], bids["bid"]) if session else None
 
     async def release(self) -> None:
         """Let go of the elements that ``run`` returned ids of."""
