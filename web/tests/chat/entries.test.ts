@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest";
+import type { EventRecord } from "../../src/events";
+import { type Entry, entriesOf, lineOf } from "../../src/chat/entries";
+import { rowOf, rowsOf } from "../../src/chat/rows";
+import { event, printed, shell } from "./events";
+
+function kinds(events: EventRecord[]): string[] {
+  return entriesOf(events).map((entry) => entry.kind);
+}
+
+function cards(entries: Entry[]) {
+  return entries.filter((entry) => entry.kind === "card");
+}
+
+describe("entries", () => {
+  it("pair an action with what came of it, also when other events come between", () => {
+    const events = [shell(1, "ls"), shell(2, "pwd"), printed(3, 2, "/"), event("StepStarted", 4), printed(5, 1, "a")];
+    expect(cards(entriesOf(events)).map(({ action, observation }) => [action.id, observation?.id])).toEqual([
+      [1, 5],
+      [2, 3],
+    ]);
+  });
+
+  it("show an action that is still at work without a result, and no result without its action", () => {
+    expect(cards(entriesOf([printed(8, 3, "old"), shell(9, "sleep 9")]))).toMatchObject([{ id: 9, observation: null }]);
+  });
+
+  it("do not take the question about an action for its result", () => {
+    const asks = event("AgentStateChangedObservation", 2, {
+      cause: 1,
+      agent_state: "awaiting_user_confirmation",
+      reason: "user",
+      content: "It can change files.",
+    });
+    const entries = entriesOf([shell(1, "rm x"), asks]);
+    expect(entries[0]).toMatchObject({ kind: "card", observation: null });
+    expect(entries[1]).toMatchObject({ kind: "notice", notice: { text: "Asks you first: It can change files." } });
+  });
+
+  it("say the thought of a reply once, whatever number of actions it had", () => {
+    const same = { thought: "Look first.", completion: 7 };
+    const next = { thought: "Then mend.", completion: 9 };
+    const entries = entriesOf([shell(8, "ls", same), shell(10, "pwd", same), shell(12, "make", next)]);
+    expect(cards(entries).map((card) => card.thought)).toEqual(["Look first.", "", "Then mend."]);
+  });
+
+  it("leave out what says nothing to a person", () => {
+    const quiet = [
+      event("StepStarted", 1),
+      event("CompletionEvent", 2, { failed_attempts: [] }),
+      event("AgentThinkAction", 3),
+    ];
+    expect(kinds(quiet)).toEqual([]);
+  });
+
+  it("tell of a reply that made no sense, which is no action's result", () => {
+    const [entry] = entriesOf([event("ErrorObservation", 3, { content: "There is no tool 'x'." })]);
+    expect(entry).toMatchObject({ kind: "notice", notice: { tone: "bad", text: "There is no tool 'x'." } });
+  });
+
+  it("show the same network answer once", () => {
+    const asked = { host: "pypi.org", port: 443, allowed: false, reason: "not allowed" };
+    const events = [1, 2, 3].map((id) => event("EgressEvent", id, asked));
+    expect(kinds([...events, event("EgressEvent", 4, { ...asked, allowed: true })])).toEqual(["notice", "notice"]);
+  });
+
+  it("indent delegates and head them where another had the word before", () => {
+    const child = (id: number, agent: string) => event("AgentDelegateAction", id, { agent, cause: 1, inputs: {} });
+    const fork = event("ForkAction", 1, { children: [] });
+    const events = [
+      fork,
+      child(2, "lib:One"),
+      child(3, "lib:Two"),
+      shell(4, "a", { subtask: 2 }),
+      shell(5, "b", { subtask: 3 }),
+    ];
+    const shown = entriesOf(events).map((entry) => [entry.kind, entry.depth, "name" in entry ? entry.name : ""]);
+    expect(shown.slice(3)).toEqual([
+      ["heading", 1, "One"],
+      ["card", 1, ""],
+      ["heading", 1, "Two"],
+      ["card", 1, ""],
+    ]);
+  });
+
+  it("need no heading below the action that opens a delegate, nor when it is back at its parent", () => {
+    const opens = event("AgentDelegateAction", 1, { agent: "helper", inputs: {} });
+    expect(kinds([opens, shell(2, "a", { subtask: 1 }), shell(3, "b")])).toEqual(["card", "card", "card"]);
+  });
+
+  it("know a delegate that began before the first loaded event", () => {
+    const known = new Map([[5, { parent: 0, agent: "helper" }]]);
+    expect(entriesOf([shell(9, "a", { subtask: 5 })], known)[0]).toMatchObject({ kind: "heading", name: "helper" });
+  });
+
+  it("end the line of a subtask whose parents form a ring", () => {
+    const ring = new Map([
+      [1, { parent: 2, agent: "a" }],
+      [2, { parent: 1, agent: "b" }],
+    ]);
+    expect(lineOf(1, ring).length).toBeLessThan(30);
+  });
+});
+
+describe("rows", () => {
+  it("end with the replies that are being written, but not with the JSON of constrained models", () => {
+    const texts = new Map([
+      [0, "I will look"],
+      [4, '  {"command": "ls'],
+      [6, "\n"],
+    ]);
+    expect(rowsOf([], texts)).toEqual([{ kind: "live", key: "live-0", subtask: 0, text: "I will look" }]);
+  });
+
+  it("are found by their event, or by the next one that is shown", () => {
+    const rows = rowsOf(entriesOf([shell(1, "a"), printed(2, 1, ""), shell(3, "b")]), new Map());
+    expect(rowOf(rows, 2)?.key).toBe("3");
+    expect(rowOf(rows, 4)).toBeNull();
+  });
+});
