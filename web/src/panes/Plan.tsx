@@ -1,0 +1,57 @@
+import type { PlanTask } from "../types";
+import { type SessionStore, useSessionPart } from "../store";
+import { Empty } from "./common/Notice";
+import { progress, STATES } from "./plan/progress";
+
+/** The tasks that the agent set itself, and those of its delegates. */
+export default function PlanPane({ session }: { session: SessionStore }) {
+  const plan = useSessionPart(session, (now) => now.plan);
+  const subtasks = useSessionPart(session, (now) => now.subtasks);
+  const delegates = [...subtasks.values()].filter((subtask) => subtask.plan.length > 0);
+  if (plan.length === 0 && delegates.length === 0) {
+    return <Empty>No plan yet. Agents write one for tasks with several steps.</Empty>;
+  }
+  return (
+    <div className="pane-scroll pane-plan" tabIndex={0} role="region" aria-label="Plan">
+      {plan.length > 0 && <Planned name="Plan" tasks={plan} />}
+      {delegates.map((subtask) => (
+        <Planned key={subtask.id} name={`${subtask.agent} (since event ${subtask.id})`} tasks={subtask.plan} />
+      ))}
+    </div>
+  );
+}
+
+function Planned({ name, tasks }: { name: string; tasks: PlanTask[] }) {
+  const { done, all } = progress(tasks);
+  return (
+    <section>
+      <h3>
+        {name}
+        <span className="faint">
+          {done} of {all} done
+        </span>
+      </h3>
+      <progress value={done} max={all || 1} aria-label={`${name}: ${done} of ${all} done`} />
+      <Tasks tasks={tasks} />
+    </section>
+  );
+}
+
+function Tasks({ tasks }: { tasks: PlanTask[] }) {
+  return (
+    <ul className="plan-tasks">
+      {tasks.map((task) => (
+        <li key={task.id}>
+          <div className={`plan-task plan-${task.state}`}>
+            <span className="plan-sign" aria-hidden="true">
+              {STATES[task.state].sign}
+            </span>
+            <span className="plan-goal">{task.goal}</span>
+            <span className="plan-state">{STATES[task.state].name}</span>
+          </div>
+          {task.subtasks.length > 0 && <Tasks tasks={task.subtasks} />}
+        </li>
+      ))}
+    </ul>
+  );
+}

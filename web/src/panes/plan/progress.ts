@@ -1,0 +1,35 @@
+/** How far a plan is. */
+
+import type { TaskState } from "../../events";
+import type { PlanTask } from "../../types";
+
+export interface Progress {
+  done: number;
+  all: number;
+}
+
+/** What a task's state is called, and its sign. */
+export const STATES: Record<TaskState, { sign: string; name: string }> = {
+  open: { sign: "○", name: "open" },
+  in_progress: { sign: "◐", name: "in progress" },
+  completed: { sign: "●", name: "completed" },
+  verified: { sign: "✔", name: "verified" },
+  abandoned: { sign: "✕", name: "abandoned" },
+};
+
+/** Count the tasks that have none below them; one that was abandoned is not to be done any more. */
+export function progress(tasks: readonly PlanTask[]): Progress {
+  let done = 0;
+  let all = 0;
+  for (const task of tasks) {
+    if (task.subtasks.length > 0) {
+      const below = progress(task.subtasks);
+      done += below.done;
+      all += below.all;
+    } else if (task.state !== "abandoned") {
+      all += 1;
+      if (task.state === "completed" || task.state === "verified") done += 1;
+    }
+  }
+  return { done, all };
+}

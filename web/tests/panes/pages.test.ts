@@ -1,0 +1,52 @@
+import { expect, test, vi } from "vitest";
+
+import { asEvent, type EventRecord } from "../../src/events";
+import { PAGE, Pages } from "../../src/panes/timeline/pages";
+
+const log = Array.from({ length: 5000 }, (_, at) =>
+  asEvent({ type: at % 1000 === 0 ? "SessionStarted" : "StepStarted", id: at + 1, subtask: 0 }),
+);
+
+function pages() {
+  const load = vi.fn((after: number, limit: number) => Promise.resolve(log.slice(after, after + limit)));
+  const changed = vi.fn();
+  return { load, changed, pages: new Pages(load, changed) };
+}
+
+test("an event is there after its page was loaded, once", async () => {
+  const { load, changed, pages: events } = pages();
+  expect(events.get(PAGE)).toBeNull();
+  expect(events.get(PAGE)).toBeNull();
+  await vi.waitFor(() => expect(changed).toHaveBeenCalledOnce());
+  expect(load).toHaveBeenCalledExactlyOnceWith(0, PAGE);
+  expect(events.get(1)?.id).toBe(1);
+  expect(events.get(PAGE)?.id).toBe(PAGE);
+  expect(events.get(PAGE + 1)).toBeNull();
+});
+
+test("a page that was not full is loaded again for an event that came later", async () => {
+  const { load, changed, pages: events } = pages();
+  load.mockResolvedValueOnce(log.slice(0, 3));
+  events.get(3);
+  await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(1));
+  expect(events.get(3)?.id).toBe(3);
+  expect(events.get(4)).toBeNull();
+  await vi.waitFor(() => expect(events.get(4)?.id).toBe(4));
+});
+
+test("a page that could not be loaded is asked for again", async () => {
+  const { load, pages: events } = pages();
+  load.mockRejectedValueOnce(new Error("no server"));
+  expect(events.get(1)).toBeNull();
+  await vi.waitFor(() => expect(events.get(1)?.id).toBe(1));
+});
+
+test("looking back finds the newest that is wanted, not farther than asked", async () => {
+  const { pages: events } = pages();
+  const started = (event: EventRecord) => event.type === "SessionStarted";
+  expect((await events.back(3500, started, 5000))?.id).toBe(3001);
+  expect((await events.back(3001, started, 5000))?.id).toBe(3001);
+  expect((await events.back(3000, started, 5000))?.id).toBe(2001);
+  expect(await events.back(3000, started, 900)).toBeNull();
+  expect(await events.back(0, started, 900)).toBeNull();
+});

@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+
+import { sharedUntil } from "../../src/panes/compare/shared";
+import type { SessionRow } from "../../src/types";
+
+const row = (id: string, head: number, parent: string | null = null, parent_event = 0): SessionRow => ({
+  id,
+  head,
+  parent,
+  parent_event,
+  title: id,
+  agent: "",
+  model: "",
+  workspace: "",
+  state: "finished",
+  created: "",
+  updated: "",
+});
+
+const FAMILY = [
+  row("root", 100),
+  row("early", 50, "root", 20),
+  row("late", 90, "root", 60),
+  row("grandchild", 70, "late", 65),
+  row("cousin", 30, "late", 10),
+];
+
+test("a fork shares with its parent what came before it", () => {
+  expect(sharedUntil(FAMILY, "root", "late")).toBe(60);
+  expect(sharedUntil(FAMILY, "late", "root")).toBe(60);
+});
+
+test("two forks share what the earlier one has", () => {
+  expect(sharedUntil(FAMILY, "early", "late")).toBe(20);
+  expect(sharedUntil(FAMILY, "grandchild", "early")).toBe(20);
+  expect(sharedUntil(FAMILY, "grandchild", "root"), "through its parent").toBe(60);
+  expect(sharedUntil(FAMILY, "cousin", "root"), "forked from what was inherited").toBe(10);
+  expect(sharedUntil(FAMILY, "cousin", "grandchild")).toBe(10);
+});
+
+test("strangers share nothing, a session all of itself", () => {
+  expect(sharedUntil([...FAMILY, row("other", 9)], "other", "root")).toBe(0);
+  expect(sharedUntil(FAMILY, "root", "root")).toBe(100);
+});
