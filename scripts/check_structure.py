@@ -21,7 +21,7 @@ LAYERS: dict[str, set[str]] = {
     "agents": {"events", "llm"},
     "session": {"agents", "events", "llm", "log", "paths", "sandbox", "settings"},
     "evals": {"agents", "events", "llm", "log", "paths", "sandbox", "session"},
-    "server": {"agents", "events", "llm", "log", "paths", "sandbox", "session", "settings"},
+    "server": {"agents", "events", "llm", "log", "paths", "process", "sandbox", "session", "settings"},
     "cli": {"agents", "evals", "events", "llm", "log", "paths", "sandbox", "server", "session", "settings"},
 }
 """What each part of the package may import besides itself."""

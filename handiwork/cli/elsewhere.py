@@ -53,9 +53,6 @@ class Elsewhere:
         """Wait until somebody has it go on."""
         await self._follow(until_running=True)
 
-    async def close(self) -> None:
-        """Do nothing: it goes on without us."""
-
     async def change(self, changes: Mapping[str, Any]) -> None:
         """Have it go on with another model, other limits, another confirmation mode or more hosts.
 

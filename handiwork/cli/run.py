@@ -107,13 +107,10 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
                 with view:
                     opened, head = await begin(store, view)
                     view.open(opened.id, head)
-                    try:
+                    async with opened.held():
                         asking = isinstance(view, View) and interactive and sys.stdin.isatty()
                         talk = terminal_talk(opened, view, signals) if asking and isinstance(view, View) else None
-                        async with opened.held():
-                            state = await drive(opened, message, signals, view, talk)
-                    finally:
-                        await opened.close()
+                        state = await drive(opened, message, signals, view, talk)
                 if not view.stepped and message is None and state.agent_state in ("finished", "rejected", "stopped"):
                     said = f'session {opened.id} is {state.agent_state}: say what to do now with --message "..."'
                     raise SettingsError(said)

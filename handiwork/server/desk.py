@@ -231,8 +231,8 @@ class Desk:
 
     async def _attend(self, attended: Attended, log: EventLog, open_it: Open, message: MessageAction | None) -> None:
         try:
-            await self._others(log)
-            await self._serve(attended, open_it, message)
+            if await self._others(log):
+                await self._serve(attended, open_it, message)
         except LogError as error:
             log_messages.warning("session %s: %s", log.id, error)
             await asyncio.sleep(RETRY)
@@ -246,31 +246,36 @@ class Desk:
         with suppress(LogError):  # what came when it was being closed was not heard by it
             await self.wake(log.id)
 
-    async def _others(self, log: EventLog) -> None:
-        """Wait while another process runs the session: it hears what is said, but may end before it has."""
-        while True:
-            if await log.holder() is None or (await self.state(log)).agent_state != "running":
-                return
+    async def _others(self, log: EventLog) -> bool:
+        """Wait while another process runs the session: it hears what is said, but may end before it has.
+
+        Tells whether anything is left to do.
+        """
+        waited = False
+        while await log.holder() is not None:
+            if (await self.state(log)).agent_state != "running":
+                return False
+            waited = True
             await asyncio.sleep(RETRY)
+        return not waited or (await self.state(log)).agent_state == "running"
 
     async def _serve(self, attended: Attended, open_it: Open, message: MessageAction | None) -> None:
         opened = await open_it(attended)
-        try:
-            async with opened.session.held():
-                attended.opened = opened
-                attended.ready.set()
+        async with opened.held():
+            attended.opened = opened
+            attended.ready.set()
+            try:
                 while True:
                     if message is not None or opened.session.state.agent_state == "running":
                         await opened.run(message)
                         message = None
                     if not await self._called(attended, opened):
-                        await self.store.update(attended.id, state=opened.session.state.agent_state)
-                        return
-        finally:
-            attended.ready.clear()
-            if attended.users:
-                await attended.free.wait()
-            await opened.close()
+                        break
+                await self.store.update(attended.id, state=opened.session.state.agent_state)
+            finally:
+                attended.ready.clear()
+                if attended.users:
+                    await attended.free.wait()
 
     async def _called(self, attended: Attended, opened: Opened) -> bool:
         """Wait for the user; tell whether there is something to do."""

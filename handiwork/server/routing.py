@@ -86,6 +86,9 @@ class Call(Generic[Q, B]):
     async def upload(self, limit: int = UPLOAD_LIMIT) -> AsyncIterator[bytes]:
         """Give the body as it comes. Raises RefusedError for more than ``limit`` bytes."""
         size = 0
+        said = self.request.headers.get("content-length", "")
+        if said.isascii() and said.isdigit() and int(said[:20]) > limit:
+            raise too_large(limit)
         async for piece in self.request.stream():
             size += len(piece)
             if size > limit:

@@ -138,8 +138,10 @@ def check_images(desk: Desk, images: tuple[Image, ...]) -> None:
 async def view(desk: Desk, log: EventLog) -> SessionView:
     """Return all about a session."""
     state = await desk.state(log)
-    why = await why_asked(log, asked(state)) if asked(state) else {}
     holder, info = await log.holder(), await log.info()
+    why: dict[int, str] = {}
+    while new := [action for action in asked(state) if action.id not in why]:  # it may ask meanwhile
+        why |= {action.id: "" for action in new} | await why_asked(log, new)
     # Nothing is awaited from here on, so that all of it is of one moment.
     return SessionView(
         **_row(info, state),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -88,9 +88,25 @@ class Opened:
         finally:
             await self._store.update(self.id, state=self.session.state.agent_state)
 
-    def held(self) -> AbstractAsyncContextManager[None]:
-        """Keep the session for this process, between its runs too. Raises LeaseHeld if another one has it."""
-        return self.session.held()
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Keep the session for this process, between its runs too, and close it before another one may have it.
+
+        Raises LeaseHeld if another one has it.
+        """
+        holding = self.session.held()
+        try:
+            await holding.__aenter__()
+        except BaseException:
+            await self.close()
+            raise
+        try:
+            yield
+        finally:
+            try:
+                await self.close()
+            finally:
+                await holding.__aexit__(None, None, None)
 
     async def called(self) -> None:
         """Wait, while the session is held, until somebody, in whatever process, has it go on."""

@@ -138,3 +138,13 @@ def test_the_token_stays_and_is_the_user_s_alone(tmp_path: Path) -> None:
     assert len(token) >= 32
     assert token_of(tmp_path) == token
     assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
+
+
+def test_too_large_a_body_is_refused_before_it_comes(api: Api) -> None:
+    connection = http.client.HTTPConnection(api.url.removeprefix("http://"))
+    connection.putrequest("POST", "/api/blobs")
+    connection.putheader("authorization", BEARER)
+    connection.putheader("content-length", str(10**12))
+    connection.endheaders()
+    assert connection.getresponse().status == 413
+    connection.close()

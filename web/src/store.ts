@@ -6,13 +6,35 @@ import type { AgentState, EventRecord, Usage } from "./events";
 import { cardsOf, standingAfter, subtasksOf, type Card, type Standing, type Subtask } from "./fold";
 import { Follower, type Connect, type Transient } from "./follow";
 import { liveAfter, livePiece, NOTHING, type Live } from "./live";
-import type { Approval, Cost, PlanTask, SessionInfo } from "./types";
+import type { Approval, Cost, PlanTask, SessionInfo, SessionRow } from "./types";
 
 export const PAGE = 200;
 /** Events that are kept at most; of more, those furthest from what is read are dropped and asked for again. */
 export const WINDOW = 2000;
 const FLUSH = 30;
 const REFRESH = 1000;
+/** Milliseconds for which the list's word on a session waits for the whole. */
+const HEAD_START = 100;
+
+const EMPTY: Omit<SessionInfo, keyof SessionRow> = {
+  reason: null,
+  why: "",
+  sandbox: "",
+  base_url: null,
+  limits: { iterations: null, cost: null, tokens: null, time: null },
+  confirmation: "never",
+  iterations: 0,
+  usage: { input: 0, output: 0, cache_read: 0, cache_write: 0 },
+  cost: { usd: 0, unpriced: 0, sources: [] },
+  time: 0,
+  plan: [],
+  subtasks: [],
+  asked: [],
+  rules: [],
+  network: [],
+  outputs: {},
+  run_by: null,
+};
 
 export interface Snapshot {
   info: SessionInfo;
@@ -55,8 +77,14 @@ export class SessionStore {
 
   /** Fetch what is shown first and follow from there. Throws Refused. */
   static async open(id: string, connect?: Connect, api: SessionApi = sessionApi(id)): Promise<SessionStore> {
-    const [info, page] = await Promise.all([api.info(), api.events({ limit: PAGE })]);
-    return new SessionStore(api, info, page, connect);
+    // What there is to say of a long session takes the server a while the first time: its events do not wait for it.
+    const asked = api.info();
+    let listed: SessionInfo | null = null;
+    const row = soon(api).then((found) => (listed = found) ?? asked);
+    const [page, info] = await Promise.all([api.events({ limit: PAGE }), Promise.race([asked, row])]);
+    const store = new SessionStore(api, info, page, connect);
+    if (info === listed) store.update(() => asked);
+    return store;
   }
 
   private constructor(
@@ -144,9 +172,19 @@ export class SessionStore {
   }
 
   /** Ask the server anew for what is not in the events. */
-  async refresh(): Promise<void> {
+  refresh(): void {
+    this.update(() => this.api.info());
+  }
+
+  private update(ask: () => Promise<SessionInfo>): void {
+    this.updated(ask).catch((error: unknown) => {
+      if (!this.closed && this.now.connected) console.warn(said(error));
+    });
+  }
+
+  private async updated(ask: () => Promise<SessionInfo>): Promise<void> {
     const before = this.changes;
-    const info = await this.api.info();
+    const info = await ask();
     if (this.closed) return;
     const current = before === this.changes;
     const standing = current ? { state: info.state, reason: info.reason ?? "", why: info.why } : this.now;
@@ -223,9 +261,7 @@ export class SessionStore {
     this.refreshDue = due;
     this.refreshing = setTimeout(() => {
       this.refreshDue = Infinity;
-      this.refresh().catch((error: unknown) => {
-        if (!this.closed && this.now.connected) console.warn(said(error));
-      });
+      this.refresh();
     }, milliseconds);
   }
 
@@ -235,6 +271,15 @@ export class SessionStore {
     for (const listener of this.listeners) listener();
   }
 }
+
+/** Return what the list says of the session, all else being empty; null if that is nothing. */
+async function soon(api: SessionApi): Promise<SessionInfo | null> {
+  const [{ sessions }] = await Promise.all([api.sessions({ q: api.id, limit: 10 }), pause(HEAD_START)]);
+  const row = sessions.find(({ id }) => id.startsWith(api.id));
+  return row === undefined ? null : { ...EMPTY, ...row };
+}
+
+const pause = (milliseconds: number) => new Promise((over) => setTimeout(over, milliseconds));
 
 function windowOf(events: EventRecord[], cards: Card[], info: SessionInfo) {
   return {

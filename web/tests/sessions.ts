@@ -51,6 +51,8 @@ export class Sessions {
   cursors: number[] = [];
   /** Say to followers that there is no such session. */
   refuse = false;
+  /** Milliseconds that the answer about the whole session takes. */
+  thinking = 0;
   private sent = new Map<Socket, number>();
 
   private constructor(
@@ -60,7 +62,13 @@ export class Sessions {
     server.on("request", (request, answer) => {
       const { pathname, searchParams } = new URL(request.url ?? "", "http://here");
       answer.setHeader("content-type", "application/json");
-      answer.end(JSON.stringify(pathname.endsWith("/events") ? this.page(searchParams) : this.info));
+      const found = pathname.endsWith("/events")
+        ? this.page(searchParams)
+        : pathname === "/api/sessions"
+          ? { sessions: [rowOf(this.info)], next: null }
+          : this.info;
+      const wait = found === this.info ? this.thinking : 0;
+      setTimeout(() => answer.end(JSON.stringify(found)), wait);
     });
     sockets.on("connection", (socket, request) => {
       if (this.refuse) {
@@ -129,6 +137,22 @@ export class Sessions {
         : this.events.slice(Number(after), Number(after) + limit);
     return { events: found, head: this.events.length };
   }
+}
+
+function rowOf({
+  id,
+  title,
+  agent,
+  model,
+  workspace,
+  state,
+  created,
+  updated,
+  parent,
+  parent_event,
+  head,
+}: SessionInfo) {
+  return { id, title, agent, model, workspace, state, created, updated, parent, parent_event, head };
 }
 
 export const connect = (url: string): WebSocket => new Client(url) as unknown as WebSocket;

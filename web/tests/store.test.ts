@@ -44,6 +44,16 @@ test("the newest page comes first, and what happens from then on follows it", as
   expect(store.snapshot().cards.at(-1)?.id).toBe(501);
 });
 
+test("a server that takes long to say how the session stands does not hold up its events", async () => {
+  sessions.events = many(10);
+  sessions.info = { ...sessions.info, iterations: 7 };
+  sessions.thinking = 1000;
+  const store = await opened();
+  expect(store.snapshot().last).toBe(10);
+  expect(store.snapshot().info).toMatchObject({ title: "a task", iterations: 0 });
+  await until(() => store.snapshot().info.iterations === 7);
+});
+
 test("a connection that breaks again and again loses and repeats nothing", async () => {
   const store = await opened();
   for (let round = 0; round < 5; round++) {

@@ -1,22 +1,29 @@
-import { Component, lazy, Suspense, type ComponentType, type LazyExoticComponent, type ReactNode } from "react";
+import { Component, lazy, Suspense, type LazyExoticComponent, type ReactNode } from "react";
+import { said } from "../api";
 import type { PaneComponent, PaneInfo } from "../panes";
 import type { SessionStore } from "../store";
-import { said } from "../api";
 import { Button } from "./Button";
 
-const loaded = new Map<string, LazyExoticComponent<ComponentType<{ session: SessionStore }>>>();
+const known = new Map<string, LazyExoticComponent<PaneComponent>>();
+
+/** The part's file did not come; the browser will not ask for it again in this document. */
+class NotFetched extends Error {}
 
 function lazily({ name, load }: PaneInfo): LazyExoticComponent<PaneComponent> {
-  const known = loaded.get(name) ?? lazy(load);
-  loaded.set(name, known);
-  return known;
+  const fetched = () =>
+    load().catch((error: unknown) => {
+      throw new NotFetched(said(error));
+    });
+  const part = known.get(name) ?? lazy(fetched);
+  known.set(name, part);
+  return part;
 }
 
 /** A part of the page that is fetched when it is first shown; where it fails the rest of the page goes on. */
 export function Later({ part, session }: { part: PaneInfo; session: SessionStore }) {
   const Part = lazily(part);
   return (
-    <Boundary key={part.name} title={part.title} again={() => loaded.delete(part.name)}>
+    <Boundary key={part.name} title={part.title}>
       <Suspense fallback={<p className="middle faint">Loading …</p>}>
         <Part session={session} />
       </Suspense>
@@ -24,13 +31,7 @@ export function Later({ part, session }: { part: PaneInfo; session: SessionStore
   );
 }
 
-interface BoundaryProps {
-  title: string;
-  again: () => void;
-  children: ReactNode;
-}
-
-export class Boundary extends Component<BoundaryProps, { error: unknown }> {
+class Boundary extends Component<{ title: string; children: ReactNode }, { error: unknown }> {
   override state: { error: unknown } = { error: null };
 
   static getDerivedStateFromError(error: unknown): { error: unknown } {
@@ -51,7 +52,7 @@ export class Boundary extends Component<BoundaryProps, { error: unknown }> {
   }
 
   private readonly again = (): void => {
-    this.props.again();
-    this.setState({ error: null });
+    if (this.state.error instanceof NotFetched) location.reload();
+    else this.setState({ error: null });
   };
 }

@@ -71,13 +71,13 @@ function Layout({ store, pane }: { store: SessionStore; pane: string }) {
       <main className="split" style={{ "--chat-width": `${width}%` } as CSSProperties}>
         {!phone && (
           <>
-            <section className="chat-side" aria-label="Chat">
+            <section className="session-chat" aria-label="Chat">
               <Later part={CHAT} session={store} />
             </section>
             <Divider width={width} onMove={setWidth} />
           </>
         )}
-        <section className="pane-side" aria-label="Panes">
+        <section className="session-panes" aria-label="Panes">
           {tabs}
         </section>
       </main>
@@ -136,8 +136,8 @@ function useLayoutShortcuts(store: SessionStore, show: (pane: string) => void): 
     if (store.snapshot().state === "running") store.api.interrupt().catch((error: unknown) => alert(said(error)));
   };
   useShortcuts([
-    { keys: "escape", does: "Interrupt: stop what runs and pause", run: interrupt },
-    { keys: "ctrl+.", does: "Interrupt, also while you write", run: interrupt, always: true },
+    { keys: "escape", does: "Interrupt: stop what runs, and pause", run: interrupt, always: true },
+    { keys: "ctrl+.", does: "Interrupt, also where Escape means something else", run: interrupt, always: true },
     { keys: "g", does: "All sessions", run: () => go("/") },
     ...PANES.map(({ name, title }, place) => ({
       keys: `alt+${place + 1}`,
