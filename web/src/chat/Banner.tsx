@@ -1,12 +1,12 @@
 /** Where the session stands, and what can be done about it. */
 
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { said } from "../api";
 import { Button } from "../components/Button";
-import { type SessionStore, useSession } from "../store";
+import { type SessionStore, useSession, useSessionPart } from "../store";
 import { LimitsDialog } from "./LimitsDialog";
 import { ModelDialog } from "./ModelDialog";
-import { type Deed, standing } from "./banner";
+import { type Deed, doing, standing } from "./banner";
 import { exact } from "./text";
 
 const NAMES: Record<Deed, string> = {
@@ -48,7 +48,7 @@ export function Banner({ store }: { store: SessionStore }) {
         {title}
       </span>
       <span className="chat-detail">
-        {exact(now.live.status || detail)}
+        {tone === "busy" ? <Doing store={store} /> : exact(detail)}
         {elsewhere && now.info.run_by && ` Run by process ${now.info.run_by.pid} on ${exact(now.info.run_by.host)}.`}
       </span>
       {problem && <span role="alert">{exact(problem)}</span>}
@@ -69,4 +69,19 @@ export function Banner({ store }: { store: SessionStore }) {
       {dialog === "limits" && <LimitsDialog store={store} onClose={() => setDialog(null)} />}
     </section>
   );
+}
+
+/** What it does at this moment, and for how long already. */
+function Doing({ store }: { store: SessionStore }) {
+  const head = useSessionPart(store, (now) => now.head);
+  const live = useSessionPart(store, (now) => now.live);
+  const info = useSessionPart(store, (now) => now.info);
+  const [seconds, setSeconds] = useState(0);
+  useEffect(() => {
+    setSeconds(0);
+    const began = Date.now();
+    const timer = setInterval(() => setSeconds(Math.round((Date.now() - began) / 1000)), 1000);
+    return () => clearInterval(timer);
+  }, [head]);
+  return <>{exact(doing(live, info, seconds))}</>;
 }

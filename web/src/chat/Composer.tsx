@@ -117,7 +117,7 @@ export function Composer({ store }: { store: SessionStore }) {
             event.target.value = "";
           }}
         />
-        <Button label="Add pictures" onClick={() => chooser.current?.click()}>
+        <Button title="Add pictures (PNG, JPEG)" onClick={() => chooser.current?.click()}>
           +<span className="chat-wide"> Picture</span>
         </Button>
         <Button kind="primary" disabled={busy || !draft.text.trim()} onClick={() => void send()}>

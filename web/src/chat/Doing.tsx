@@ -5,7 +5,7 @@ import { Diff } from "../components/Diff";
 import { Markdown } from "../components/Markdown";
 import type { ActionRecord } from "../events";
 import { editPatch } from "./patch";
-import { exact, outputsText, said, taskText } from "./text";
+import { exact, outputsText, said, shortName, taskText } from "./text";
 import { Folded } from "./Folded";
 
 /** With `whole` nothing is folded: it is what the user is asked about. */
@@ -36,7 +36,7 @@ export function Doing({ action, whole = false }: { action: ActionRecord; whole?:
         <ol className="chat-children">
           {action.children.map(([agent, inputs], number) => (
             <li key={number}>
-              <strong>{exact(agent)}</strong> {exact(taskText(inputs))}
+              <strong>{exact(shortName(agent))}</strong> {exact(taskText(inputs))}
             </li>
           ))}
         </ol>

@@ -19,7 +19,7 @@ export function Images({ parts, about }: { parts: readonly Part[]; about: string
         </button>
       ))}
       {full !== undefined && shown !== null && (
-        <Dialog title={name(shown)} onClose={() => setShown(null)}>
+        <Dialog wide title={name(shown)} onClose={() => setShown(null)}>
           <img className="chat-image-full" src={api.blobUrl(full)} alt={name(shown)} />
         </Dialog>
       )}

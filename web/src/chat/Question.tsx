@@ -56,9 +56,9 @@ function Question({
 
   return (
     <section className="chat-question" aria-label="The agent asks you first">
-      <h3>
+      <h2>
         {exact(shortName(agent))} wants to do this{more > 0 && ` (and ${more} more)`}:
-      </h3>
+      </h2>
       <div className="chat-asked" tabIndex={0} role="group" aria-label="The action">
         <p>
           <span className="chat-verb">{verb}</span> {object && <code>{object}</code>}

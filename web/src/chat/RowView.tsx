@@ -29,7 +29,7 @@ function content(row: Row, live: string) {
     case "notice":
       return <NoticeLine {...row.notice} />;
     case "heading":
-      return <h3 className="chat-heading">{exact(row.name)}</h3>;
+      return <h2 className="chat-heading">{exact(row.name)}</h2>;
     case "live":
       return (
         <div className="chat-live">

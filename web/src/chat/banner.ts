@@ -1,6 +1,7 @@
 /** Where a session stands, in words, and what the user can do about it. */
 
 import type { AgentState } from "../events";
+import { dollars } from "./delegates";
 import { outputsText } from "./text";
 
 export type Deed = "interrupt" | "resume" | "rewind" | "limits" | "model";
@@ -67,20 +68,33 @@ export function standing({ state, reason, why, outputs }: Stand): Standing {
       return { tone: "still", title: "Stopped", detail: "Send a message to go on.", deeds: [] };
     case "finished":
       return { tone: "good", title: "Finished", detail: "Send a message to go on.", deeds: [] };
-    case "rejected": {
-      const reasons = typeof outputs["reason"] === "string" ? outputs["reason"] : outputsText(outputs);
+    case "rejected":
       return {
         tone: "bad",
         title: "The agent declined the task",
-        detail: sentences(reasons, "Send a message to go on."),
+        detail: sentences(outputsText(outputs), "Send a message to go on."),
         deeds: [],
       };
-    }
     case "error": {
       const { hint, deeds } = FAILED[reason] ?? { hint: "Try again, or send a message.", deeds: ["resume"] };
       return { tone: "bad", title: "It failed", detail: sentences(why, hint), deeds };
     }
   }
+}
+
+/** Seconds without an event from which on they are told. */
+const LONG = 3;
+
+/** What a working session does: what it waits for or writes, for how long, and what was spent. */
+export function doing(
+  live: { status: string; text: string },
+  spent: { iterations: number; cost: { usd: number } },
+  seconds: number,
+): string {
+  const writing = live.text ? `writing, about ${Math.ceil(live.text.length / 4)} tokens` : "";
+  const steps = `${spent.iterations} ${spent.iterations === 1 ? "step" : "steps"}`;
+  const cost = spent.cost.usd ? dollars(spent.cost.usd) : "";
+  return [live.status || writing, seconds >= LONG ? `${seconds} s` : "", steps, cost].filter(Boolean).join(" · ");
 }
 
 function sentences(...parts: string[]): string {

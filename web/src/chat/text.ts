@@ -70,9 +70,10 @@ export function said(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-/** What an agent gave back: its message alone, if that is all. */
+/** What an agent gave back: its message, or its reason, as it is, and whatever else by its name. */
 export function outputsText(outputs: Record<string, unknown>): string {
-  const { message, ...rest } = outputs;
+  const { message, reason, ...rest } = outputs;
+  const own = [message, reason].filter((text) => text !== undefined).map(said);
   const others = Object.entries(rest).map(([key, value]) => `${key}: ${said(value)}`);
-  return [...(message === undefined ? [] : [said(message)]), ...others].join("\n\n").trim();
+  return [...own, ...others].join("\n\n").trim();
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { announcement } from "../../src/chat/announce";
-import { type Stand, standing } from "../../src/chat/banner";
+import { type Stand, doing, standing } from "../../src/chat/banner";
 import { treeOf, dollars } from "../../src/chat/delegates";
 import { ending, headline } from "../../src/chat/headline";
 import { limitsFrom } from "../../src/chat/limits";
@@ -71,6 +71,18 @@ describe("a standing", () => {
     expect(standing(stand({ state: "rejected", outputs: { reason: "It cannot be done" } })).detail).toMatch(
       /^It cannot be done\./,
     );
+  });
+});
+
+describe("what a working session does", () => {
+  const spent = { iterations: 2, cost: { usd: 0.5 } };
+
+  it("is what it waits for before what it writes, and how long once that is long", () => {
+    expect(doing({ status: "reading the prompt", text: "abc" }, spent, 9)).toBe(
+      "reading the prompt · 9 s · 2 steps · $0.50",
+    );
+    expect(doing({ status: "", text: "x".repeat(400) }, spent, 1)).toBe("writing, about 100 tokens · 2 steps · $0.50");
+    expect(doing({ status: "", text: "" }, { iterations: 1, cost: { usd: 0 } }, 0)).toBe("1 step");
   });
 });
 
