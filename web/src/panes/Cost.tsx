@@ -1,4 +1,4 @@
-import { useMemo } from "react";
+import { memo, useMemo } from "react";
 
 import type { Usage } from "../events";
 import { type SessionStore, useSessionPart } from "../store";
@@ -23,9 +23,9 @@ export default function CostPane({ session }: { session: SessionStore }) {
       {made.length === 0 && <Empty>No model has been called yet.</Empty>}
       {made.length > 0 && (
         <>
-          <h3>By model {(events[0]?.id ?? 0) > 1 && <span className="faint">of the events that are loaded</span>}</h3>
+          <h2>By model {(events[0]?.id ?? 0) > 1 && <span className="faint">of the events that are loaded</span>}</h2>
           <Models rows={models} />
-          <h3>By call</h3>
+          <h2>By call</h2>
           <Earlier session={session} what="calls" />
           <Calls rows={made.slice(-ROWS).reverse()} />
         </>
@@ -156,26 +156,32 @@ function Calls({ rows }: { rows: Call[] }) {
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={row.id}>
-              <th scope="row">{row.id}</th>
-              <td>{clock(row.timestamp)}</td>
-              <td>{count(prompt(row.usage))}</td>
-              <td>{share(row.usage.cache_read, prompt(row.usage))}</td>
-              <td>{count(row.usage.output)}</td>
-              <td>{seconds(row.latency)}</td>
-              <td>{row.cost === null ? "?" : money(row.cost)}</td>
-              {failed && (
-                <td className="words" title={row.failed_attempts.join("\n")}>
-                  {row.failed_attempts.map((said) => line(said, 60)).join("; ")}
-                </td>
-              )}
-            </tr>
+            <OneCall key={row.id} row={row} failed={failed} />
           ))}
         </tbody>
       </table>
     </div>
   );
 }
+
+const OneCall = memo(function OneCall({ row, failed }: { row: Call; failed: boolean }) {
+  return (
+    <tr>
+      <th scope="row">{row.id}</th>
+      <td>{clock(row.timestamp)}</td>
+      <td>{count(prompt(row.usage))}</td>
+      <td>{share(row.usage.cache_read, prompt(row.usage))}</td>
+      <td>{count(row.usage.output)}</td>
+      <td>{seconds(row.latency)}</td>
+      <td>{row.cost === null ? "?" : money(row.cost)}</td>
+      {failed && (
+        <td className="words" title={row.failed_attempts.join("\n")}>
+          {row.failed_attempts.map((said) => line(said, 60)).join("; ")}
+        </td>
+      )}
+    </tr>
+  );
+});
 
 /** A model's name without the directories of a file that stands for one. */
 function modelName(model: string): string {

@@ -25,12 +25,12 @@ function Planned({ name, tasks }: { name: string; tasks: PlanTask[] }) {
   const { done, all } = progress(tasks);
   return (
     <section>
-      <h3>
+      <h2>
         {name}
         <span className="faint">
           {done} of {all} done
         </span>
-      </h3>
+      </h2>
       <progress value={done} max={all || 1} aria-label={`${name}: ${done} of ${all} done`} />
       <Tasks tasks={tasks} />
     </section>

@@ -1,4 +1,4 @@
-import { useState } from "react";
+import { useCallback, useState } from "react";
 
 import { Button } from "../components/Button";
 import { go, sessionPath, usePage } from "../router";
@@ -17,9 +17,13 @@ export default function TimelinePane({ session }: { session: SessionStore }) {
   // The address keeps the event, so that a moment can be pointed at; without one it is the newest.
   const asked = page.name === "session" && page.id === session.id ? page.event : null;
   const chosen = Math.min(asked ?? events.head, events.head);
-  const choose = (id: number) => {
-    go(sessionPath(session.id, "timeline", id === events.head ? null : id), true);
-  };
+  const { head } = events;
+  const choose = useCallback(
+    (id: number) => {
+      go(sessionPath(session.id, "timeline", id === head ? null : id), true);
+    },
+    [session, head],
+  );
   const [forking, setForking] = useState(false);
   if (events.head === 0) return <Empty>Nothing has happened yet.</Empty>;
   return (

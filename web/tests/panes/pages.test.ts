@@ -41,6 +41,13 @@ test("a page that could not be loaded is asked for again", async () => {
   await vi.waitFor(() => expect(events.get(1)?.id).toBe(1));
 });
 
+test("of many pages that are passed only the last are loaded", async () => {
+  const { load, pages: events } = pages();
+  for (let id = 1; id < 4000; id += 100) events.get(id);
+  await vi.waitFor(() => expect(events.get(3901)?.id).toBe(3901));
+  expect(load.mock.calls.map(([after]) => after)).toEqual([18 * PAGE, 19 * PAGE]);
+});
+
 test("looking back finds the newest that is wanted, not farther than asked", async () => {
   const { pages: events } = pages();
   const started = (event: EventRecord) => event.type === "SessionStarted";

@@ -47,7 +47,7 @@ function Summary({ info, name }: { info: SessionInfo; name: string }) {
   const path = sessionPath(info.id);
   return (
     <header className="compare-summary">
-      <h3>
+      <h2>
         <a
           href={path}
           onClick={(event) => {
@@ -59,7 +59,7 @@ function Summary({ info, name }: { info: SessionInfo; name: string }) {
           {name}
         </a>{" "}
         <StateBadge state={info.state} />
-      </h3>
+      </h2>
       <p className="faint">
         {info.title}, {info.model.slice(info.model.lastIndexOf("/") + 1)}, {info.iterations} steps, {seconds(info.time)}
         , {count(input + cache_read + cache_write + output)} tokens, {money(info.cost.usd)}

@@ -1,6 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useRef } from "react";
+import { type KeyboardEvent, memo, useEffect, useRef } from "react";
 
+import type { EventRecord } from "../../events";
 import { clock } from "../common/say";
 import { describe } from "./describe";
 import type { Events } from "./usePages";
@@ -49,7 +50,8 @@ export function EventList({
             key={item.key}
             id={item.index + 1}
             top={item.start}
-            events={events}
+            event={events.at(item.index + 1)}
+            head={events.head}
             chosen={item.index + 1 === chosen}
             choose={choose}
           />
@@ -78,20 +80,21 @@ function destination(key: string, at: number, head: number): number | null {
   }
 }
 
-function Row({
+const Row = memo(function Row({
   id,
   top,
-  events,
+  event,
+  head,
   chosen,
   choose,
 }: {
   id: number;
   top: number;
-  events: Events;
+  event: EventRecord | null;
+  head: number;
   chosen: boolean;
   choose: (id: number) => void;
 }) {
-  const event = events.at(id);
   const told = event && describe(event);
   return (
     <div
@@ -99,7 +102,7 @@ function Row({
       className={`timeline-row timeline-${told?.tone ?? "record"}`}
       role="option"
       aria-selected={chosen}
-      aria-setsize={events.head}
+      aria-setsize={head}
       aria-posinset={id}
       style={{ height: HEIGHT, transform: `translateY(${top}px)` }}
       onClick={() => {
@@ -112,4 +115,4 @@ function Row({
       {event?.timestamp && <time className="faint">{clock(event.timestamp)}</time>}
     </div>
   );
-}
+});

@@ -22,6 +22,7 @@ export function ForkDialog({ session, at, onClose }: { session: SessionStore; at
   const { value: known } = useLoaded(() => session.api.models(), [session]);
   const [message, setMessage] = useState("");
   const [model, setModel] = useState("");
+  const [baseUrl, setBaseUrl] = useState("");
   const [restore, setRestore] = useState<NonNullable<NewFork["restore"]>>("both");
   const [compare, setCompare] = useState(false);
   const [busy, setBusy] = useState(false);
@@ -34,6 +35,7 @@ export function ForkDialog({ session, at, onClose }: { session: SessionStore; at
       const how: NewFork = { restore };
       if (message.trim()) how.message = message;
       if (model.trim()) how.model = model.trim();
+      if (model.trim() && baseUrl.trim()) how.base_url = baseUrl.trim();
       const fork = await session.api.fork(at, how);
       onClose();
       go(sessionPath(fork.id, compare ? "compare" : ""));
@@ -68,6 +70,19 @@ export function ForkDialog({ session, at, onClose }: { session: SessionStore; at
             }}
           />
         </label>
+        {model.trim() && (
+          <label>
+            Base URL
+            <input
+              type="url"
+              value={baseUrl}
+              placeholder="Only for a server of your own"
+              onChange={(event) => {
+                setBaseUrl(event.target.value);
+              }}
+            />
+          </label>
+        )}
         <datalist id="fork-models">
           {known?.models
             .filter((one) => one.ready)

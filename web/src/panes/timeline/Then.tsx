@@ -50,9 +50,9 @@ function Whole({ event }: { event: EventRecord | null }) {
   const { type, id, schema: _, ...rest } = event;
   return (
     <div className="pane-scroll">
-      <h3>
+      <h2>
         {type} <span className="faint">{id}</span>
-      </h3>
+      </h2>
       <Code text={JSON.stringify(rest, null, 2)} language="json" />
     </div>
   );

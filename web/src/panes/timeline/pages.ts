@@ -5,12 +5,17 @@ import type { EventRecord } from "../../events";
 /** Events in a page. */
 export const PAGE = 200;
 
+/** Milliseconds between requests for pages. */
+const PAUSE = 60;
+
 /** Pages that are kept; those that were looked at longest ago go first. */
 const KEPT = 20;
 
 export class Pages {
   private readonly kept = new Map<number, EventRecord[]>();
   private readonly coming = new Set<number>();
+  private wanted: number[] = [];
+  private asking: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     /** Load the events after an id, ascending. */
@@ -29,7 +34,7 @@ export class Pages {
       this.kept.set(page, events);
       return found;
     }
-    void this.fetch(page);
+    this.want(page);
     return null;
   }
 
@@ -42,6 +47,16 @@ export class Pages {
       if (found) return found;
     }
     return null;
+  }
+
+  /** Fetch the pages that were wanted last: who scrolls fast does not wait for all that is passed. */
+  private want(page: number): void {
+    if (this.wanted.at(-1) !== page) this.wanted = [...this.wanted.slice(-1), page];
+    this.asking ??= setTimeout(() => {
+      this.asking = undefined;
+      for (const last of this.wanted) void this.fetch(last);
+      this.wanted = [];
+    }, PAUSE);
   }
 
   private async fetch(page: number): Promise<void> {
