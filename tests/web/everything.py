@@ -71,7 +71,10 @@ def replies(workspace: str) -> list[dict[str, Any]]:
         bash(RUN, said="I run the tests first, to see **which** of them fail and why."),
         call("modify_task", task_id="0.0", state="completed"),
         call("modify_task", task_id="0.1", state="in_progress"),
-        call("ipython", code="import sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, '.')\nfrom greet import greet\ngreet('Ada', 'fr')"),
+        call(
+            "ipython",
+            code="import sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, '.')\nfrom greet import greet\ngreet('Ada', 'fr')",
+        ),
         call(
             "edit",
             path="greet.py",
@@ -86,13 +89,19 @@ def replies(workspace: str) -> list[dict[str, Any]]:
         bash("echo 'Languages: en, fr; others are greeted in English.' > NOTES.md"),
         call("finish", message="Wrote NOTES.md."),
         call("modify_task", task_id="0.2", state="completed"),
-        call("finish", message="Both tests pass.\n\n- `greet` puts the comma and the mark\n- unknown languages are English"),
+        call(
+            "finish",
+            message="Both tests pass.\n\n- `greet` puts the comma and the mark\n- unknown languages are English",
+        ),
     ]
     usage = [
         {"input": 400 + 12 * n, "cache_read": 1800 * n, "cache_write": 250 * n, "output": 90 + n}
         for n in range(len(steps))
     ]
-    return [{**step, "usage": used, "cost": 0.0021 * (n + 2)} for n, (step, used) in enumerate(zip(steps, usage, strict=True))]
+    return [
+        {**step, "usage": used, "cost": 0.0021 * (n + 2)}
+        for n, (step, used) in enumerate(zip(steps, usage, strict=True))
+    ]
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:

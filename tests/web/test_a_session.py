@@ -30,8 +30,11 @@ async def page_of(open_window: OpenWindow, session: str, rest: str = "") -> Page
     return await open_window(f"/s/{session.removeprefix('/api/sessions/')}{rest}")
 
 
-async def test_a_task_is_given_watched_and_found_again(open_window: OpenWindow, api: Api) -> None:
-    replies = [bash("echo good bye > greeting.txt; echo written", said="I *change* the greeting."), finish("It is done.")]
+async def test_a_task_is_given_watched_and_found_again(open_window: OpenWindow, api: Api, session: str) -> None:
+    replies = [
+        bash("echo good bye > greeting.txt; echo written", said="I *change* the greeting."),
+        finish("It is done."),
+    ]
     page = await open_window("/")
     await page.get_by_role("button", name="New session").click()
     dialog = page.get_by_role("dialog", name="New session")
@@ -124,7 +127,7 @@ async def test_a_session_is_forked_at_an_event_and_compared(open_window: OpenWin
     at = next(event["id"] for event in api.events(session) if event["type"] == "CmdOutputObservation")
     page = await page_of(open_window, session, "?pane=timeline")
     await page.get_by_role("slider", name="Event").fill(str(at))
-    await page.get_by_role("group", name="What to see").get_by_text("Files").click()
+    await page.get_by_role("radio", name="Files").check()
     await page.get_by_role("treeitem", name="number").click()
     await expect(page.get_by_role("region", name="File number")).to_contain_text("one")
 
@@ -137,6 +140,6 @@ async def test_a_session_is_forked_at_an_event_and_compared(open_window: OpenWin
     await expect(state_of(page)).to_contain_text("Finished")
     await expect(conversation_of(page)).to_contain_text("Count down instead.")
     await expect(page.get_by_text(f"They have events 1 to {at} in common.")).to_be_visible()
-    await page.get_by_role("group", name="What to compare").get_by_text("Changes").click()
+    await page.get_by_role("radio", name="Changes").check()
     await expect(page.get_by_role("region", name="This session")).to_contain_text("+zero")
     await expect(page.get_by_role("region", name="Forked from")).to_contain_text("+two")

@@ -27,7 +27,7 @@ PANES = {
     "Changes": "WORDS.get",
     "Notebook": "Bonjour Ada",
     "Browser": "index.html",
-    "Plan": "3 of 4 done",
+    "Plan": "3 of 3 done",
     "Timeline": "after event",
     "Cost": "By model",
     "Compare": "Nothing to compare yet",
@@ -75,9 +75,7 @@ async def test_axe_finds_nothing_serious(open_window: OpenWindow, api: Api, sess
     assert not (wrong := {where: what for where, what in found.items() if what}), wrong
 
 
-async def test_a_phone_shows_it_all_without_scrolling_sideways(
-    open_window: OpenWindow, api: Api, session: str
-) -> None:
+async def test_a_phone_shows_it_all_without_scrolling_sideways(open_window: OpenWindow, api: Api, session: str) -> None:
     page = await open_window("/welcome", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
     wide: list[str] = []
 

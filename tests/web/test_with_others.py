@@ -52,9 +52,7 @@ async def test_two_tabs_and_a_command_answer_one_session(open_window: OpenWindow
     assert "two are enough" in shown.stdout
 
 
-async def test_nothing_is_lost_or_repeated_when_the_server_is_killed(
-    open_window: OpenWindow, program: Program
-) -> None:
+async def test_nothing_is_lost_or_repeated_when_the_server_is_killed(open_window: OpenWindow, program: Program) -> None:
     api = program.start()
     session = api.create(
         bash("echo first"), bash("echo begun; sleep 1000"), bash("echo third"), finish("All of it."), task="count"

@@ -12,7 +12,7 @@ from playwright.async_api import Browser, ConsoleMessage, Page, Request, WebSock
 
 from handiwork.sandbox.bundle import chromium_outside
 
-PATIENCE = 8
+PATIENCE = 60
 """Seconds to wait for what must come."""
 
 
