@@ -45,21 +45,42 @@ from IPython.display import Image, display
 rows = b"".join(b"\\0" + bytes(c for x in range(160) for c in (x, 2 * y, 200)) for y in range(90))
 part = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 head = struct.pack(">2I5B", 160, 90, 8, 2, 0, 0, 0)
-display(Image(b"\\x89PNG\\r\\n\\x1a\\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(rows)) + part(b"IEND", b"")))
+data = part(b"IDAT", zlib.compress(rows))
+display(Image(b"\\x89PNG\\r\\n\\x1a\\n" + part(b"IHDR", head) + data + part(b"IEND", b"")))
 """
+
+IMPORT = "import sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, '.')\nfrom greet import greet\n"
 
 TASK = "Make the tests of `greet.py` pass: the comma is missing, and an unknown language is to be English."
 
+PANES = {
+    "Terminal": "passed test_greets_in_french",
+    "Files": "greet.py",
+    "Changes": "WORDS.get",
+    "Notebook": "Bonjour Ada",
+    "Browser": "index.html",
+    "Plan": "3 of 3 done",
+    "Timeline": "after event",
+    "Cost": "By model",
+    "Compare": "Compare with",
+}
+"""Every pane, and what is in it when it is there."""
 
-def make(api: Api, **more: Any) -> str:
-    """Run the session to its end and return its id."""
+
+def make(api: Api) -> str:
+    """Run the session, and a fork of it, to their ends; return the session's id."""
     workspace = api.folder / "greetings"
-    workspace.mkdir(exist_ok=True)
+    workspace.mkdir()
     for name, text in (("greet.py", GREET), ("test_greet.py", TEST), ("index.html", PAGE)):
         (workspace / name).write_text(text)
-    path = api.create(*replies(str(workspace)), task=TASK, workspace=str(workspace), title="Greet politely", **more)
-    found = api.until(path, "finished", "error", "paused")
+    session = api.create(*replies(str(workspace)), task=TASK, workspace=str(workspace), title="Greet politely")
+    found = api.until(session, "finished", "error", "paused")
     assert found["state"] == "finished", found
+    edited = next(event["id"] for event in api.events(session) if event["type"] == "FileEditObservation")
+    said: list[dict[str, Any]] = [{"content": "as in the other"}] * 7
+    script = api.script(*said, bash("sed -i 's/!//' test_greet.py greet.py"), call("finish", message="Both pass."))
+    fork = api.post(f"{session}/fork", at=edited, model=script, message="Leave the exclamation mark away.")
+    api.until(f"/api/sessions/{fork['id']}", "finished")
     return found["id"]
 
 
@@ -67,13 +88,13 @@ def replies(workspace: str) -> list[dict[str, Any]]:
     """Return what the model says; the tokens and the money are made up."""
     steps = [
         call("add_task", goal="Make the tests pass", subtasks=["See which fail", "Repair greet()", "Test again"]),
-        bash("seq 1 500; cat CONTRIBUTING.md"),
+        bash("seq 1 500; cat NOTES.md"),
         bash(RUN, said="I run the tests first, to see **which** of them fail and why."),
         call("modify_task", task_id="0.0", state="completed"),
         call("modify_task", task_id="0.1", state="in_progress"),
         call(
             "ipython",
-            code="import sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, '.')\nfrom greet import greet\ngreet('Ada', 'fr')",
+            code=IMPORT + "greet('Ada', 'fr')",
         ),
         call(
             "edit",

@@ -11,6 +11,7 @@ from playwright.async_api import Page, expect
 
 from tests.server.serving import Api, bash, finish
 from tests.web.conftest import OpenWindow
+from tests.web.everything import PANES
 from tests.web.test_a_session import conversation_of, page_of, question_of, state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
@@ -18,21 +19,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytes
 AXE = Path(__file__).resolve().parents[2] / "web/node_modules/axe-core/axe.min.js"
 RUN_AXE = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
     .filter(({impact}) => impact === "serious" || impact === "critical")
-    .map(({id, nodes}) => id + ": " + nodes.map(({html, any}) => html + " " + any.map((one) => one.message)).join("\\n"))
+    .map(({id, nodes}) => id + ": " + nodes.map(({html, any}) => html + " " + any.map(({message}) => message)))
 """
-
-PANES = {
-    "Terminal": "passed test_greets_in_french",
-    "Files": "greet.py",
-    "Changes": "WORDS.get",
-    "Notebook": "Bonjour Ada",
-    "Browser": "index.html",
-    "Plan": "3 of 3 done",
-    "Timeline": "after event",
-    "Cost": "By model",
-    "Compare": "Nothing to compare yet",
-}
-"""Every pane, and what is in it when it is there."""
 
 
 async def violations(page: Page) -> list[str]:
@@ -86,7 +74,7 @@ async def test_a_phone_shows_it_all_without_scrolling_sideways(open_window: Open
     await expect(page.get_by_role("heading", name="1. Pick a model")).to_be_visible()
     await look("first run")
     await page.get_by_role("link", name="All sessions").tap()
-    await page.get_by_role("link", name="Greet politely").first.tap()
+    await page.get_by_role("link", name="Greet politely").last.tap()
     await expect(conversation_of(page)).to_contain_text("Both tests pass.")
     await look("chat")
     async for pane in panes(page):

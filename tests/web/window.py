@@ -32,7 +32,7 @@ async def chromium(folder: Path) -> AsyncIterator[Browser]:
 
 @asynccontextmanager
 async def window(browser: Browser, url: str, **options: Any) -> AsyncIterator[Page]:
-    """Open a window; at the end it is wrong for the pages to have faults or to have asked another host than ``url``'s."""
+    """Open a window; that its pages had faults, or asked another host than ``url``'s, is said at the end."""
     wrong: list[str] = []
     own = urlsplit(url).netloc
 
