@@ -99,8 +99,9 @@ async def fill(page: Page, pane: str) -> None:
     if pane == "Timeline":
         await page.get_by_role("slider", name="Event").fill("40")
         await page.get_by_role("radio", name="Changed so far").check()
-        await expect(page.get_by_role("tabpanel")).not_to_contain_text("NOTES.md")
-        await expect(page.get_by_role("tabpanel")).to_contain_text("WORDS.get")
+        changes = page.get_by_role("region", name="Changes", exact=True)
+        await expect(changes).to_contain_text("WORDS.get")
+        await expect(changes).not_to_contain_text("NOTES.md")  # which the newest event has
     if pane == "Compare":
         await page.get_by_role("radio", name="Changes").check()
         await expect(page.get_by_role("tabpanel")).to_contain_text("test_greet.py")
