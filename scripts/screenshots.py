@@ -99,7 +99,7 @@ async def fill(page: Page, pane: str) -> None:
     if pane == "Timeline":
         await page.get_by_role("slider", name="Event").fill("40")
         await page.get_by_role("radio", name="Changed so far").check()
-        changes = page.get_by_role("region", name="Changes", exact=True)
+        changes = page.get_by_role("tabpanel").get_by_role("region", name="Changes", exact=True)
         await expect(changes).to_contain_text("WORDS.get")
         await expect(changes).not_to_contain_text("NOTES.md")  # which the newest event has
     if pane == "Compare":
