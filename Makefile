@@ -1,7 +1,7 @@
 # What each target does is in CONTRIBUTING.md; .ci/run calls the same ones.
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
-.PHONY: help setup demo test test-slow lint bundle perf lock
+.PHONY: help setup demo test test-slow lint bundle perf screenshots lock
 
 help:
 	@echo "make setup      install everything that is needed, in .venv and the user's cache"
@@ -11,6 +11,7 @@ help:
 	@echo "make lint       ruff, pyright, structure, tsc, prettier"
 	@echo "make bundle     build and install what sandboxes mount: the bundle and the browser"
 	@echo "make perf       measure Handiwork beside two peers, 12 minutes; rewrites docs/performance.md"
+	@echo "make screenshots  every page of the web app, light, dark and on a phone: docs/screenshots-out"
 	@echo "make lock       resolve the dependencies anew"
 
 setup:
@@ -38,6 +39,9 @@ bundle:
 
 perf: setup
 	@$(PYTHON) -m perf --write
+
+screenshots: setup
+	@$(PYTHON) scripts/screenshots.py
 
 lock: setup
 	.venv/bin/uv pip compile -q --upgrade --generate-hashes --no-header --no-annotate --universal \

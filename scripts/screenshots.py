@@ -1,0 +1,116 @@
+"""``make screenshots``: pictures of every page and pane of the web app, light, dark and on a phone, to be looked at.
+
+They go into docs/screenshots-out. The session that is shown is the one of tests/web.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.async_api import Browser, Page, expect
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.server.serving import Api, Program, bash, finish  # noqa: E402
+from tests.web import everything  # noqa: E402
+from tests.web.window import PATIENCE, chromium, window  # noqa: E402
+
+OUT = ROOT / "docs/screenshots-out"
+LOOKS = {
+    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 800}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 800}},
+    "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True},
+}
+
+
+def main() -> None:
+    OUT.mkdir(exist_ok=True)
+    for old in OUT.glob("*.png"):
+        old.unlink()
+    with tempfile.TemporaryDirectory() as folder:
+        program = Program(Path(folder))
+        try:
+            asyncio.run(take(program.start(), Path(folder)))
+        finally:
+            program.close()
+    print(f"{len(list(OUT.iterdir()))} pictures are in {OUT.relative_to(ROOT)}")
+
+
+async def take(api: Api, folder: Path) -> None:
+    """Make the sessions and take all pictures."""
+    expect.set_options(timeout=PATIENCE * 1000)
+    sessions = await asyncio.to_thread(make, api)
+    async with chromium(folder) as browser:
+        for look in LOOKS:
+            await pictures(browser, api, look, sessions)
+
+
+def make(api: Api) -> dict[str, str]:
+    """Return the ids of sessions: one that is done, one that asks, one that failed."""
+    whole = everything.make(api)
+    asking = api.create(
+        bash("pip install babel", said="`babel` knows every language's greeting."),
+        finish(),
+        confirmation="always",
+        title="Use a library for languages",
+    )
+    failed = api.create({"error": "the key was refused"}, title="Translate the manual")
+    for session in (asking, failed):
+        api.until(session, "awaiting_user_confirmation", "error", "paused")
+    return {"whole": whole, "asking": asking.rpartition("/")[2], "failed": failed.rpartition("/")[2]}
+
+
+async def pictures(browser: Browser, api: Api, look: str, sessions: dict[str, str]) -> None:
+    """Take the pictures of one look."""
+    async with window(browser, api.url, **LOOKS[look]) as page:
+        await page.goto(f"/welcome?token={api.token}")
+        await expect(page.get_by_role("heading", name="1. Pick a model")).to_be_visible()
+        await picture(page, look, "first-run")
+        await page.goto("/")
+        await expect(page.get_by_role("link", name="Greet politely").first).to_be_visible()
+        await picture(page, look, "sessions")
+        await page.get_by_role("button", name="New session").click()
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        await picture(page, look, "new-session")
+        for name, shown in (("asking", "Yes, and remember"), ("failed", "Change the model")):
+            await page.goto(f"/s/{sessions[name]}")
+            await expect(page.get_by_role("button", name=re.compile(shown))).to_be_visible()
+            await picture(page, look, name)
+        await page.goto(f"/s/{sessions['whole']}")
+        await expect(page.get_by_role("group", name="Conversation")).to_contain_text("Both tests pass.")
+        await picture(page, look, "chat")
+        for pane, content in everything.PANES.items():
+            await page.get_by_role("tab", name=pane).click()
+            await expect(page.get_by_role("tabpanel", name=pane)).to_contain_text(content)
+            await fill(page, pane)
+            await picture(page, look, pane.lower())
+
+
+async def fill(page: Page, pane: str) -> None:
+    """Choose something in the panes that begin with nothing chosen."""
+    if pane == "Files":
+        await page.get_by_role("treeitem", name="greet.py", exact=False).first.click()
+        await expect(page.get_by_role("region", name="File ")).to_contain_text("WORDS")
+    if pane == "Timeline":
+        await page.get_by_role("slider", name="Event").fill("40")
+        await page.get_by_role("radio", name="Changed so far").check()
+        changes = page.get_by_role("tabpanel").get_by_role("region", name="Changes", exact=True)
+        await expect(changes).to_contain_text("WORDS.get")
+        await expect(changes).not_to_contain_text("NOTES.md")  # which the newest event has
+    if pane == "Compare":
+        await page.get_by_role("radio", name="Changes").check()
+        await expect(page.get_by_role("tabpanel")).to_contain_text("test_greet.py")
+
+
+async def picture(page: Page, look: str, name: str) -> None:
+    await page.wait_for_load_state("networkidle")
+    await page.screenshot(path=OUT / f"{name}-{look}.png", animations="disabled")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The first minutes of a new user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import expect
+
+from handiwork.llm.script import Reply
+from tests.llm.standin import StandIn, serving
+from tests.server.serving import Program, bash, finish
+from tests.web.conftest import OpenWindow
+from tests.web.test_a_session import conversation_of, state_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+
+REPAIR = "sed -i 's/self.done.append/self.done.add/' todo/tasks.py && python3 -m unittest"
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    program = Program(tmp_path)
+    yield program
+    program.close()
+
+
+async def test_a_model_is_picked_tried_and_repairs_a_bug(open_window: OpenWindow, program: Program) -> None:
+    replies = [Reply.model_validate(reply) for reply in (bash(REPAIR, said="Hello there."), finish("The bug is gone."))]
+    async with serving(StandIn(replies)) as model:
+        page = await open_window("/", of=program.start())
+        await expect(page.get_by_role("heading", name="Welcome to Handiwork")).to_be_visible()
+        begin = page.get_by_role("button", name="Let it repair the bug")
+        await expect(begin).to_be_disabled()
+        await page.get_by_role("radio", name="At an address").check()
+        await page.get_by_label("Base URL").fill("http://127.0.0.1:9/v1")
+        await page.get_by_role("textbox", name="Model").fill("stand-in")
+        await page.get_by_role("button", name="Try it and use it").click()
+        await expect(page.get_by_role("status")).to_contain_text("127.0.0.1:9")
+        await expect(begin).to_be_disabled()
+
+        await page.get_by_label("Base URL").fill(model.base_url)
+        await page.get_by_role("button", name="Try it and use it").click()
+        await expect(page.get_by_role("status")).to_contain_text("Hello there.")
+        await begin.click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("A first task")
+        await expect(state_of(page)).to_contain_text("Finished")
+        await expect(conversation_of(page)).to_contain_text("The bug is gone.")
+    await page.goto("/")
+    await expect(page.get_by_role("link", name="A first task")).to_be_visible()
