@@ -20,4 +20,5 @@ test("figures are short and keep what matters", () => {
 test("a line is the first of a text, cut when it is long", () => {
   expect(line("\n one\ntwo")).toBe("one");
   expect(line("abcdef", 4)).toBe("abc…");
+  expect(line("\x1b[32mpassed\x1b[0m")).toBe("passed");
 });

@@ -1,5 +1,7 @@
 /** Figures as people read them. */
 
+import { plain } from "../../chat/text";
+
 /** Bytes, like 1.4 kB. */
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
@@ -49,8 +51,8 @@ export function clock(moment: string): string {
   return TIME.format(new Date(moment));
 }
 
-/** The first line of a text, cut to `most` characters. */
+/** The first line of a text, without a terminal's colours, cut to `most` characters. */
 export function line(text: string, most = 160): string {
-  const first = text.trim().split("\n", 1)[0] ?? "";
+  const first = plain(text.trim().split("\n", 1)[0] ?? "");
   return first.length > most ? `${first.slice(0, most - 1)}…` : first;
 }
