@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -42,6 +41,7 @@ from handiwork.events.observation import (
     IPythonRunCellObservation,
 )
 from handiwork.events.record import CompletionEvent, LoopEvent, SessionStarted, StepStarted
+from handiwork.sandbox.bundle import chromium_outside
 
 HOSTILE = (
     "</script><script>document.title='owned'</script><img src=x onerror=alert(1)> <!-- | `x` \x1b[31mred\x1b[0m \u202e"
@@ -312,17 +312,20 @@ def test_a_comparison_says_difference_and_flips_and_draws_a_point_for_each_run(t
     assert "Difference +50.0 points" in (tmp_path / "comparison.html").read_text()
 
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium-headless-shell", "chromium"))), "")
-
-
 def shown(file: Path, place: str = "") -> str:
     """The page's elements as Chromium has made them."""
-    command = [CHROMIUM, "--no-sandbox", "--headless", "--disable-gpu", "--dump-dom", f"file://{file}{place}"]
+    command = [
+        chromium_outside(file.parent),
+        "--no-sandbox",
+        "--headless",
+        "--disable-gpu",
+        "--dump-dom",
+        f"file://{file}{place}",
+    ]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM, reason="there is no chromium here")
 class TestInABrowser:
     def test_a_rollout_is_read_step_by_step_and_its_text_is_no_markup(self, tmp_path: Path) -> None:
         written(tmp_path, results(tmp_path, HOSTILE))
