@@ -257,8 +257,9 @@ class DockerSandbox(ServedSandbox):
 
     async def snapshot(self) -> Snapshot | None:
         """Keep the files and the shell's state; the processes stand still while files are copied."""
-        if self._elsewhere is not None and self._process is not None:
-            await self._elsewhere.bring_back_still(self._container)
+        if self._elsewhere is not None and self._relay is not None:
+            async with self._relay.still():
+                await self._elsewhere.bring_back_still(self._container)
         return await super().snapshot()
 
     async def close(self) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from contextlib import suppress
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 
 from handiwork.sandbox import bundle, docker_cli
 from handiwork.sandbox.base import SandboxError
@@ -25,9 +26,20 @@ class Relay:
         self._command = ["exec", "--interactive", container, python, *arguments, "-m", "inside.relay", path]
         self._listening = listening
         self._listening.setblocking(False)
+        self._starting = asyncio.Lock()
         self._spare = asyncio.create_task(self._join())
         self._open: set[asyncio.Task[None]] = set()
         self._accepting = asyncio.create_task(self._accept())
+
+    @asynccontextmanager
+    async def still(self) -> AsyncGenerator[None]:
+        """Start nothing in the container for as long as this holds.
+
+        A `docker exec` that begins while the container is paused fails, and one that is caught half-way is never gone
+        on with.
+        """
+        async with self._starting:
+            yield
 
     async def close(self) -> None:
         """Cut all connections and stop."""
@@ -49,7 +61,11 @@ class Relay:
             task.add_done_callback(self._open.discard)
 
     async def _join(self) -> Process:
-        return await docker_cli.start(*self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+        async with self._starting:
+            process = await docker_cli.start(*self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+            assert process.stdout is not None
+            await process.stdout.read(1)  # nothing where it failed, which the connection then learns as its end
+            return process
 
     async def _serve(self, connection: socket.socket, joined: asyncio.Task[Process]) -> None:
         reader, writer = await asyncio.open_unix_connection(sock=connection)

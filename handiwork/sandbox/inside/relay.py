@@ -1,4 +1,7 @@
-"""Joins stdin and stdout with a unix socket: ``python -m inside.relay PATH``. Ends when either side does."""
+"""Joins stdin and stdout with a unix socket: ``python -m inside.relay PATH``. Ends when either side does.
+
+The first byte of stdout is not the socket's: it says that the two are joined.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import socket
 import sys
 import threading
 
+JOINED = b"\n"
+
 _PIECE = 65536
 
 
@@ -14,6 +19,7 @@ def main() -> None:
     """Relay between this process's stdin and stdout and the socket at the path."""
     server = socket.socket(socket.AF_UNIX)
     server.connect(sys.argv[1])
+    os.write(1, JOINED)
     threading.Thread(target=_answer, args=(server,), daemon=True).start()
     while data := os.read(0, _PIECE):
         server.sendall(data)
