@@ -118,11 +118,11 @@ class Browser:
                 )
 
     def _start(self) -> None:
-        if not os.path.isdir(TREE):
+        if not os.path.exists(f"{TREE}/bin/chromium"):  # the folder alone is in every sandbox
             raise ActionError(
                 "no_browser",
                 "This sandbox has no browser. In a checkout of Handiwork `make bundle` builds it, and sandboxes "
-                "that are started then have it; without a sandbox there is none.",
+                "that are started then have it; without a sandbox, or on a Docker daemon elsewhere, there is none.",
             )
         ours, theirs = socket.socketpair()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
