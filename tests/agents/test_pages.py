@@ -48,7 +48,7 @@ def test_all_there_is_to_say_is_the_golden_text() -> None:
         active_page=0,
         focused_element="a5",
         dialog='confirm: "Delete it?"',
-        downloads=("/work/downloads/list.csv",),
+        downloads=("downloads/list.csv",),
         console=("TypeError: x is not\na function",),
         screenshot=Part(blob="0" * 64, media_type="image/png"),
     )

@@ -243,7 +243,7 @@ class TestRuleFor:
             ("https://docs.example.org/guide?page=2#top", "browse https://docs.example.org/**"),
             ("HTTPS://Docs.Example.org:443", "browse https://docs.example.org/**"),
             ("http://localhost:8080/", "browse http://localhost:8080/**"),
-            ("file:///work/index.html", "browse file:///work/index.html"),
+            ("file:///site/index.html", "browse file:///site/index.html"),
             ("https://good.org@evil.org/", "browse https://good.org@evil.org/"),
             ("https://good.org\\@evil.org/", "browse https://good.org\\@evil.org/"),
             ("https:evil.org", "browse https:evil.org"),

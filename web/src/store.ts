@@ -16,7 +16,8 @@ const REFRESH = 1000;
 /** Milliseconds for which the list's word on a session waits for the whole. */
 const HEAD_START = 100;
 
-const EMPTY: Omit<SessionInfo, keyof SessionRow> = {
+/** A session of which only what the list says is known. */
+export const EMPTY: Omit<SessionInfo, keyof SessionRow> = {
   reason: null,
   why: "",
   sandbox: "",

@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { WebSocket as Client, WebSocketServer, type WebSocket as Socket } from "ws";
 import type { EventRecord, EventType, Of } from "../src/events";
+import { EMPTY } from "../src/store";
 import type { SessionInfo } from "../src/types";
 
 const FIELDS = { schema: 1, timestamp: "2026-01-01T00:00:00Z", source: "agent", cause: null, subtask: 0 };
@@ -14,6 +15,7 @@ export function made<T extends EventType>(type: T, id: number, fields: Partial<O
 }
 
 const INFO: SessionInfo = {
+  ...EMPTY,
   id: "abc",
   title: "a task",
   agent: "CodeActAgent",
@@ -25,23 +27,6 @@ const INFO: SessionInfo = {
   parent: null,
   parent_event: 0,
   head: 0,
-  reason: null,
-  why: "",
-  sandbox: "local",
-  base_url: null,
-  limits: { iterations: null, cost: null, tokens: null, time: null },
-  confirmation: "never",
-  iterations: 0,
-  usage: { input: 0, output: 0, cache_read: 0, cache_write: 0 },
-  cost: { usd: 0, unpriced: 0, sources: [] },
-  time: 0,
-  plan: [],
-  subtasks: [],
-  asked: [],
-  rules: [],
-  network: [],
-  outputs: {},
-  run_by: null,
 };
 
 export class Sessions {

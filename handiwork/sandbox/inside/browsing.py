@@ -111,11 +111,9 @@ class Browser:
             case {"error": str(error)} | {"lost": str(error)}:
                 raise ActionError("browser", error)
             case _:
-                said = self._said()
+                ended = self._ended()
                 self._kill()
-                raise ActionError(
-                    "browser", f"The browser's process ended.{f' It said: {said}' if said else ''} {_ANEW}"
-                )
+                raise ActionError("browser", ended)
 
     def _start(self) -> None:
         if not os.path.exists(f"{TREE}/bin/chromium"):  # the folder alone is in every sandbox
