@@ -1,9 +1,16 @@
-"""Where Handiwork keeps things on this machine. Nothing is made here; who writes makes the folder."""
+"""Where Handiwork keeps things on this machine. The writer of a file makes its folder, but for ``runtime_dir``."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
+import stat
+import tempfile
+from contextlib import suppress
 from pathlib import Path
+
+_RANDOM = re.compile(r"/tmp/hw-\w+")
 
 
 def data_dir() -> Path:
@@ -21,7 +28,35 @@ def cache_dir() -> Path:
 
 
 def runtime_dir() -> Path:
-    """Sockets of what runs now; short, because a socket's path may have 107 bytes, and private to the user."""
-    if (chosen := os.environ.get("XDG_RUNTIME_DIR")) and len(chosen) < 60:
-        return Path(chosen) / "hw"
-    return Path(f"/tmp/hw-{os.getuid()}")
+    """Sockets of running sandboxes and models: a short path, because a socket's may have 107 bytes.
+
+    Only the user can enter it. It is made if there is none; if another user has taken its usual name, a folder with a
+    random name is made and remembered in the cache.
+    """
+    chosen = os.environ.get("XDG_RUNTIME_DIR")
+    usual = Path(chosen) / "hw" if chosen and len(chosen) < 60 else Path(f"/tmp/hw-{os.getuid()}")
+    with suppress(OSError):
+        usual.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return usual if _is_private(usual) else _remembered_dir()
+
+
+def _remembered_dir() -> Path:
+    cache_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(cache_dir() / f"runtime-{os.getuid()}", flags, 0o600), "r+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        name = file.read()
+        if not _RANDOM.fullmatch(name) or not _is_private(Path(name)):
+            name = tempfile.mkdtemp(prefix="hw-", dir="/tmp")
+            file.seek(0)
+            file.truncate()
+            file.write(name)
+    return Path(name)
+
+
+def _is_private(folder: Path) -> bool:
+    try:
+        found = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077

@@ -51,6 +51,5 @@ def _repair(row: dict[str, str]) -> Repair:
 
 
 async def passes(repair: Repair, solution: str) -> bool:
-    """Return whether solution and tests, as one program, end well within ``SECONDS``; in a sandbox of its own."""
-    done = await run_program(f"{solution}\n\n{repair.tests}\n", SECONDS)
-    return done.exit_code == 0
+    """Return whether the solution passes the tests within ``SECONDS``, in a sandbox of its own."""
+    return (await run_program(solution, repair.tests, SECONDS)).passed

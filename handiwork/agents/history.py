@@ -19,8 +19,10 @@ def condensed(history: History, event: CondensationEvent, waiting: frozenset[int
     if event.how == "collapse":
         return [(a, _collapsed(o)) if o and event.first <= a.id <= event.last else (a, o) for a, o in history]
     kept: History = []
-    # By the id of the last it stands for, so that ids go on rising and the next range of them is where it looks.
-    summary = MessageAction(content=event.summary, source="environment", id=event.last, timestamp=event.timestamp)
+    # The id of the last replaced action keeps ids rising; a damaged row may hold a negative one.
+    summary = MessageAction(
+        content=event.summary, source="environment", id=max(event.last, 0), timestamp=event.timestamp
+    )
     placed = False
     first_message = next((a.id for a, _ in history if isinstance(a, MessageAction) and a.source == "user"), None)
     for action, observation in history:

@@ -238,7 +238,7 @@ class State:
     def _apply_observation(self, observation: Observation) -> None:
         if isinstance(observation, ErrorObservation):
             self.last_error = observation.content
-            if observation.error_id == "malformed":
+            if observation.error_id == "malformed" and observation.cause not in self._open:
                 self._use(observation.cause)
                 reply = AgentThinkAction(
                     id=observation.id, completion=observation.cause, timestamp=observation.timestamp

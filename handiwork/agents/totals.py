@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from handiwork.events.base import Event, Observation
-from handiwork.events.observation import AgentStateChangedObservation
+from handiwork.events.base import Action, Event, Observation
+from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation, JobObservation
 from handiwork.events.record import (
     ApprovalEvent,
     CompletionEvent,
@@ -28,8 +28,10 @@ class Totals:
     ``time`` is seconds of running, ``cost`` and ``last_cost`` (of the newest priced completion) USD; ``unpriced``
     counts the completions whose cost is unknown, and ``cost_sources`` says where costs come from. ``asked`` are
     the ids of the actions the user is asked about, ``approvals`` the answers to those not yet carried out, and
-    ``rules`` what was learnt from answers. ``network`` is what the sandbox may reach. ``outputs`` are the blobs of
-    outputs too large for their observations.
+    ``rules`` what was learnt from answers. ``network`` is what the sandbox may reach, and ``unasked`` says that
+    actions ran while the user was not asked about what reaches the network. ``jobs`` are the commands that are not
+    known to have ended, by the subtask that began them and their handles, "" for the shell's own. ``outputs`` are the
+    blobs of outputs too large for their observations.
     """
 
     model: str = ""
@@ -49,6 +51,8 @@ class Totals:
     approvals: dict[int, ApprovalEvent] = field(default_factory=dict[int, ApprovalEvent])
     rules: list[str] = field(default_factory=list[str])
     network: list[str] = field(default_factory=list[str])
+    unasked: bool = False
+    jobs: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     outputs: list[str] = field(default_factory=list[str])
     last_id: int = 0
     last_timestamp: datetime | None = None
@@ -58,8 +62,10 @@ class Totals:
         if running and self.last_timestamp is not None and not isinstance(event, SessionStarted):
             self.time += max(0.0, (event.timestamp - self.last_timestamp).total_seconds())
         self.last_id, self.last_timestamp = event.id, event.timestamp
+        self._follow_job(event)
         match event:
             case SessionStarted():
+                self.jobs.clear()  # its sandbox is another one
                 self.model, self.sandbox, self.workspace = event.model, event.sandbox, event.workspace
                 self.limits, self.confirmation = event.limits, event.confirmation
                 base_url = event.settings.get("base_url")
@@ -85,6 +91,25 @@ class Totals:
                 self.approvals.pop(action, None)  # it begins
             case Observation(cause=int(action)):
                 self._close(event, action)
+            case Action(source="agent") if event.runnable and not self._asks_about_network:
+                self.unasked = True
+            case _:
+                pass
+
+    @property
+    def _asks_about_network(self) -> bool:
+        return self.confirmation == "always" or (self.confirmation == "risky" and bool(self.network))
+
+    def _follow_job(self, event: Event) -> None:
+        match event:
+            case CmdOutputObservation(status="background"):
+                self.jobs[event.subtask, event.job] = event.command
+            case CmdOutputObservation(status="running" | "input"):
+                self.jobs.setdefault((event.subtask, ""), event.command)
+            case CmdOutputObservation(job=""):
+                self.jobs.pop((event.subtask, ""), None)
+            case JobObservation(status="done" | "stopped"):
+                self.jobs.pop((event.subtask, event.job), None)
             case _:
                 pass
 

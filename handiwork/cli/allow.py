@@ -7,15 +7,24 @@ from collections.abc import Sequence
 
 from handiwork.cli.exits import Exit
 from handiwork.cli.guard import say
+from handiwork.cli.plain import exact
 from handiwork.cli.sessions import find
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.answers import network_allowed
+from handiwork.session.answers import at_work, network_allowed
 from handiwork.settings import SettingsError
 
+AT_WORK = (
+    "these commands began before and may still run; they, and whatever other programs they left running, could send to "
+    "{} at once without asking you: stop session {}, or give --yes\n{}"
+)
 
-def allow(hosts: Sequence[str], session: str | None) -> Exit:
-    """Let the sandbox of a session, the newest if None is named, reach the hosts. Raises as ``approve`` does."""
+
+def allow(hosts: Sequence[str], session: str | None, yes: bool) -> Exit:
+    """Let the sandbox of a session, the newest if None is named, reach the hosts. Raises as ``approve`` does.
+
+    If commands run that could use them unasked, the user must have said ``yes``.
+    """
     try:
         event = network_allowed(hosts)
     except ValueError as error:
@@ -24,8 +33,14 @@ def allow(hosts: Sequence[str], session: str | None) -> Exit:
     async def append() -> str:
         async with Store.open(data_dir()) as store:
             log = await find(store, session)
+            if not yes and (running := await at_work(log)):
+                raise SettingsError(AT_WORK.format(", ".join(hosts), log.id, "".join(map(_line, running))))
             await log.append(event)
             return log.id
 
     say(f"the sandbox of session {asyncio.run(append())} may reach {', '.join(hosts)} from now on")
     return Exit.FINISHED
+
+
+def _line(command: str) -> str:
+    return f"    {exact(command)}\n"

@@ -19,9 +19,11 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.sandbox.apply import Applied, ConflictError
 from handiwork.sandbox.apply import apply as apply_changes
+from handiwork.sandbox.apply_journal import undo_cut_apply
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.changes import Change
 from handiwork.sandbox.diff import diffstat, unified_diff
+from handiwork.sandbox.names import quoted
 from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.session import assemble
 from handiwork.session.commits import NoRepositoryError, fetch_commits
@@ -87,7 +89,7 @@ def _report(applied: Applied, workspace: Path, dry_run: bool) -> None:
     console = terminal_console()
     for word, paths in (("written", applied.written), ("deleted", applied.deleted), ("the same", applied.unchanged)):
         for path in paths:
-            console.print(Text(f"{word:10}{plain(path)}"), soft_wrap=True)
+            console.print(Text(f"{word:10}{quoted(path)}"), soft_wrap=True)
     for warning in applied.warnings:
         say(warning)
     count = len(applied.written) + len(applied.deleted)
@@ -106,7 +108,7 @@ def overview(found: list[Change], session: str) -> list[Text]:
     if len(lines) > SHOWN:
         shown.append(Text(f"... {len(lines) - SHOWN} more lines (handiwork diff {session})", "dim italic"))
         for path, added, deleted in diffstat(found):
-            shown.append(Text.assemble((f"{f'+{added}':>7}", "green"), (f"{f'-{deleted}':>7}  ", "red"), plain(path)))
+            shown.append(Text.assemble((f"{f'+{added}':>7}", "green"), (f"{f'-{deleted}':>7}  ", "red"), quoted(path)))
     return [*shown, Text()]
 
 
@@ -123,4 +125,7 @@ async def _changes(session: str | None) -> tuple[list[Change], assemble.Setup]:
     """Return what a session changed and what it is made of."""
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
-        return await assemble.changes(data_dir(), log), await assemble.setup_of(log)
+        setup = await assemble.setup_of(log)
+        if cut := await asyncio.to_thread(undo_cut_apply, Path(setup.workspace)):
+            say(cut)
+        return await assemble.changes(data_dir(), log), setup

@@ -11,7 +11,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.record import SettingsChanged
 from handiwork.log.eventlog import EventLog
-from handiwork.session.answers import network_allowed
+from handiwork.session.answers import at_work, network_allowed
 from handiwork.session.assemble import Setup, setup_of
 from handiwork.session.watch import Watch
 from handiwork.settings import SettingsError
@@ -61,6 +61,8 @@ class Elsewhere:
         if changes.get("secrets", self.setup.secrets) != self.setup.secrets:
             raise SettingsError(f"session {self.id} is run by another process, which cannot be given a secret: stop it")
         if hosts := changes.get("allow_net"):
+            if await at_work(self.log):
+                raise SettingsError(f"commands of session {self.id} run: use `handiwork allow` to let them reach hosts")
             await self.log.append(network_allowed(hosts))
         others = {key: changes[key] for key in ("model", "base_url", "limits", "confirmation") if key in changes}
         if others.get("limits") == self.setup.limits:

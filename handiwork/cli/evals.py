@@ -16,13 +16,21 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.", show_default=False)]
+Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.", show_default=False, resolve_path=True)]
 Workers = Annotated[int, typer.Option(min=1, help="Rollouts at the same time.")]
 EngineName = Annotated[
     Literal["local", "ray"], typer.Option("--engine", help="Rollouts on this machine, or over a Ray cluster.")
 ]
 RayAddress = Annotated[
     str | None, typer.Option(metavar="HOST:PORT", help="The cluster to join; else a new one on this machine.")
+]
+Data = Annotated[
+    Path | None, typer.Option(help="The folder with the upstream files; else they are fetched.", resolve_path=True)
+]
+Out = Annotated[Path | None, typer.Option(help="The new run's folder; else one below evals/.", resolve_path=True)]
+Resume = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Resume a run that was stopped or killed, or lost rollouts.", resolve_path=True),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
@@ -59,9 +67,7 @@ def run(
         typer.Option("--user-model", help="Plays the user, or judges, where there is one; else the same model."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="A split of the benchmark; else its first.")] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="The folder with the upstream files; else they are fetched.")
-    ] = None,
+    data: Data = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only so many instances, the first.")] = None,
     ids: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="Rollouts of each instance, for pass@k.")] = 1,
@@ -72,18 +78,21 @@ def run(
     max_iterations: Annotated[int | None, typer.Option(min=1, help="Steps of a rollout; else the benchmark's.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars that the whole run may spend.")] = None,
     max_disk: Annotated[float | None, typer.Option(help="GB that its trajectories may take.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The run's folder; else a new one below evals/.")] = None,
+    out: Out = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Go on with a run that was stopped or killed.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Resume a run that was stopped or killed, or lost rollouts.", resolve_path=True
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Put the instances of a benchmark to an agent, score them, and write a report.
 
-    Results are on the disk as they come: what is killed goes on with --resume, nothing is run twice.
+    Each result is on the disk as soon as its rollout ends. Resume a killed run with --resume: nothing is run twice.
+    A run that measured nothing, or lost rollouts to a failing model, sandbox or scorer, exits with 4.
 
     \b
-    handiwork eval run humanevalfix --model local:qwen2.5-coder-1.5b --limit 20
     handiwork eval run mint --split gsm8k --model openai:gpt-5 --workers 8 --max-cost 5
     handiwork eval run --resume evals/mint-gsm8k-CodeActAgent-20261121-1200
     """
@@ -130,7 +139,7 @@ def compare(first: Folder, second: Folder, as_json: AsJson = False) -> None:
 @app.command()
 def reproduce(
     folder: Folder,
-    out: Annotated[Path | None, typer.Option(help="The new run's folder; else one below evals/.")] = None,
+    out: Out = None,
     workers: Workers = 1,
     engine: EngineName = "local",
     ray_address: RayAddress = None,

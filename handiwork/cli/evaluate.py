@@ -128,7 +128,7 @@ def _new_folder(planned: Plan, out: Path | None) -> Path:
     if out is None:
         agent = conditions.agent.rpartition(":")[2]
         name = f"{planned.benchmark.name}-{conditions.split}-{agent}-{utc_now():%Y%m%d-%H%M%S}"
-        out = Path("evals", name)
+        out = Path.cwd() / "evals" / name
     if (out / manifest.FILE).exists():
         raise SettingsError(f"{out} has a run already: go on with it by --resume {out}, or name another folder")
     out.mkdir(parents=True, exist_ok=True)
@@ -151,7 +151,22 @@ def _go(out: Path, planned: Plan, caps: Caps, how: How) -> Exit:
             bar.stop()
             say(f"stopped; `handiwork eval run --resume {out}` goes on")
             return Exit.INTERRUPTED
-    return Exit.FINISHED
+    return _whole(out, going)
+
+
+def _whole(out: Path, run: Run) -> Exit:
+    """Return FINISHED if every rollout was measured or unfit and one at least was measured; else say what is lost."""
+    measured = sum(one.score is not None for one in run.results.found.values())
+    lost = [
+        "" if measured else "the run measured nothing",
+        f"{run.left} of its rollouts failed, through no fault of the agent" if run.left else "",
+    ]
+    if not any(lost):
+        return Exit.FINISHED
+    text = f"handiwork: {'; '.join(filter(None, lost))}: see {run.results.file}"
+    retry = f"; try them again with `handiwork eval run --resume {out}`" if run.left else ""
+    Console(stderr=True).print(Text(plain(text + retry), "red"), soft_wrap=True)
+    return Exit.INFRASTRUCTURE
 
 
 def report(out: Path, as_json: bool) -> Exit:

@@ -19,7 +19,7 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.sandbox.limits import size_text
 from handiwork.session import forks
-from handiwork.session.collecting import collect
+from handiwork.session.collecting import Cleaned, clean
 from handiwork.session.forks import Restored
 from handiwork.session.keeping import GIGABYTE
 from handiwork.session.setup import agent_name
@@ -36,17 +36,20 @@ def fork(
         changes = {"base_url": None, **changes, "model": model_name(str(changes["model"]))}
     if "agent" in changes:
         changes["agent"] = agent_name(str(changes["agent"]))
-    made = asyncio.run(_fork(session, at, restored, changes))
+    made = asyncio.run(_fork(session, at, restored, message, changes))
     if message is not None:
-        return resume(made, message, False, as_json, {})
+        return resume(made, None, False, as_json, {})
     terminal_console().print(Text(made), soft_wrap=True)
     say(f"forked; `handiwork resume {made}` goes on there")
     return Exit.FINISHED
 
 
-async def _fork(session: str | None, at: int, restored: Restored, changes: Mapping[str, Any]) -> str:
+async def _fork(
+    session: str | None, at: int, restored: Restored, message: str | None, changes: Mapping[str, Any]
+) -> str:
     async with Store.open(data_dir()) as store:
-        return (await forks.fork(store, data_dir(), await find(store, session), at, restored, **changes)).id
+        log = await find(store, session)
+        return (await forks.fork(store, data_dir(), log, at, restored, message, **changes)).id
 
 
 def tree(session: str | None) -> Exit:
@@ -86,12 +89,14 @@ def _row(info: SessionInfo, depth: int, chosen: str) -> Text:
 
 
 def gc() -> Exit:
-    """Remove snapshots that nothing needs, and the oldest of those over the limit; say how much that was."""
-    freed, left = asyncio.run(_gc(load({}).snapshots * GIGABYTE))
-    say(f"freed {size_text(freed)}; snapshots take {size_text(left)}")
+    """Remove what no session needs, and the oldest snapshots over the limit; say how much that was."""
+    cleaned = asyncio.run(_gc(load({}).snapshots * GIGABYTE))
+    parts = {"snapshots": cleaned.snapshots, "outputs and pictures": cleaned.blobs, "session folders": cleaned.sessions}
+    told = ", ".join(f"{size_text(size)} of {name}" for name, size in parts.items() if size)
+    say(f"freed {told or size_text(0)}; snapshots take {size_text(cleaned.left)}")
     return Exit.FINISHED
 
 
-async def _gc(budget: int) -> tuple[int, int]:
+async def _gc(budget: int) -> Cleaned:
     async with Store.open(data_dir()) as store:
-        return await collect(store, data_dir(), budget)
+        return await clean(store, data_dir(), budget)

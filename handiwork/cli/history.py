@@ -94,7 +94,7 @@ def tree(session: Session = None) -> None:
 
 
 def gc() -> None:
-    """Remove snapshots that no session needs, and the oldest where they take more room than they may."""
+    """Remove files that no session needs, and the oldest snapshots if they take more room than they may."""
 
     def command() -> Any:
         from handiwork.cli.forks import gc

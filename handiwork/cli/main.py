@@ -157,7 +157,8 @@ def best_of(
 ) -> None:
     """Have N candidates made for TASK, from the same files, and show the one that passes the test best.
 
-    Of those whose files pass, the one with the fewest changed lines is the best. --max-iterations is for each of
+    The test runs on your files with a candidate's changes, as apply brings them, and on nothing else that it left.
+    Of those that pass, the one with the fewest changed lines is the best. --max-iterations is for each of
     them, the other limits are for all together. Each is a session of its own: apply it, show it, go on with it.
 
     \b
@@ -267,6 +268,9 @@ def allow(
     session: Annotated[
         str | None, typer.Option("--session", help="Its id, or the first characters of it; without one the newest.")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Also if commands run that could then use them without a question.")
+    ] = False,
 ) -> None:
     """Let a session's sandbox reach more hosts, also while it runs.
 
@@ -278,7 +282,7 @@ def allow(
     def command() -> Any:
         from handiwork.cli.allow import allow
 
-        return allow(hosts, session)
+        return allow(hosts, session, yes)
 
     guarded(command)
 

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from handiwork.cli.guard import say
@@ -22,17 +24,27 @@ _SECONDS = 10.0
 class Page:
     """A server of its own process; its pages are there until that ends."""
 
-    def __init__(self, server: subprocess.Popen[str], link: str) -> None:
-        self._server, self._link = server, urlsplit(link)
+    def __init__(self, server: subprocess.Popen[str], link: str, private: Path) -> None:
+        self._server, self._link, self._private = server, urlsplit(link), private
 
     def show(self, session: str) -> None:
-        """Print the link to a session's page, and open it where there is a display."""
+        """Print the link to a session's page, and open it if there is a display.
+
+        The browser gets the link, which has the token, in a file of the ``private`` folder: other users can read the
+        command lines of all programs.
+        """
         link = self._link._replace(path=f"/s/{session}").geturl()
         say(f"the session in the browser: {link}")
         opener = shutil.which("xdg-open")
         if opener is not None and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+            # Imported late: few runs have a page.
+            from handiwork.server.guard import forwarding_page
+
             quiet = subprocess.DEVNULL
-            subprocess.Popen([opener, link], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+            file = self._private / f"{session}.html"
+            with open(file, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as page:
+                page.write(forwarding_page(link))
+            subprocess.Popen([opener, file.as_uri()], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
 
     def wait(self) -> None:
         """Keep the page until Ctrl-C: one may go on with the session there."""
@@ -56,7 +68,8 @@ def served() -> Generator[Page]:
         link = server.stdout.readline().strip()
         if not link:
             raise LogError("the server of the page could not begin; what is above says why")
-        yield Page(server, link)
+        with TemporaryDirectory(prefix="handiwork-page-") as private:
+            yield Page(server, link, Path(private))
     finally:
         server.terminate()
         try:

@@ -21,6 +21,8 @@ from handiwork.cli.sessions import find
 from handiwork.cli.summary import exit_code, summary
 from handiwork.cli.talk import terminal_talk
 from handiwork.cli.view import View, terminal_console
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Event
 from handiwork.events.record import Limits
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
@@ -35,6 +37,9 @@ from handiwork.session.setup import setup_from, title_of
 from handiwork.session.watch import Watch
 from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
 
+WAITING = ("loading", "finished", "rejected", "stopped")
+"""States that a session leaves only for a message."""
+
 Begin = Callable[[Store, Watch], Awaitable[tuple[Opened | Elsewhere, int]]]
 """Opens a session; gives it with the id of the last event that was there before."""
 
@@ -48,12 +53,13 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
 
     def carry_out(page: Page | None) -> Exit:
         async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
-            opened = await create(store, data_dir(), setup, watch, title_of(task))
+            message = MessageAction(content=task)
+            opened = await create(store, data_dir(), setup, watch, title_of(task), message)
             if page is not None:
                 page.show(opened.id)
             return opened, 0
 
-        return asyncio.run(_session(begin, task, as_json))
+        return asyncio.run(_session(begin, True, as_json))
 
     if not web:
         return carry_out(None)
@@ -78,24 +84,30 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
             changed = {"base_url": None, **changed, "model": model_name(changed["model"])}
         changed["limits"] = await _limits(log, flags)
         changed["secrets"] = await _secrets(log, changed.get("secrets") or ())
-        state = await state_of(log) if rewind else None
-        if state is not None and not is_stuck(state):
+        state = await state_of(log)
+        if rewind and not is_stuck(state):
             raise SettingsError(f"session {log.id} is not stuck in a loop: go on without --rewind")
+        said: list[Event] = [rewound(state)] if rewind else []
+        if message is not None:
+            said.append(MessageAction(content=message, source="user", subtask=state.active))
         head = await log.head()
         opened: Opened | Elsewhere
         if await log.holder() is None:
-            opened = await reopen(store, data_dir(), log.id, watch, **changed)
+            opened = await reopen(store, data_dir(), log.id, watch, said, **changed)
         else:
             opened = await elsewhere(log, watch, changed)
-        if state is not None:
-            await opened.log.append(rewound(state))
+            if said:
+                await log.append(*said)
         return opened, head
 
-    return asyncio.run(_session(begin, message, as_json))
+    return asyncio.run(_session(begin, message is not None, as_json))
 
 
-async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
-    """Open a session, run it until it ends or is left, and show how it stands then."""
+async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
+    """Open a session, run it until it ends or is left, and show how it stands then.
+
+    ``spoken`` means that the user's message is in the log.
+    """
     interactive = not as_json and sys.stdout.isatty()
     console = terminal_console()
     view = JsonLines() if as_json else View(console, live=interactive and not console.is_dumb_terminal)
@@ -110,10 +122,10 @@ async def _session(begin: Begin, message: str | None, as_json: bool) -> Exit:
                     async with opened.held():
                         asking = isinstance(view, View) and interactive and sys.stdin.isatty()
                         talk = terminal_talk(opened, view, signals) if asking and isinstance(view, View) else None
-                        state = await drive(opened, message, signals, view, talk)
-                if not view.stepped and message is None and state.agent_state in ("finished", "rejected", "stopped"):
-                    said = f'session {opened.id} is {state.agent_state}: say what to do now with --message "..."'
-                    raise SettingsError(said)
+                        state = await drive(opened, None, signals, view, talk)
+                if not view.stepped and not spoken and state.agent_state in WAITING:
+                    stands = "has no task yet" if state.agent_state == "loading" else f"is {state.agent_state}"
+                    raise SettingsError(f'session {opened.id} {stands}: say what to do now with --message "..."')
                 if isinstance(view, View):
                     await _show_end(view, opened, state)
                 return exit_code(state)

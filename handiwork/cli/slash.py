@@ -9,12 +9,12 @@ from typing import get_args
 from rich.console import Console
 from rich.text import Text
 
-from handiwork.cli.plain import plain
+from handiwork.cli.plain import exact, plain
 from handiwork.events.record import Confirmation, SettingsChanged
 from handiwork.llm import create as llms
 from handiwork.llm.errors import LLMError
 from handiwork.log.eventlog import EventLog
-from handiwork.session.answers import network_allowed
+from handiwork.session.answers import at_work, network_allowed
 from handiwork.settings import model_name
 
 Ask = Callable[[str], Awaitable[str | None]]
@@ -25,6 +25,10 @@ HELP = """\
   /confirm never|risky|always       what you are asked before it is done, from the next action on
   /allow HOST...                    let the sandbox reach these too: example.org, *.example.org, pypi, npm, debian, all
   /help                             this"""
+AT_WORK = """\
+  These began before and may still run. They, and whatever other programs they left running, could send to
+  {} at once, and you would not be asked:"""
+ALLOW = "allow it all the same? (y or n) "
 MODES: tuple[Confirmation, ...] = get_args(Confirmation)
 
 
@@ -65,9 +69,18 @@ class Slash:
 
     async def _allow(self, hosts: tuple[str, ...]) -> str:
         try:
-            await self._log.append(network_allowed(hosts))
+            allowed = network_allowed(hosts)
         except ValueError as error:
             return f"  the network stays as it is: {error}"
+        told: list[str] = []
+        while not set(running := await at_work(self._log)) <= set(told):
+            self.say(AT_WORK.format(", ".join(hosts)), "yellow")
+            for command in running:
+                self.say(f"    {exact(command)}")
+            if (await self._ask(ALLOW) or "").lower() not in ("y", "yes"):
+                return "  the network stays as it is"
+            told = running
+        await self._log.append(allowed)
         return f"  the sandbox may reach {', '.join(hosts)} from now on"
 
     async def _change_model(self, model: str, base_url: str | None) -> str:

@@ -59,6 +59,7 @@ from handiwork.events.record import (
     SettingsChanged,
     StepStarted,
 )
+from handiwork.sandbox.names import quoted
 
 LINES = 40
 """Lines of one output that are shown; the rest is counted."""
@@ -159,6 +160,9 @@ class Transcript:
 
     @_of.register
     def _(self, event: UnknownEvent) -> Iterator[Text]:
+        if problem := event.unknown.get("problem"):
+            yield Text(f"  {plain(str(problem))}", "bold red")
+            return
         yield Text(f"  (an event of a newer version: {plain(str(event.unknown.get('type', '?')))})", "dim")
 
     @_of.register
@@ -199,16 +203,16 @@ class Transcript:
 
     @_doing.register
     def _(self, event: FileReadAction) -> Iterator[Text]:
-        yield Text(f"  read {plain(event.path)} from line {event.start} to {event.end or 'the last'}", "bold")
+        yield Text(f"  read {quoted(event.path)} from line {event.start} to {event.end or 'the last'}", "bold")
 
     @_doing.register
     def _(self, event: FileWriteAction) -> Iterator[Text]:
-        yield Text(f"  write {exact(event.path)}", "bold")
+        yield Text(f"  write {quoted(event.path)}", "bold")
         yield from self._bounded(event.content, "green", "  +")
 
     @_doing.register
     def _(self, event: FileEditAction) -> Iterator[Text]:
-        yield Text(f"  edit {exact(event.path)}", "bold")
+        yield Text(f"  edit {quoted(event.path)}", "bold")
 
     @_doing.register
     def _(self, event: BrowseURLAction) -> Iterator[Text]:

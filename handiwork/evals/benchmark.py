@@ -20,6 +20,9 @@ Metric = Literal["accuracy", "pass@1", "success rate", "mean score"]
 
 Ask = Callable[[str], Awaitable[str]]
 
+PROVIDED = "provided"
+"""The folder beside the workspace that ``Benchmark.provide`` fills."""
+
 
 class DataError(Exception):
     """The benchmark's data are not there or not what they must be; the text says what to do."""
@@ -116,6 +119,10 @@ class Benchmark(ABC):
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the instances in the folder ``data``, which has the upstream layout. Raises DataError, OSError."""
 
+    def further_files(self, split: str) -> Sequence[str]:
+        """Return the paths in the data folder, beside ``files``, of files and folders that instances use if there."""
+        return ()
+
     def skipped(self, instance: Instance) -> str:
         """Return why the instance cannot be run on this machine, "" where it can."""
         return ""
@@ -130,6 +137,9 @@ class Benchmark(ABC):
 
     def prepare(self, instance: Instance, workspace: Path) -> None:  # noqa: B027 - few need it
         """Write what the agent finds in its workspace, an empty folder."""
+
+    def provide(self, instance: Instance, folder: Path) -> None:  # noqa: B027 - few need it
+        """Write what the sandbox has read-only, an empty folder beside the workspace: what scores the agent."""
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:  # noqa: B027 - few need it
         """Make the sandbox, which runs, what the instance says it must be. Raises UnfitError, SandboxError."""

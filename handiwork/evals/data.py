@@ -81,8 +81,9 @@ async def _fetch(address: str, file: Path) -> None:
 
 
 async def digest(benchmark: Benchmark, split: str, folder: Path) -> str:
-    """Return the SHA-256, in hex, of a split's files: of their paths and contents, in the order of the paths."""
-    return await asyncio.to_thread(_digest, sorted(benchmark.files(split)), folder)
+    """Return the SHA-256, in hex, of all data of a split: of their paths and contents, in the order of the paths."""
+    paths = sorted({*benchmark.files(split), *benchmark.further_files(split)})
+    return await asyncio.to_thread(_digest, paths, folder)
 
 
 def _digest(paths: list[str], folder: Path) -> str:
@@ -90,5 +91,7 @@ def _digest(paths: list[str], folder: Path) -> str:
     for path in paths:
         for file in sorted((folder / path).rglob("*")) if (folder / path).is_dir() else [folder / path]:
             if file.is_file():
-                whole.update(f"{file.relative_to(folder)}\n{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode())
+                with file.open("rb") as data:
+                    digest = hashlib.file_digest(data, "sha256").hexdigest()
+                whole.update(f"{file.relative_to(folder)}\n{digest}\n".encode())
     return whole.hexdigest()

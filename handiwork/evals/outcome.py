@@ -32,11 +32,11 @@ def outcome_of(state: State, events: Sequence[Event]) -> tuple[Outcome, str]:
 
 def _paused(state: State) -> Outcome:
     reason = state.change.reason if state.change else None
-    if reason == "stuck":
-        return "repeat"
     late = [observation for _, observation in state.history[-MALFORMED:]]
     if len(late) == MALFORMED and all(isinstance(o, ErrorObservation) and o.error_id == "malformed" for o in late):
         return "format"
+    if reason == "stuck":
+        return "repeat"
     if state.limits.time is not None and state.time >= state.limits.time:
         return "timeout"
     return "limit" if reason in ("limit", "context") else "platform"

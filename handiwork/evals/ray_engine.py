@@ -85,7 +85,7 @@ def _nothing_at(address: str, error: Exception) -> str:
 def _on_node(conditions: Conditions, job: Job) -> Done:
     """Do a rollout in this process, on whatever machine it is."""
     benchmark = registry.find(conditions.benchmark)
-    with tempfile.TemporaryDirectory(prefix="handiwork-rollout-") as place:
+    with tempfile.TemporaryDirectory(prefix="handiwork-") as place:
         Path(place).chmod(0o755)
         return asyncio.run(roll_out(conditions, benchmark, job, Path(place)))
 

@@ -78,6 +78,11 @@ class Result(Model):
     attempts: int = 1
     trajectory: str = ""
 
+    def after(self, before: Result) -> Result:
+        """Return this result with the cost, tokens, time and attempts of the one before it added."""
+        names = ("cost", "unpriced", "user_cost", "usage", "seconds", "attempts")
+        return self.model_copy(update={name: getattr(before, name) + getattr(self, name) for name in names})
+
     @property
     def key(self) -> tuple[str, int]:
         """What tells it from all others of its run."""
@@ -87,13 +92,16 @@ class Result(Model):
 class Results:
     """The results of a run in the folder ``out``; a half line that a killed process left is taken away.
 
-    ``found`` has the last of each rollout, ``spent`` is USD of all there were. Raises ResultsError.
+    ``found`` has the last result of each rollout, with what the earlier ones took added: a rollout that failed is done
+    again when a run is resumed. ``spent`` is USD of all there were, and ``dearest`` that of the dearest, None without
+    any. Raises ResultsError.
     """
 
     def __init__(self, out: Path) -> None:
         self.file = out / FILE
         self.found: dict[tuple[str, int], Result] = {}
         self.spent = 0.0
+        self.dearest: float | None = None
         if self.file.exists():
             self._read()
 
@@ -119,5 +127,8 @@ class Results:
         self._take(result)
 
     def _take(self, result: Result) -> None:
-        self.found[result.key] = result
-        self.spent += result.cost + result.user_cost
+        cost = result.cost + result.user_cost
+        self.spent += cost
+        self.dearest = max(self.dearest or 0.0, cost)
+        before = self.found.get(result.key)
+        self.found[result.key] = result if before is None else result.after(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+import secrets
 import shutil
 import time
 import traceback
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from handiwork.agents.state import State
-from handiwork.evals.benchmark import Benchmark, Instance, Rollout, UnfitError
+from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, UnfitError
 from handiwork.evals.conditions import Conditions
 from handiwork.evals.outcome import outcome_of
 from handiwork.evals.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
@@ -33,6 +34,9 @@ HANGING = 2.0, 300.0
 
 TALKS = frozenset({"finished", "rejected", "awaiting_user_input"})
 """Where an agent can be answered."""
+
+TITLE = "task"
+"""The title of every rollout's session."""
 
 T = TypeVar("T")
 
@@ -59,7 +63,8 @@ async def roll_out(conditions: Conditions, benchmark: Benchmark, job: Job, place
     began, cost, user_cost, attempt = time.monotonic(), 0.0, 0.0, 0
     while True:
         attempt += 1
-        folder = place / f"{file_name(job.instance.id)}-{job.trial}-{attempt}"
+        # Agents see the path of their workspace: a name made of the instance could tell them the answer.
+        folder = place / secrets.token_hex(8)
         done = await _attempt(conditions, benchmark, job, folder)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         cost, user_cost = cost + done.result.cost, user_cost + done.result.user_cost
@@ -79,13 +84,17 @@ def file_name(instance: str) -> str:
 async def _attempt(conditions: Conditions, benchmark: Benchmark, job: Job, folder: Path) -> Done:
     told = Result(id=job.instance.id, trial=job.trial, group=job.instance.group, outcome="platform")
     try:
-        workspace, data = folder / "workspace", folder / "data"
+        workspace, provided, data = folder / "workspace", folder / PROVIDED, folder / "data"
         workspace.mkdir(parents=True)
+        provided.mkdir()
         instance = replace(job.instance, trial=job.trial)
         await asyncio.to_thread(benchmark.prepare, instance, workspace)
+        await asyncio.to_thread(benchmark.provide, instance, provided)
         async with benchmark.turn(instance), Store.open(data) as store:
             setup = _setup(conditions, workspace, job.budget, benchmark.allow_net(instance))
-            opened = await create(store, data, setup, _unwatched, instance.id)
+            if any(provided.iterdir()):
+                setup = setup.model_copy(update={"mount_ro": (str(provided),)})
+            opened = await create(store, data, setup, _unwatched, TITLE)
             user = User(conditions.user_model, conditions.user_base_url)
             try:
                 found = await _judged(conditions, benchmark, replace(job, instance=instance), opened, user)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import tempfile
 from asyncio import TaskGroup
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from handiwork.evals.benchmark import Benchmark, Instance
+from handiwork.evals.budget import SharedBudget
 from handiwork.evals.conditions import Conditions
 from handiwork.evals.manifest import Manifest
 from handiwork.evals.results import INFRASTRUCTURE, LEFT, Result, Results
@@ -77,6 +80,7 @@ class Run:
         self._out, self._manifest, self._benchmark = out, manifest, benchmark
         self._instances, self._caps, self._finished = instances, caps, finished
         self._bytes = sum(file.stat().st_size for file in (out / TRAJECTORIES).glob("*"))
+        self._budget = SharedBudget(caps.cost, self.results)
         self._failed = 0
         self._why = ""
 
@@ -87,20 +91,16 @@ class Run:
         may run it.
         """
         with _alone(self._out):
-            work = self._out / "work"
-            shutil.rmtree(work, ignore_errors=True)  # of a process that was killed
             (self._out / TRAJECTORIES).mkdir(exist_ok=True)
-            work.mkdir()
-            work.chmod(0o755)
             try:
-                jobs = self._jobs()
-                async with engine(self._manifest.conditions, self._benchmark, work) as execute, TaskGroup() as group:
-                    for _ in range(workers):
-                        group.create_task(self._work(jobs, execute))
+                jobs = deque(self._keys())
+                with _work_folder(self._out) as work:
+                    conditions = self._manifest.conditions
+                    async with engine(conditions, self._benchmark, work) as execute, TaskGroup() as group:
+                        for _ in range(workers):
+                            group.create_task(self._work(jobs, execute))
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
         if self._why:
             failed = self._failed >= FAILURES
             raise RunStoppedError(f"{self._why}; go on with `handiwork eval run --resume {self._out}`", failed=failed)
@@ -117,22 +117,23 @@ class Run:
                 if found is None or found.outcome in LEFT:
                     yield one, trial
 
-    def _jobs(self) -> Iterator[Job]:
-        """Give the jobs one by one, each with what there is to spend when it begins."""
-        for one, trial in list(self._keys()):
-            cost = self._caps.cost
-            yield Job(self._instances[one], trial, None if cost is None else max(0.0, cost - self.results.spent))
-
-    async def _work(self, jobs: Iterator[Job], execute: Execute) -> None:
-        for job in jobs:
-            self._why = self._why or self._stops(job)
+    async def _work(self, jobs: deque[tuple[str, int]], execute: Execute) -> None:
+        while jobs and not self._why:
+            if not await self._budget.ready() or not jobs:
+                continue
+            self._why = self._why or self._stops()
             if self._why:
                 return
-            self._take(await execute(job))
+            one, trial = jobs.popleft()
+            with self._budget.reserved() as budget:
+                done = await execute(Job(self._instances[one], trial, budget))
+                self._take(done)
+            if done.result.outcome == "stopped":
+                jobs.append((one, trial))  # its share was spent, and perhaps not the run's
 
-    def _stops(self, job: Job) -> str:
+    def _stops(self) -> str:
         """Return why nothing more may be begun, "" if it may."""
-        if job.budget is not None and job.budget <= 0:
+        if self._budget.spent_up:
             return f"the run has spent {self.results.spent:.2f} USD, its --max-cost"
         if self._caps.disk is not None and self._bytes >= self._caps.disk:
             return f"the trajectories take {self._bytes / 1e9:.1f} GB, the run's --max-disk"
@@ -151,6 +152,27 @@ class Run:
         self.results.add(result)
         self._failed = self._failed + 1 if result.outcome in INFRASTRUCTURE else 0
         self._finished(result)
+
+
+@contextmanager
+def _work_folder(out: Path) -> Generator[Path]:
+    """Make the folder for the rollouts' files in the system's folder for temporary files.
+
+    Agents see the path of their workspace: the run's own folder would tell them the benchmark. The run's folder has a
+    link to it meanwhile, by which the next process finds and removes what a killed one left.
+    """
+    link = out / "work"
+    if link.is_symlink():
+        shutil.rmtree(link.readlink(), ignore_errors=True)
+        link.unlink()
+    work = Path(tempfile.mkdtemp(prefix="handiwork-"))
+    work.chmod(0o755)
+    link.symlink_to(work)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        link.unlink()
 
 
 @contextmanager

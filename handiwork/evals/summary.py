@@ -14,8 +14,8 @@ from handiwork.evals.statistics import Interval, bootstrap, pass_at_k, wilson
 from handiwork.events.base import Model
 from handiwork.events.record import Usage
 
-RIGHT, WRONG = "right answer", "wrong answer"
-"""How "submitted" is told, by whether its score is 1."""
+RIGHT, PARTIAL, WRONG = "right answer", "answer with a part of the score", "wrong answer"
+"""How "submitted" is told: by whether its score is 1, between, or 0."""
 
 Trials = Mapping[str, Sequence[float]]
 """The scores of each instance's trials, by its id."""
@@ -157,7 +157,7 @@ def ending(result: Result) -> str:
     """Return how a rollout ended, in the words of the report."""
     if result.outcome != "submitted":
         return result.outcome
-    return RIGHT if result.score == 1 else WRONG
+    return RIGHT if result.score == 1 else PARTIAL if result.score else WRONG
 
 
 def _spoilt(result: Result) -> bool:

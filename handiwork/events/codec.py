@@ -43,8 +43,7 @@ def to_json(event: Event) -> str:
 
 
 def _line(data: Mapping[str, Any]) -> str:
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return _line_text(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
 
 
 def from_dict(data: Mapping[str, Any]) -> Event:
@@ -69,6 +68,44 @@ def _unknown(data: dict[str, Any]) -> Event:
         unread = {str(detail["loc"][0]) for detail in error.errors()}
         place = {key: value for key, value in place.items() if key not in unread}
         return UnknownEvent.model_validate({**place, "unknown": data})
+
+
+def read_back(session: str, number: int, text: object) -> Event:
+    """Return the event of a log's row, ``number`` in its session.
+
+    If the row is damaged it is an UnknownEvent that says so, with the text the row has.
+    """
+    try:
+        if not isinstance(text, str | bytes):
+            raise ValueError(f"it has no text, but {type(text).__name__}")
+        event = from_json(text)
+    except ValueError as error:
+        reason = str(error).partition("\n")[0]
+        return damaged(session, number, reason, text)
+    return event if event.id == number else event.placed(id=number)
+
+
+def is_event(text: object, number: int) -> bool:
+    """Tell whether a row's text is a JSON object with the id of the row, whatever else it has."""
+    try:
+        data = pydantic_core.from_json(text) if isinstance(text, str) else None
+    except ValueError:
+        return False
+    return isinstance(data, dict) and cast("dict[str, Any]", data).get("id") == number
+
+
+def damaged(session: str, number: int, reason: str, text: object) -> UnknownEvent:
+    """Return what stands for an event that cannot be read."""
+    problem = (
+        f"event {number} of session {session} is damaged ({reason}): fork the session before it, "
+        "restore the log from a backup, or delete the session"
+    )
+    shown = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+    return UnknownEvent(id=number, unknown={"type": "DamagedEvent", "problem": problem, "text": _line_text(shown)})
+
+
+def _line_text(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def from_json(text: str | bytes) -> Event:

@@ -11,7 +11,7 @@ from handiwork.events.base import Model, Observation, Part
 
 StateReason = Literal["limit", "model", "sandbox", "agent", "user", "stuck", "context", "over"]
 CmdStatus = Literal["done", "running", "input", "exited", "interrupted", "timeout", "background"]
-ReachedLimit = Literal["", "memory", "processes", "file_size", "disk", "time"]
+ReachedLimit = Literal["", "memory", "processes", "file_size", "disk", "machine_disk", "time"]
 JobStatus = Literal["running", "done", "stopped"]
 
 

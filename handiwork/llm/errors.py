@@ -6,6 +6,8 @@ LLMError
 ├── ContextWindowError       the conversation is too long for the model
 ├── RequestRejectedError     the provider refuses the request for another reason
 │   └── RoleOrderError       its template takes no user message after a tool's answer
+├── RedirectError            the server wants the conversation sent to another address
+├── AnswerTooLargeError      the server sends more than an answer may have
 ├── RateLimitError           still limited after the retries
 └── ProviderError            5xx, cut stream, silence, garbage, no connection: after the retries
 """
@@ -43,6 +45,14 @@ class RequestRejectedError(LLMError):
 
 class RoleOrderError(RequestRejectedError):
     """The model's template wants user and assistant to alternate, whatever tools answer in between."""
+
+
+class RedirectError(LLMError):
+    """The server redirects to another address, which is never followed with a conversation."""
+
+
+class AnswerTooLargeError(LLMError):
+    """The server sends more than an answer may have; nothing of it is kept."""
 
 
 class RateLimitError(LLMError):

@@ -16,6 +16,7 @@ from handiwork.llm.errors import (
     RequestRejectedError,
     RoleOrderError,
 )
+from handiwork.llm.strict_json import parse
 
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|context (window|size|length)|prompt is too long"
@@ -33,7 +34,7 @@ def words_of(body: object) -> str:
     """Return the provider's own words in an error's body (text, JSON or an object), at most 500 characters."""
     if isinstance(body, str):
         try:
-            body = json.loads(body)
+            body = parse(body)
         except ValueError:
             return " ".join(str(body).split())[:500]
     inner = cast("Any", body)

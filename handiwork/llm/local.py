@@ -162,17 +162,17 @@ class LocalLLM:
 
 
 def place_of(model: Path) -> Place:
-    """Return the folder of the model's server, made private to the user. Raises ModelNotFoundError where it is not."""
+    """Return the folder of the model's server, made if there is none.
+
+    Raises ModelNotFoundError if others can enter it.
+    """
     stat = model.stat()
     identity = f"{model.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}"
     folder = runtime_dir() / f"llm-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
-    for made in (folder.parent, folder):
-        made.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = made.lstat()
-        if found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise ModelNotFoundError(
-                f"{made} is open to other users: remove it, or set XDG_RUNTIME_DIR to a private folder."
-            )
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise ModelNotFoundError(f"{folder} is open to other users: remove it, and what they may have put there.")
     return Place(folder)
 
 

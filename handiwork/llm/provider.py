@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from inspect import signature
 from typing import Any, TypeVar, cast
 
 import httpx2
@@ -13,6 +15,7 @@ from pydantic_ai import exceptions
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
+    ModelResponseStreamEvent,
     PartDeltaEvent,
     PartStartEvent,
     TextPart,
@@ -21,11 +24,12 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from handiwork.events.record import Usage
-from handiwork.llm.errors import AuthenticationError, LLMError, ProviderError, RequestRejectedError
+from handiwork.llm.bounded_client import bounded_client, cause_of
+from handiwork.llm.errors import AnswerTooLargeError, AuthenticationError, LLMError, ProviderError, RequestRejectedError
 from handiwork.llm.failure import refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.parts import Parts, calls_of, thinking_of
@@ -33,10 +37,23 @@ from handiwork.llm.price import price
 from handiwork.llm.remote import ChatLLM, Endpoint
 from handiwork.llm.retry import Patience, with_retries
 from handiwork.llm.types import LLM, Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.llm.usage import usage_of
 from handiwork.llm.window import window_of
 from handiwork.llm.wire import Blobs, require_vision
 
 T = TypeVar("T")
+
+LONGEST_CALL = 1800.0
+"""Seconds without a byte after which a client ends a call that nobody ended before."""
+
+LONGEST_ANSWER = 4_000_000
+"""Characters of one answer, with its reasoning and the arguments of its calls."""
+
+_EMPTY_PART = 500
+_DELTAS = ("content_delta", "args_delta", "signature_delta", "tool_name_delta")
+
+Build = Callable[[], tuple[Model, httpx2.AsyncClient]]
+"""Makes a model, and the client that its requests go through."""
 
 
 def provider_model(
@@ -47,15 +64,22 @@ def provider_model(
     Where the provider speaks OpenAI's chat completions it is a ChatLLM.
     Raises AuthenticationError where the key is missing and LLMError for an unknown provider.
     """
+
+    def build() -> tuple[Model, httpx2.AsyncClient]:
+        client = bounded_client(timeout=httpx2.Timeout(LONGEST_CALL, connect=5.0))
+        if base_url:
+            return _with_base_url(name, base_url, api_key, client), client
+        return _inferred(name, api_key, client), client
+
     try:
-        model = _with_base_url(name, base_url, api_key) if base_url else _with_key(name, api_key)
+        model, _ = build()
     except (exceptions.UserError, ImportError) as error:
         words = str(error).split(" or pass it")[0].split(" To try ")[0]
         if "environment variable" in words:
             raise AuthenticationError(f"{name} needs a key or address: {words}") from error
         raise LLMError(f"cannot use {name}: {words}") from error
     if not isinstance(model, OpenAIChatModel):
-        return ProviderLLM(name, model, blobs=blobs, patience=patience)
+        return ProviderLLM(name, build, blobs=blobs, patience=patience)
     at = Endpoint(str(model.client.base_url), model.client.api_key)
 
     async def endpoint() -> Endpoint:
@@ -65,42 +89,54 @@ def provider_model(
     return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=key_name)
 
 
-def _with_key(name: str, api_key: str | None) -> Model:
-    if api_key is None:
-        return infer_model(name)
-    from pydantic_ai.providers import Provider, infer_provider_class
+def _inferred(name: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
+    """Return the model that pydantic-ai has for a name. Raises UserError, ImportError."""
 
     def provider(kind: str) -> Provider[Any]:
-        build = cast("type[Any]", infer_provider_class(kind))
-        return build(api_key=api_key)
+        options: dict[str, Any] = {} if api_key is None else {"api_key": api_key}
+        if kind.startswith("gateway/"):
+            from pydantic_ai.providers import gateway
+
+            upstream = kind.removeprefix("gateway/")
+            return cast("Any", gateway).gateway_provider(upstream, http_client=client, **options)
+        try:
+            build = cast("type[Any]", infer_provider_class(kind))
+        except ValueError:
+            infer_model(name)  # raises an error that says which names there are
+            raise
+        if "http_client" in signature(build).parameters:
+            options["http_client"] = client
+        return build(**options)
 
     return infer_model(name, provider)
 
 
-def _with_base_url(name: str, base_url: str, api_key: str | None) -> Model:
+def _with_base_url(name: str, base_url: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
     kind, _, model = name.partition(":")
+    options: dict[str, Any] = {"api_key": api_key or "none", "base_url": base_url, "http_client": client}
     if kind == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        return AnthropicModel(model, provider=AnthropicProvider(api_key=api_key or "none", base_url=base_url))
+        return AnthropicModel(model, provider=AnthropicProvider(**options))
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google import GoogleProvider
 
-    return GoogleModel(model, provider=GoogleProvider(api_key=api_key or "none", base_url=base_url))
+    return GoogleModel(model, provider=GoogleProvider(**options))
 
 
 class ProviderLLM:
     """A model that pydantic-ai talks to; after a failed attempt the deltas start again from the beginning."""
 
-    def __init__(self, name: str, model: Model, *, blobs: Blobs, patience: Patience | None = None) -> None:
+    def __init__(self, name: str, build: Build, *, blobs: Blobs, patience: Patience | None = None) -> None:
         self._name = name
-        self._model = model
+        self._build = build
+        self._model, self._client = build()
         self._patience = patience or Patience()
         self._normaliser = Normaliser()
-        self._parts = Parts(blobs, model.system)
+        self._parts = Parts(blobs, self._model.system)
         self._entered = False
-        profile = model.profile
+        profile = self._model.profile
         self._capabilities = Capabilities(
             tools=profile.get("supports_tools", True),
             vision=profile.get("supports_image_input", True),
@@ -121,6 +157,8 @@ class ProviderLLM:
         """Ask the provider for the window where no list has it."""
         if not self._entered:
             self._entered = True
+            if self._client.is_closed:
+                self._model, self._client = self._build()
             await self._model.__aenter__()
             if self._capabilities.window is None:
                 self._capabilities = replace(self._capabilities, window=await window_of(self._model))
@@ -141,11 +179,7 @@ class ProviderLLM:
         parameters = _parameters(tools, schema)
 
         async def attempt() -> Completion:
-            try:
-                return await self._attempt(forms, self._settings(temperature), parameters, on_delta)
-            # ValueError is what the SDKs raise for an answer they cannot read.
-            except (exceptions.AgentRunError, httpx2.HTTPError, ValueError) as error:
-                raise self._refusal(error) from error
+            return await self._attempt(forms, self._settings(temperature), parameters, on_delta)
 
         return await with_retries(self._patience, attempt)
 
@@ -158,12 +192,19 @@ class ProviderLLM:
     ) -> Completion:
         started = time.monotonic()
         first_token: float | None = None
+        size = 0
         request = self._model.request_stream(messages, settings, parameters)
         stream = await self._in_time(request.__aenter__())
         try:
             events = aiter(stream)
             while (event := await self._in_time(anext(events, None))) is not None:
                 first_token = first_token or time.monotonic() - started
+                size += _size(event)
+                if size > LONGEST_ANSWER:
+                    raise AnswerTooLargeError(
+                        f"{self._name} sent an answer of more than {LONGEST_ANSWER // 10**6} million characters, "
+                        "so it was dropped"
+                    )
                 text = ""
                 if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
                     text = event.part.content
@@ -171,10 +212,13 @@ class ProviderLLM:
                     text = event.delta.content_delta
                 if text and on_delta is not None:
                     on_delta(text)
-            response = stream.get()
+            with self._answer():
+                response = stream.get()
         finally:
-            await request.__aexit__(None, None, None)
-        return self._completion(response, time.monotonic() - started, first_token)
+            with self._answer():
+                await request.__aexit__(None, None, None)
+        with self._answer():
+            return self._completion(response, time.monotonic() - started, first_token)
 
     def _completion(self, response: ModelResponse, latency: float, first_token: float | None) -> Completion:
         if response.finish_reason is None or response.state != "complete":
@@ -186,13 +230,9 @@ class ProviderLLM:
                 raise RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
             raise ProviderError(f"{self._name} sent an empty answer")
         counted = response.usage
-        cached = counted.cache_read_tokens + counted.cache_write_tokens
-        usage = Usage(
-            # pydantic-ai counts cached tokens as input too, for every provider.
-            input=max(counted.input_tokens - cached, 0),
-            output=counted.output_tokens,
-            cache_read=counted.cache_read_tokens,
-            cache_write=counted.cache_write_tokens,
+        # pydantic-ai counts cached tokens as input too, for every provider.
+        usage = usage_of(
+            counted.input_tokens, counted.output_tokens, counted.cache_read_tokens, counted.cache_write_tokens
         )
         cost, source = price(usage, response.model_name or self._model.model_name, self._base_url)
         return Completion(
@@ -216,19 +256,32 @@ class ProviderLLM:
             settings |= {"anthropic_cache": True, "anthropic_cache_instructions": True}
         return cast("ModelSettings", settings)
 
+    @contextmanager
+    def _answer(self) -> Generator[None]:
+        """Raise LLMError for whatever an SDK raises: each has errors of its own for an answer it cannot read."""
+        try:
+            yield
+        except LLMError:
+            raise
+        except Exception as error:
+            raise self._refusal(error) from error
+
     def _refusal(self, error: Exception) -> LLMError:
+        if (found := cause_of(error)) is not None:
+            return found
         if isinstance(error, exceptions.ModelAPIError):
             status = error.status_code if isinstance(error, exceptions.ModelHTTPError) else None
             key_name = f"{self._name.split(':')[0].upper()}_API_KEY"
             body = error.body or str(error)
             return refusal(status, body, self._model.model_name, self._name, key_name, error.retry_after)
-        return ProviderError(f"{self._name} failed: {type(error).__name__} {error}")
+        return ProviderError(f"{self._name} failed: {type(error).__name__} {str(error)[:500]}")
 
     async def _in_time(self, step: Awaitable[T]) -> T:
         silence = self._patience.silence or 60.0
         try:
             async with asyncio.timeout(silence):
-                return await step
+                with self._answer():
+                    return await step
         except TimeoutError:
             raise ProviderError(f"{self._name} sent nothing for {silence:g} s") from None
 
@@ -241,6 +294,16 @@ class ProviderLLM:
         if self._entered:
             self._entered = False
             await self._model.__aexit__(None, None, None)
+            await self._client.aclose()
+
+
+def _size(event: ModelResponseStreamEvent) -> int:
+    """Return how many characters an event adds to the answer; a new part counts as some, even when it is empty."""
+    if isinstance(event, PartStartEvent):
+        return _EMPTY_PART + len(str(event.part))
+    if not isinstance(event, PartDeltaEvent):
+        return 0
+    return sum(len(str(getattr(event.delta, field, None) or "")) for field in _DELTAS)
 
 
 def _parameters(tools: Sequence[Tool], schema: JsonSchema | None) -> ModelRequestParameters:

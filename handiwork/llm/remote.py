@@ -136,16 +136,17 @@ class ChatLLM:
             # Imported late: to name a model costs nothing.
             import httpx2
 
+            from handiwork.llm.bounded_client import bounded_client
+
             if self._client is None or self._lost:
                 found: Endpoint = await self._connect()
                 if self._client is None or found != self._endpoint:
                     await self.close()
                     self._endpoint = found
-                    self._client = httpx2.AsyncClient(
+                    self._client = bounded_client(
                         base_url=found.base_url,
                         headers={"Authorization": f"Bearer {found.api_key}", "User-Agent": "handiwork"},
                         timeout=None,
-                        follow_redirects=True,
                     )
                 self._lost = False
             if not self._probed:
@@ -188,6 +189,8 @@ class ChatLLM:
         """Send the request and give the lines of its answer; closes the answer, however this ends."""
         import httpx2
 
+        from handiwork.llm.bounded_client import lines_of
+
         headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
         request = client.build_request("POST", "chat/completions", content=content.encode(), headers=headers)
         try:
@@ -197,7 +200,7 @@ class ChatLLM:
                     body = (await self._in_time(response.aread())).decode(errors="replace")
                     retry_after = retry_after_seconds(response.headers.get("retry-after"))
                     raise refusal(response.status_code, body, self._model, self._where, self._key_name, retry_after)
-                yield response.aiter_lines()
+                yield lines_of(response)
             finally:
                 await response.aclose()
         except httpx2.HTTPError as error:
@@ -255,7 +258,7 @@ async def _read_out(lines: AsyncIterator[str]) -> None:
     """Read what follows [DONE], so that the connection can be used again; a server has a second to end it."""
     import httpx2
 
-    with suppress(TimeoutError, httpx2.HTTPError):
+    with suppress(TimeoutError, httpx2.HTTPError, LLMError):
         async with asyncio.timeout(1.0):
             async for _ in lines:
                 pass

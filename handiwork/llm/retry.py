@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -44,13 +46,12 @@ def retry_after_seconds(value: str | None) -> float | None:
     """Return the seconds of a Retry-After header, given as seconds or as a date; None where there is none."""
     if not value:
         return None
-    try:
-        return max(float(value), 0.0)
-    except ValueError:
-        pass
+    with suppress(ValueError):
+        seconds = float(value)
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return max((date - datetime.now(UTC)).total_seconds(), 0.0)

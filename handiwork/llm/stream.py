@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 import uuid
 from typing import Any, cast
 
 from handiwork.events.record import Usage
-from handiwork.llm.errors import ProviderError
+from handiwork.llm.errors import AnswerTooLargeError, ProviderError
+from handiwork.llm.strict_json import parse
 from handiwork.llm.types import OnDelta, ToolCall
+from handiwork.llm.usage import cost_of, object_of, usage_of
+
+HELD_BYTES = 16 * 1024 * 1024
+"""Memory that the pieces of one answer may take: text of 300,000 tokens that came one by one."""
+
+MOST_CALLS = 256
+"""Tool calls of one answer."""
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
+_JOINED_FIELDS = ("text", "summary", "data")
 
 
 class StreamError(Exception):
@@ -22,11 +32,48 @@ class StreamError(Exception):
         self.body = body
 
 
+class Held:
+    """Counts the memory of an answer's pieces."""
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def add(self, *pieces: object) -> None:
+        """Count pieces that are kept. Raises AnswerTooLargeError beyond HELD_BYTES."""
+        self._size += sum(map(_memory, pieces))
+        if self._size > HELD_BYTES:
+            raise AnswerTooLargeError(
+                f"the model's server sent an answer that takes more than {HELD_BYTES >> 20} MB, so it was dropped"
+            )
+
+
 class _Call:
     def __init__(self, call_id: str) -> None:
         self.id = call_id
         self.name = ""
         self.arguments: list[str] = []
+
+
+class _Detail:
+    """A part of the reasoning: its ``fields``, and the pieces of those that come in pieces."""
+
+    def __init__(self, piece: dict[str, Any]) -> None:
+        self.fields: dict[str, Any] = {}
+        self._pieces: dict[str, list[str]] = {}
+        self.add(piece)
+
+    def continues_with(self, piece: dict[str, Any]) -> bool:
+        return all(self.fields.get(key) == piece.get(key) for key in ("type", "index"))
+
+    def add(self, piece: dict[str, Any]) -> None:
+        for key, value in piece.items():
+            if key in _JOINED_FIELDS and value:
+                self._pieces.setdefault(key, []).append(_text(value))
+            if value is not None or key not in self.fields:
+                self.fields[key] = value
+
+    def joined(self) -> dict[str, Any]:
+        return self.fields | {key: "".join(pieces) for key, pieces in self._pieces.items()}
 
 
 class Assembly:
@@ -35,19 +82,24 @@ class Assembly:
     def __init__(self, on_delta: OnDelta | None) -> None:
         self._on_delta = on_delta
         self._started = time.monotonic()
+        self._held = Held()
         self._text: list[str] = []
         self._reasoning: dict[str, list[str]] = {}
-        self._details: list[dict[str, Any]] = []
+        self._details: list[_Detail] = []
         self._calls: list[_Call] = []
         self._open: dict[int, _Call] = {}
-        self._usage: dict[str, Any] = {}
+        self._usage: object = None
         self.first_token: float | None = None
         self.model = ""
         self.finish_reason = ""
         self.done = False
 
     def feed(self, line: str) -> None:
-        """Take in one line; raises ProviderError for what is no JSON object, StreamError for an error."""
+        """Take in one line.
+
+        Raises ProviderError for one that is no chunk of an answer, StreamError for an error that the provider tells
+        of, AnswerTooLargeError where the answer has too many or too large parts.
+        """
         if not line.startswith("data:"):
             return
         data = line[5:].strip()
@@ -55,7 +107,7 @@ class Assembly:
             self.done = True
             return
         try:
-            chunk: Any = json.loads(data)
+            chunk = parse(data)
         except ValueError:
             raise ProviderError(f"the stream has a line that is no JSON: {data[:200]}") from None
         if not isinstance(chunk, dict):
@@ -74,51 +126,55 @@ class Assembly:
 
     def _take(self, chunk: dict[str, Any]) -> list[str]:
         pieces: list[str] = []
-        self.model = chunk.get("model") or self.model
+        self.model = _text(chunk.get("model")) or self.model
         self._usage = chunk.get("usage") or self._usage
         for choice in chunk.get("choices") or ():
-            self.finish_reason = choice.get("finish_reason") or self.finish_reason
+            self.finish_reason = _text(choice.get("finish_reason")) or self.finish_reason
             delta: dict[str, Any] = choice.get("delta") or {}
             if delta and self.first_token is None:
                 self.first_token = time.monotonic() - self._started
             self._take_reasoning(delta)
             for call in delta.get("tool_calls") or ():
                 self._take_call(call)
-            if text := delta.get("content"):
-                pieces.append(str(text))
+            if text := _text(delta.get("content")):
+                self._held.add(text)
+                pieces.append(text)
         return pieces
 
     def _take_reasoning(self, delta: dict[str, Any]) -> None:
         for field in _REASONING_FIELDS:
-            if text := delta.get(field):
+            if text := _text(delta.get(field)):
+                self._held.add(text)
                 self._reasoning.setdefault(field, []).append(text)
         for detail in delta.get("reasoning_details") or ():
             self._take_detail(detail)
 
     def _take_detail(self, piece: dict[str, Any]) -> None:
-        known = self._details[-1] if self._details else {}
-        if not known or any(known.get(key) != piece.get(key) for key in ("type", "index")):
-            self._details.append(dict(piece))
-            return
-        for key, value in piece.items():
-            if key in ("text", "summary", "data") and value:
-                known[key] = (known.get(key) or "") + value
-            elif value is not None:
-                known[key] = value
+        self._held.add(piece)
+        if self._details and self._details[-1].continues_with(piece):
+            self._details[-1].add(piece)
+        else:
+            self._details.append(_Detail(piece))
 
     def _take_call(self, piece: dict[str, Any]) -> None:
         index = piece.get("index")
-        call_id = piece.get("id") or ""
+        if index is not None and not isinstance(index, int):
+            raise TypeError("the index of a tool call is no number")
+        call_id = _text(piece.get("id"))
         call = self._open.get(index if index is not None else len(self._calls) - 1)
         # Some servers give every call index 0, or none: a new id is a new call too.
         if call is None or (call_id and call_id != call.id):
+            if len(self._calls) == MOST_CALLS:
+                raise AnswerTooLargeError(f"the model's server sent more than {MOST_CALLS} tool calls in one answer")
             call = _Call(call_id)
             self._open[index if index is not None else len(self._calls)] = call
             self._calls.append(call)
         function: dict[str, Any] = piece.get("function") or {}
-        call.name = call.name or function.get("name") or ""
+        call.name = call.name or _text(function.get("name"))
         arguments = function.get("arguments") or ""
-        call.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        self._held.add(text)
+        call.arguments.append(text)
 
     @property
     def content(self) -> str:
@@ -140,28 +196,44 @@ class Assembly:
     def thinking(self) -> tuple[dict[str, Any], ...]:
         """The reasoning, with the name of the field it has to go back under."""
         if self._details:
+            details = [detail.joined() for detail in self._details]
             # The details hold the plain text too, and signatures with it.
-            content = "".join(str(detail.get("text") or "") for detail in self._details)
-            return ({"content": content, "field": "reasoning_details", "details": self._details},)
+            content = "".join(str(detail.get("text") or "") for detail in details)
+            return ({"content": content, "field": "reasoning_details", "details": details},)
         return tuple({"content": "".join(text), "field": field} for field, text in self._reasoning.items())
 
     @property
     def usage(self) -> Usage:
-        """The tokens by class, zero where the server told none."""
-        # The protocol counts cached tokens as prompt tokens too.
-        prompt = int(self._usage.get("prompt_tokens") or 0)
-        details: dict[str, Any] = self._usage.get("prompt_tokens_details") or {}
-        read = int(details.get("cached_tokens") or self._usage.get("prompt_cache_hit_tokens") or 0)
-        written = int(details.get("cache_write_tokens") or 0)
-        return Usage(
-            input=max(prompt - read - written, 0),
-            output=int(self._usage.get("completion_tokens") or 0),
-            cache_read=read,
-            cache_write=written,
+        """The tokens by class, zero where the server told none or what cannot be."""
+        told = object_of(self._usage)
+        details = object_of(told.get("prompt_tokens_details"))
+        return usage_of(
+            told.get("prompt_tokens"),
+            told.get("completion_tokens"),
+            # The protocol counts cached tokens as prompt tokens too.
+            details.get("cached_tokens") or told.get("prompt_cache_hit_tokens"),
+            details.get("cache_write_tokens"),
         )
 
     @property
     def reported_cost(self) -> float | None:
         """The USD the provider says this cost; None where it does not say."""
-        cost = self._usage.get("cost")
-        return float(cost) if isinstance(cost, int | float) else None
+        return cost_of(object_of(self._usage).get("cost"))
+
+
+def _text(value: object) -> str:
+    """Return a field that is text, "" where it is missing. Raises TypeError."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError("a field that is text has another type")
+    return value
+
+
+def _memory(value: object) -> int:
+    """Return the bytes that a value of JSON takes."""
+    size = sys.getsizeof(value)
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return size + sum(map(_memory, fields)) + sum(map(_memory, fields.values()))
+    return size + sum(map(_memory, cast("list[object]", value))) if isinstance(value, list) else size

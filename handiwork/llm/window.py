@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from handiwork.llm.errors import LLMError
+from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Capabilities
+from handiwork.llm.usage import MOST_TOKENS, object_of
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient
@@ -48,7 +51,7 @@ async def window_of(model: Model) -> int | None:
                 window = (await client.aio.models.get(model=model.model_name)).input_token_limit
     except Exception:  # noqa: BLE001 - every SDK has errors of its own, and the call itself meets what matters
         return None
-    return window if isinstance(window, int) else None
+    return _tokens(window)
 
 
 async def _get(client: AsyncClient, path: str) -> dict[str, Any]:
@@ -56,34 +59,36 @@ async def _get(client: AsyncClient, path: str) -> dict[str, Any]:
 
     try:
         async with asyncio.timeout(_PATIENCE):
-            answer: object = (await client.get(path)).raise_for_status().json()
-    except (httpx2.HTTPStatusError, TimeoutError, ValueError):
+            answer: object = parse((await client.get(path)).raise_for_status().text)
+    except (httpx2.HTTPStatusError, TimeoutError, ValueError, LLMError):
         return {}
-    return _object(answer)
+    return object_of(answer)
 
 
 def _from_list(answer: Mapping[str, Any], model: str, known: Capabilities) -> Capabilities:
     for entry in _objects(answer.get("data")):
         if entry.get("id") != model:
             continue
-        window = next((int(entry[key]) for key in _WINDOW_KEYS if isinstance(entry.get(key), int)), known.window)
-        inputs = _object(entry.get("architecture")).get("input_modalities")
+        told = (_tokens(entry.get(key)) for key in _WINDOW_KEYS)
+        window = next((window for window in told if window is not None), known.window)
+        inputs = object_of(entry.get("architecture")).get("input_modalities")
         vision = "image" in inputs if isinstance(inputs, list) else known.vision
         return replace(known, window=window, vision=vision)
     return known
 
 
 def _from_llama_cpp(answer: Mapping[str, Any], known: Capabilities) -> Capabilities:
-    window = _object(answer.get("default_generation_settings")).get("n_ctx")
-    if not isinstance(window, int):
+    window = _tokens(object_of(answer.get("default_generation_settings")).get("n_ctx"))
+    if window is None:
         return known
-    return replace(known, window=window, vision=bool(_object(answer.get("modalities")).get("vision")))
+    return replace(known, window=window, vision=bool(object_of(answer.get("modalities")).get("vision")))
 
 
 def _from_ollama(answer: Mapping[str, Any], model: str, known: Capabilities) -> Capabilities:
     for entry in _objects(answer.get("models")):
-        if model in (entry.get("name"), entry.get("model")) and isinstance(entry.get("context_length"), int):
-            return replace(known, window=entry["context_length"])
+        window = _tokens(entry.get("context_length"))
+        if model in (entry.get("name"), entry.get("model")) and window is not None:
+            return replace(known, window=window)
     return known
 
 
@@ -97,9 +102,10 @@ def _listed(model: str, base_url: str) -> int | None:
     return info.context_window
 
 
-def _object(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+def _tokens(value: object) -> int | None:
+    """Return a window that a server told, None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS else None
 
 
 def _objects(value: object) -> list[dict[str, Any]]:
-    return [_object(entry) for entry in cast("list[object]", value)] if isinstance(value, list) else []
+    return [object_of(entry) for entry in cast("list[object]", value)] if isinstance(value, list) else []

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from handiwork.events.base import Part
 from handiwork.llm.errors import RequestRejectedError
+from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Message, Tool
 
 Blobs = Callable[[str], bytes]
@@ -34,7 +35,7 @@ def require_vision(messages: Sequence[Message], model: str) -> None:
 def arguments_object(arguments: str) -> dict[str, Any]:
     """Return a call's arguments as an object; what is no JSON object is kept as the text of ``arguments``."""
     try:
-        parsed: Any = json.loads(arguments or "{}")
+        parsed: Any = parse(arguments or "{}")
     except ValueError:
         parsed = None
     return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {"arguments": arguments}

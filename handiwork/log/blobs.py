@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import fcntl
 import hashlib
 import os
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable, Generator
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from handiwork.log.errors import BlobMissing, LogError
 from handiwork.log.redaction import Redactor
@@ -19,17 +22,33 @@ P = ParamSpec("P")
 T = TypeVar("T")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+_HELD = 64
+"""Blobs that no event refers to yet and that are held at most: the oldest are let go."""
+
+
+class Kept(NamedTuple):
+    """A blob's file as it was when it was listed; keeping the same bytes again changes the times."""
+
+    size: int
+    inode: int
+    modified: int
+    changed: int
+
 
 class Blobs:
     """The files below ``folder``, each named by the SHA-256 of its bytes, which it therefore always has.
 
     A blob is there wholly or not at all, whenever the process or the machine dies, and without the secrets that
-    ``redactor`` knows.
+    ``redactor`` knows. A new blob is held, by a lock on its file that ends with the process, until an event refers to
+    it: whatever removes blobs leaves those that are held.
     """
 
     def __init__(self, folder: Path, redactor: Redactor) -> None:
         self._folder = folder
         self._redactor = redactor
+        self._held: OrderedDict[str, int] = OrderedDict()
 
     async def put(self, data: bytes | AsyncIterator[bytes]) -> str:
         """Keep the bytes, without secrets; return their SHA-256 in hex. Raises LogError if they cannot be written."""
@@ -41,10 +60,82 @@ class Blobs:
             async for piece in _once(data) if isinstance(data, bytes) else data:
                 await self._disk(self._add, file, digest, pieces.feed_bytes, piece)
             await self._disk(self._add, file, digest, lambda _: pieces.end_bytes(), b"")
-            return await self._disk(self._finish, file, part, digest.hexdigest())
+            name = digest.hexdigest()
+            self._remember(name, await self._disk(self._finish, file, part, name))
+            return name
         finally:
             os.close(file)
             part.unlink(missing_ok=True)
+
+    def hold(self, digest: str) -> None:
+        """Hold a blob that an event is about to refer to. Raises BlobMissing."""
+        with self._errors(), self._locked():
+            place = self.path(digest)
+            self._remember(digest, self._hold(place))
+
+    def release(self, texts: Iterable[str]) -> None:
+        """Let go of the blobs that the JSON texts of stored events refer to."""
+        if self._held:
+            for digest in digests_in(texts):
+                if (held := self._held.pop(digest, None)) is not None:
+                    os.close(held)
+
+    def close(self) -> None:
+        """Let go of all blobs."""
+        while self._held:
+            os.close(self._held.popitem()[1])
+
+    def listed(self, among: Collection[str] | None = None) -> dict[str, Kept]:
+        """Return the blobs there are, only those ``among`` the digests if they are given."""
+        names = self._all() if among is None else among
+        return {name: kept for name in names if (kept := _kept(self._place(name))) is not None}
+
+    def remove(self, listed: dict[str, Kept]) -> int:
+        """Remove blobs that nothing refers to, but those held or kept anew since; return the bytes freed."""
+        freed = 0
+        for digest, before in listed.items():
+            with self._errors(), self._locked():
+                freed += _remove_unheld(self._place(digest), before)
+        return freed
+
+    def remove_parts(self) -> int:
+        """Remove what was being written by processes that were killed; return the bytes freed."""
+        freed = 0
+        for part in self._folder.glob("part-*"):
+            with self._errors(), self._locked():
+                freed += _remove_unheld(part, _kept(part))
+        return freed
+
+    def _all(self) -> Iterator[str]:
+        for path in self._folder.glob("[0-9a-f][0-9a-f]/*"):
+            if _DIGEST.fullmatch(path.name):
+                yield path.name
+
+    @contextmanager
+    def _locked(self) -> Generator[None]:
+        """Keep other processes from adding or removing a blob's name; held for moments only."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _remember(self, digest: str, descriptor: int) -> None:
+        if (before := self._held.pop(digest, None)) is not None:
+            os.close(before)
+        self._held[digest] = descriptor
+        if len(self._held) > _HELD:
+            os.close(self._held.popitem(last=False)[1])
+
+    @staticmethod
+    def _hold(place: Path) -> int:
+        """Return a descriptor that holds the blob, which is marked as used by its times."""
+        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        os.utime(descriptor)
+        return descriptor
 
     async def _disk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do the work in a thread and, even if cancelled, wait for its end: a file in use must stay open."""
@@ -61,11 +152,14 @@ class Blobs:
         try:
             yield
         except OSError as error:
-            raise LogError(f"a file cannot be kept in {self._folder}: {error.strerror}") from error
+            advice = "free some space on its disk, then resume the session" if error.errno in _FULL else "try again"
+            raise LogError(f"a file cannot be kept in {self._folder}: {error.strerror}; {advice}") from error
 
     def _create(self, part: Path) -> int:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        with self._locked():
+            file = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            fcntl.flock(file, fcntl.LOCK_SH)
+            return file
 
     @staticmethod
     def _add(
@@ -80,13 +174,18 @@ class Blobs:
         while left:
             left = left[os.write(file, left) :]
 
-    def _finish(self, file: int, part: Path, digest: str) -> str:
+    def _finish(self, file: int, part: Path, digest: str) -> int:
+        """Give the blob its name and return a descriptor that holds it."""
         target = self._place(digest)
         if not target.exists():
             os.fsync(file)  # a name that outlives its bytes would stand for a broken blob for ever
+        with self._locked():
+            if target.exists():
+                return self._hold(target)
+            os.fsync(file)  # again if the other blob of this name was removed meanwhile
             target.parent.mkdir(mode=0o700, exist_ok=True)
             os.replace(part, target)
-        return digest
+            return os.dup(file)
 
     def _place(self, digest: str) -> Path:
         return self._folder / digest[:2] / digest
@@ -114,6 +213,35 @@ class Blobs:
     async def size(self, digest: str) -> int:
         """Return how many bytes the blob has. Raises BlobMissing."""
         return await asyncio.to_thread(lambda: self.path(digest).stat().st_size)
+
+
+def digests_in(texts: Iterable[str]) -> set[str]:
+    """Return all that could be a blob's digest in texts of JSON, whatever the events are."""
+    return {found for text in texts for found in _DIGEST.findall(text)}
+
+
+def _kept(place: Path) -> Kept | None:
+    try:
+        found = place.stat()
+    except FileNotFoundError:
+        return None
+    return Kept(found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def _remove_unheld(place: Path, before: Kept | None) -> int:
+    """Remove a file that is as it was and that nobody holds; return its size, 0 if it stays."""
+    if before is None or _kept(place) != before:
+        return 0
+    descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return 0
+    else:
+        place.unlink()
+        return before.size
+    finally:
+        os.close(descriptor)
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,22 @@ if TYPE_CHECKING:
 FILE = "handiwork.db"
 
 
+def _decode(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _make_private(data: Path) -> None:
+    """Take from others what they may do in a data folder that was made with looser modes; what is not ours stays."""
+    logs = (FILE, f"{FILE}-wal", f"{FILE}-shm", "token", "snapshots.lock")
+    for path in (data, *(data / name for name in (*logs, "blobs", "sessions", "snapshots"))):
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            continue
+        if found.st_uid == os.geteuid() and found.st_mode & 0o077 and not stat.S_ISLNK(found.st_mode):
+            path.chmod(stat.S_IMODE(found.st_mode) & 0o700)
+
+
 class Database:
     """The SQLite file of the data folder ``data``, made if there is none; to be used by one thread.
 
@@ -36,6 +53,7 @@ class Database:
             try:
                 data.mkdir(mode=0o700, parents=True, exist_ok=True)
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+                _make_private(data)
             except OSError as error:
                 raise LogError(f"the log {self.path} cannot be opened: {error.strerror}") from error
             self._engine = create_engine(
@@ -45,6 +63,8 @@ class Database:
             )
             self.connection = self._engine.connect()
             self._driver = cast("sqlite3.Connection", self.connection.connection.driver_connection)
+            # A damaged byte spoils one character, not every list that has it.
+            self._driver.text_factory = _decode
             event.listen(self.connection, "begin", self._on_begin)
             try:
                 self._prepare(data)
@@ -122,6 +142,10 @@ class Database:
             advice = "another process keeps it locked; find it with `fuser` and end it, then try again"
         elif "full" in text:
             advice = "free some space on its disk and try again; nothing of this operation was stored"
+        elif "disk I/O error" in text:
+            advice = (
+                "its disk is full or fails: free some space on it and try again; nothing of this operation was stored"
+            )
         elif "malformed" in text or "not a database" in text:
             advice = "the file is damaged; move it away, or recover it with `sqlite3 FILE .recover`"
         elif "readonly" in text or "unable to open" in text:

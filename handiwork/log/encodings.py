@@ -1,4 +1,4 @@
-"""The forms in which a secret is met in text, as regular expressions: plain, escaped, URL, base64, hex.
+"""The forms in which a secret is met in text, as regular expressions: plain, escaped, URL, base64, hex, hex dumps.
 
 A form is a sequence of units, one for each character or byte of the secret. Bytes are looked at as the characters with
 their numbers (latin-1), so the same forms find a secret in text and in files.
@@ -14,12 +14,17 @@ _ESCAPES = 8
 """Backslashes before a character at most: what JSON in JSON in JSON makes of one."""
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _HTML = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
-_SHORT_ESCAPES = {"\n": "[nr]", "\t": "t", "\b": "b", "\f": "f", "\r": "[nr]"}
+_SHORT_ESCAPES = {"\n": "[nr]", "\t": "t", "\b": "b", "\f": "f", "\r": "[nr]", "\a": "a", "\v": "v", "\x1b": "[eE]"}
 
 # Each begins with a class of characters, so that it costs next to nothing where there is none of them.
-_LINE_BREAK, _SEPARATOR = r"[\r\n\\][\r\n\\rn]{0,16}", r"[\s:%,\\-][\s\\xrnt]{0,16}"
-_BETWEEN = 17
+_LINE_BREAK = r"[\r\n\\][\r\n\\rn]{0,16}"
+# A hex dump may break its line between two bytes: the row's bytes as characters, then the next row's offset.
+_SEPARATOR = r"(?:(?:  [^\n]{1,18})?\n[0-9a-fA-F]{6,8}:?[ ]{1,2}|[\s:%,\\-][\s\\xrnt]{0,16}(?:0x)?)"
+_BETWEEN, _BETWEEN_BYTES = 17, 34
 """Characters of what may stand between two of base64, or two bytes in hex, at most."""
+_REST_OF_ROW = r"(?:(?:[ ]{0,2}[0-9a-fA-F]{2}){0,15}[ ]{2,50}[^\n]{1,18}(?![^\n]))?"
+ROW = 82
+"""Characters that belong to a row of a hex dump, at most, after the last byte of a secret."""
 _ANY_BASE64, _ANY_HEX = r"(?:[A-Za-z0-9+/_-]|%2[bBfF])", "[0-9a-fA-F]{2}"
 
 # How many backslashes stand before a way to write a character: none, any number, at least one.
@@ -43,10 +48,14 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way to write a secret; ``any_unit`` matches a unit whatever it says, "" where only this very one is meant."""
+    """One way to write a secret; ``any_unit`` matches a unit whatever it says, "" where only this very one is meant.
+
+    ``rest`` matches what shows the secret again after its last unit, at most ``ROW`` characters, also nothing.
+    """
 
     units: tuple[Unit, ...]
     any_unit: str = ""
+    rest: str = ""
 
 
 def forms(secret: str) -> Iterator[Form]:
@@ -55,7 +64,7 @@ def forms(secret: str) -> Iterator[Form]:
     data = secret.encode("utf-8", "surrogateescape")
     for skipped in range(3):
         yield Form(tuple(_base64(data, skipped)), f"(?:{_ANY_BASE64}|{_LINE_BREAK}{_ANY_BASE64})")
-    yield Form(tuple(map(_hex, data)), f"(?:{_ANY_HEX}|{_SEPARATOR}{_ANY_HEX})")
+    yield Form(tuple(map(_hex, data)), f"(?:{_SEPARATOR}?{_ANY_HEX})", _REST_OF_ROW)
 
 
 def plain(secret: str) -> Form:
@@ -78,10 +87,13 @@ def _character(character: str) -> Unit:
         ways.append((_ESCAPED, _SHORT_ESCAPES[character]))
     if character in _HTML:
         ways.append((_BARE, f"&(?:{_HTML[character]}|#0?{code}|#x{_nibbles(code)});"))
+    if character == "'":  # as bash and Python end a quoted text for it
+        ways.append((_BARE, rf"'(?:\\{{1,{_ESCAPES}}}'|\\{{0,{_ESCAPES}}}\"'\\{{0,{_ESCAPES}}}\")'"))
     pairs = character.encode("utf-16-be", "surrogatepass")
     wide = [f"u{_nibbles(pairs[at])}{_nibbles(pairs[at + 1])}" for at in range(0, len(pairs), 2)]
     ways.append((_ESCAPED, _ESCAPED.join(wide)))
     ways.append((_ESCAPED, _ESCAPED.join(f"x{_nibbles(byte)}" for byte in data)))
+    ways.append((_ESCAPED, _ESCAPED.join(f"{byte:03o}" for byte in data)))
     if not character.isascii():
         ways.append((_BARE, re.escape(data.decode("latin-1"))))
         ways += [(_ESCAPED, f"x{_nibbles(code)}")] if code < 256 else []
@@ -92,7 +104,7 @@ def _character(character: str) -> Unit:
     if character == "\\":
         beginnings = (rf"\\\\{{0,{_ESCAPES - 1}}}", *beginnings[1:])
     own = re.escape(data.decode("latin-1"))
-    part = rf"(?:[\\%&{own}][\\%&#\w{own}]{{0,{width}}})?"
+    part = rf"(?:[\\%&{own}][\\%&#\w\"{own}]{{0,{width}}})?"
     return Unit(f"(?:{expression}){repeat}", width, part, beginnings)
 
 
@@ -132,7 +144,7 @@ def _hex(byte: int) -> Unit:
     high, low = f"{byte:02x}"
     beginnings = tuple(f"{digit}{_nibble(low)}" for digit in sorted({high, high.upper()}))
     part = f"(?:{_SEPARATOR})?{_nibble(high)}?"
-    return Unit(f"(?:{digits}|{_SEPARATOR}{digits})", _BETWEEN + 2, part, beginnings)
+    return Unit(f"(?:{digits}|{_SEPARATOR}{digits})", _BETWEEN_BYTES + 2, part, beginnings)
 
 
 def _nibbles(byte: int) -> str:

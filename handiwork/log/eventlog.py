@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection, select
 
-from handiwork.events.action import AgentFinishAction, MessageAction
+from handiwork.events.action import AgentFinishAction, AgentState, MessageAction
 from handiwork.events.base import Event, utc_now
-from handiwork.events.codec import from_json, to_json
+from handiwork.events.codec import from_json, is_event, read_back, to_json
 from handiwork.events.record import SnapshotEvent
 from handiwork.log import lease, session
+from handiwork.log.blobs import Blobs
 from handiwork.log.errors import LeaseLost, LogError
 from handiwork.log.redaction import Redactor
 from handiwork.log.schema import events, sessions
@@ -33,6 +34,7 @@ class Shared:
     worker: Worker
     watch: Watch
     redactor: Redactor
+    blobs: Blobs
     logs: WeakValueDictionary[str, EventLog] = field(default_factory=WeakValueDictionary[str, "EventLog"])
 
     def log(self, session_id: str, where: tuple[Segment, ...]) -> EventLog:
@@ -69,12 +71,18 @@ class EventLog:
             or (isinstance(event, MessageAction) and event.source == "user")
             for event in events
         )
-        return await self._shared.worker.write(lambda transaction: self._append(transaction, events), durable)
+        stored = await self._shared.worker.write(lambda transaction: self._append(transaction, events), durable)
+        self._shared.blobs.release(map(to_json, stored))
+        return stored
 
     def _append(self, transaction: Transaction, events: tuple[Event, ...]) -> list[Event]:
-        head = transaction.head(self.id)
         if any(event.source != "user" for event in events):
             self._check_lease(transaction)
+        return self.put(transaction, events)
+
+    def put(self, transaction: Transaction, events: Sequence[Event]) -> list[Event]:
+        """Add the events to a transaction that may append for any source, as the one that makes the session may."""
+        head = transaction.head(self.id)
         stored: list[Event] = []
         rows: list[str] = []
         for number, event in enumerate(events, head + 1):
@@ -157,22 +165,32 @@ class EventLog:
         )
 
     def _rows(self, connection: Connection, after: int, last: int | None, limit: int, *, newest: bool) -> list[Event]:
-        return [from_json(text) for text in self._texts(connection, after, last, limit, newest=newest)]
+        numbered = self._numbered(connection, after, last, limit, newest=newest)
+        return [read_back(self.id, number, text) for number, text in numbered]
 
     def _texts(self, connection: Connection, after: int, last: int | None, limit: int, *, newest: bool) -> list[str]:
-        """Return events with ids above ``after`` and up to ``last``, from as many segments as needed."""
-        texts: list[str] = []
+        numbered = self._numbered(connection, after, last, limit, newest=newest)
+        return [
+            text if is_event(text, number) else to_json(read_back(self.id, number, text)) for number, text in numbered
+        ]
+
+    def _numbered(
+        self, connection: Connection, after: int, last: int | None, limit: int, *, newest: bool
+    ) -> list[tuple[int, str]]:
+        """Return ids and texts of events above ``after`` and up to ``last``, from as many segments as needed."""
+        texts: list[tuple[int, str]] = []
         for part in reversed(self._segments) if newest else self._segments:
             low = max(after, part.after)
             high = part.last if last is None else min(last, part.last)
             if low >= high or len(texts) >= limit:
                 continue
-            texts += connection.scalars(
-                select(events.c.json)
+            found = connection.execute(
+                select(events.c.id, events.c.json)
                 .where(events.c.session == part.session, events.c.id > low, events.c.id <= high)
                 .order_by(events.c.id.desc() if newest else events.c.id)
                 .limit(limit - len(texts))
             )
+            texts += [(row.id, row.json) for row in found]
         return texts
 
     async def follow(self, after: int = 0) -> AsyncGenerator[Event]:
@@ -230,17 +248,23 @@ class EventLog:
         agent: str | None = None,
         model: str | None = None,
         session_id: str | None = None,
+        events: Sequence[Event] = (),
+        state: AgentState = "loading",
     ) -> EventLog:
         """Return the log of a new session that begins with the events up to ``at``; None keeps what this one has.
 
-        The prefix is shared, not copied; the new session's next event is ``at + 1``. ``session_id`` is one of
-        ``fresh_id``, for who must know it before. Raises LogError if there is no event ``at``; 0 shares nothing.
+        The prefix is shared, not copied; the new session's next event is ``at + 1``. The session and its own first
+        ``events`` are on the disk together or not at all. ``session_id`` comes from ``fresh_id``. Raises LogError if
+        there is no event ``at``; 0 shares nothing.
         """
 
         def write(transaction: Transaction) -> str:
-            return self._fork(transaction, at, title, agent, model, session_id)
+            new = self._fork(transaction, at, title, agent, model, session_id, state)
+            EventLog(self._shared, new, ()).put(transaction, events)
+            return new
 
-        new = await self._shared.worker.write(write)
+        new = await self._shared.worker.write(write, durable=True)
+        self._shared.blobs.release(map(to_json, events))
         where = await self._shared.worker.read(lambda connection: session.segments(connection, new))
         return self._shared.log(new, where)
 
@@ -252,6 +276,7 @@ class EventLog:
         agent: str | None,
         model: str | None,
         session_id: str | None,
+        state: AgentState,
     ) -> str:
         head = transaction.head(self.id)
         if not 0 <= at <= head:
@@ -266,5 +291,6 @@ class EventLog:
             title=old.title if title is None else self.redactor.text(title),
             parent=self.id,
             parent_event=at,
+            state=state,
             session=session_id,
         )

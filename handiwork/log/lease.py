@@ -24,7 +24,7 @@ def holder(database: Transaction | Connection, session: str, now: float) -> Proc
     """Return who runs the session, None if nobody does or the one who did is gone.
 
     A process of this machine is gone when it is dead; one that cannot be seen from here, when its heartbeat
-    is 30 seconds old at the time ``now``.
+    is 30 seconds away from the time ``now``: one in the future is from before the clock was set back.
     """
     row = database.execute(select(leases).where(leases.c.session == session)).one_or_none()
     if row is None:
@@ -32,7 +32,7 @@ def holder(database: Transaction | Connection, session: str, now: float) -> Proc
     process = Process(row.host, row.pid, row.started)
     alive = process.alive()
     if alive is None:
-        alive = now - row.heartbeat < TIMEOUT_SECONDS
+        alive = abs(now - row.heartbeat) < TIMEOUT_SECONDS
     return process if alive else None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from handiwork.events.base import Event, Observation
-from handiwork.log.encodings import Form, Unit, forms, plain
+from handiwork.log.encodings import ROW, Form, Unit, forms, plain
 
 LINE = 16
 """Characters of a line of a secret, at least, that is taken out also where it stands alone."""
@@ -38,7 +38,7 @@ class Redactor:
         self._names = [name for form, name in found for _ in form.units[0].beginnings]
         if not found:
             return
-        self._width = max(_width(form.units) for form, _ in found)
+        self._width = max(_width(form.units) for form, _ in found) + ROW
         # The empty group at the end of each branch tells which one it was; a group around it would slow the search.
         self._pattern = re.compile("|".join(f"{branch}()" for form, _ in found for branch in _branches(form)))
         self._begun = re.compile("|".join(begun for form, _ in found for begun in _begun(form)))
@@ -77,6 +77,10 @@ class Redactor:
             (event.content + event.tail).encode(errors="replace")
         )
         return event.model_copy(update={"content": head, "tail": tail, "size": max(0, event.size + longer)})
+
+    def bytes(self, data: bytes) -> bytes:
+        """Return the bytes of a file without secrets."""
+        return self.text(data.decode("latin-1")).encode("latin-1")
 
     def pieces(self) -> Pieces:
         """Return what takes secrets out of a text, or of bytes, that come in pieces."""
@@ -161,7 +165,7 @@ def _branches(form: Form) -> Iterator[str]:
     exact = form.units[1:_EXACT] if form.any_unit else form.units[1:]
     left = len(form.units) - 1 - len(exact)
     rest = _joined(exact) + (f"{form.any_unit}{{0,{left}}}" if left else "")
-    yield from (beginning + rest for beginning in form.units[0].beginnings)
+    yield from (beginning + rest + form.rest for beginning in form.units[0].beginnings)
 
 
 def _begun(form: Form) -> Iterator[str]:

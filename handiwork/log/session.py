@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
-from sqlalchemy import Connection, RowMapping, insert, select
+from sqlalchemy import Connection, RowMapping, func, insert, select
 
 from handiwork.events.action import AgentState
-from handiwork.log.errors import SessionMissing
+from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.schema import sessions
 from handiwork.log.transaction import Transaction
 
@@ -37,17 +38,72 @@ class SessionInfo:
     head: int
 
 
+_STEP = 1e-6
+"""Seconds between the times of two sessions at least."""
+
+
 def deleted(session: str) -> SessionMissing:
     """Return the error for a session that was there once."""
     return SessionMissing(f"session {session} has been deleted")
 
 
+def damaged(session: str, why: str) -> LogError:
+    """Return the error for a session whose row in the log makes no sense."""
+    return LogError(
+        f"the log's row of session {session} is damaged ({why}): restore the log from a backup, "
+        "or delete the session; others are not affected"
+    )
+
+
 def info(row: RowMapping) -> SessionInfo:
     """Return the row of the sessions table as a SessionInfo."""
     fields = dict[str, Any](row)
+    wrong = [name for name, check in _CHECKS.items() if not check(fields[name])]
+    fields |= {name: _DEFAULTS[name] for name in wrong}
+    if wrong:
+        fields["title"] = (
+            f"(damaged: the log's row of session {fields['id']} has no valid {', '.join(wrong)}; "
+            "restore the log from a backup, or delete the session)"
+        )
     for name in ("created", "updated"):
         fields[name] = datetime.fromtimestamp(fields[name], UTC)
     return SessionInfo(**fields)
+
+
+_STATES = frozenset(get_args(AgentState))
+_LAST_MOMENT = 253_402_300_799
+_DEFAULTS: dict[str, Any] = {
+    **dict.fromkeys(("owner", "title", "agent", "model", "workspace"), "?"),
+    "state": "error",
+    "created": 0.0,
+    "updated": 0.0,
+    "parent": None,
+    "parent_event": 0,
+    "head": 0,
+}
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_moment(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= _LAST_MOMENT
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+_CHECKS: dict[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("owner", "title", "agent", "model", "workspace"), _is_text),
+    "state": lambda value: value in _STATES,
+    "created": _is_moment,
+    "updated": _is_moment,
+    "parent": lambda value: value is None or isinstance(value, str),
+    "parent_event": _is_number,
+    "head": _is_number,
+}
 
 
 def fresh_id() -> str:
@@ -65,10 +121,16 @@ def begin(
     title: str,
     parent: str | None = None,
     parent_event: int = 0,
+    state: AgentState = "loading",
     session: str | None = None,
 ) -> str:
-    """Make a session and return its id, which is ``session`` where that is given."""
+    """Make a session and return its id: ``session`` if that is given."""
     session = session or fresh_id()
+    # Lists go by it: what is made later comes first, also after the clock was set back.
+    latest = transaction.execute(
+        select(func.max(sessions.c.created)).where(sessions.c.created <= _LAST_MOMENT)
+    ).scalar()
+    created = max(transaction.now, latest + _STEP if isinstance(latest, int | float) else 0.0)
     transaction.execute(
         insert(sessions).values(
             id=session,
@@ -77,8 +139,8 @@ def begin(
             agent=agent,
             model=model,
             workspace=workspace,
-            state="loading",
-            created=transaction.now,
+            state=state,
+            created=created,
             updated=transaction.now,
             parent=parent,
             parent_event=parent_event,
@@ -120,12 +182,18 @@ def segments(connection: Connection, session: str) -> tuple[Segment, ...]:
     found: list[Segment] = []
     current: str | None = session
     last = 2**62
+    seen: set[str] = set()
     while current is not None and last > 0:
+        if current in seen:
+            raise damaged(session, "it is forked from itself")
+        seen.add(current)
         row = connection.execute(
             select(sessions.c.parent, sessions.c.parent_event).where(sessions.c.id == current)
         ).one_or_none()
         if row is None:
             raise deleted(current)
+        if not _is_number(row.parent_event) or not (row.parent is None or isinstance(row.parent, str)):
+            raise damaged(current, "what it was forked from cannot be read")
         if row.parent_event < last:
             found.append(Segment(current, row.parent_event, last))
         current, last = row.parent, min(last, row.parent_event)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator, Collection, Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, or_, select, tuple_, update
 
 from handiwork.events.action import AgentState
 from handiwork.events.base import Event
-from handiwork.events.codec import from_json
+from handiwork.events.codec import read_back, to_json
 from handiwork.log import lease, session
-from handiwork.log.blobs import Blobs
+from handiwork.log.blobs import Blobs, digests_in
 from handiwork.log.errors import LeaseHeld, SessionShared
-from handiwork.log.eventlog import EventLog, Shared
+from handiwork.log.eventlog import PAGE, EventLog, Shared
 from handiwork.log.redaction import Redactor
 from handiwork.log.schema import events, leases, sessions
 from handiwork.log.session import SessionInfo
@@ -35,7 +37,7 @@ class Store:
         """What takes secrets out of all that is stored; the secrets it learns are kept in memory alone."""
         self.blobs = Blobs(data / "blobs", self.redactor)
         watch = Watch()
-        self._shared = Shared(Worker(data, watch), watch, self.redactor)
+        self._shared = Shared(Worker(data, watch), watch, self.redactor, self.blobs)
 
     @classmethod
     def open(cls, data: Path) -> Store:
@@ -60,18 +62,44 @@ class Store:
         """Do what is queued, end all following and close the database."""
         self._shared.watch.close()
         await self._shared.worker.close()
+        self.blobs.close()
 
     async def create(
-        self, *, agent: str, model: str, workspace: str = "", owner: str = "", title: str = ""
+        self,
+        *,
+        agent: str,
+        model: str,
+        workspace: str = "",
+        owner: str = "",
+        title: str = "",
+        session_id: str | None = None,
+        events: Sequence[Event] = (),
+        state: AgentState = "loading",
     ) -> EventLog:
-        """Make a session, without events, and return its log."""
+        """Make a session that begins with ``events`` and return its log; both are on the disk, or neither is.
 
+        ``session_id`` comes from ``fresh_id``.
+        """
         clear = self.redactor.text(title)
 
         def write(transaction: Transaction) -> str:
-            return session.begin(transaction, agent=agent, model=model, workspace=workspace, owner=owner, title=clear)
+            new = session.begin(
+                transaction,
+                agent=agent,
+                model=model,
+                workspace=workspace,
+                owner=owner,
+                title=clear,
+                state=state,
+                session=session_id,
+            )
+            EventLog(self._shared, new, ()).put(transaction, first)
+            return new
 
-        return await self.log(await self._shared.worker.write(write))
+        first = tuple(events)
+        new = await self._shared.worker.write(write, durable=True)
+        self.blobs.release(map(to_json, first))
+        return await self.log(new)
 
     async def log(self, session_id: str) -> EventLog:
         """Return the log of a session, by its id or the first characters of it.
@@ -136,10 +164,16 @@ class Store:
 
         def read(connection: Connection) -> list[SessionInfo]:
             found = rows(connection, sessions.c.id == session.resolve(connection, session_id))
-            while found[0].parent is not None:
-                found = rows(connection, sessions.c.id == found[0].parent)
-            level = found
+            seen = {found[0].id}
+            while (parent := found[0].parent) is not None and parent not in seen:
+                seen.add(parent)
+                if not (above := rows(connection, sessions.c.id == parent)):
+                    break
+                found = above
+            level, known = found, {found[0].id}
             while level := rows(connection, sessions.c.parent.in_([one.id for one in level])):
+                level = [one for one in level if one.id not in known]
+                known |= {one.id for one in level}
                 found += level
             return found
 
@@ -148,15 +182,14 @@ class Store:
     async def events_of(self, kind: type[E]) -> dict[str, list[E]]:
         """Return all events of one type, ascending, by the session they were appended to."""
 
-        def read(connection: Connection) -> list[tuple[str, str]]:
-            query = select(events.c.session, events.c.json).where(events.c.type == kind.__name__)
-            return [
-                (row.session, row.json) for row in connection.execute(query.order_by(events.c.session, events.c.id))
-            ]
+        def read(connection: Connection) -> list[tuple[str, int, str]]:
+            query = select(events.c.session, events.c.id, events.c.json).where(events.c.type == kind.__name__)
+            rows = connection.execute(query.order_by(events.c.session, events.c.id))
+            return [(row.session, row.id, row.json) for row in rows]
 
         found: dict[str, list[E]] = {}
-        for session_id, text in await self._shared.worker.read(read):
-            if isinstance(event := from_json(text), kind):
+        for session_id, number, text in await self._shared.worker.read(read):
+            if isinstance(event := read_back(session_id, number, text), kind):
                 found.setdefault(session_id, []).append(event)
         return found
 
@@ -174,7 +207,13 @@ class Store:
         await self._shared.worker.write(write)
 
     async def delete(self, session_id: str) -> None:
-        """Delete a session and its events; blobs stay. Raises SessionMissing, SessionShared, LeaseHeld."""
+        """Delete a session, its events, and the blobs that only these refer to.
+
+        Raises SessionMissing, SessionShared, LeaseHeld.
+        """
+        referred: set[str] = set()
+        async for texts in self._texts(session_id):
+            referred |= digests_in(texts)
 
         def write(transaction: Transaction) -> None:
             transaction.head(session_id)
@@ -189,3 +228,33 @@ class Store:
             transaction.heads[session_id] = GONE
 
         await self._shared.worker.write(write)
+        await self._remove_unreferred(referred)
+
+    async def remove_blobs(self) -> int:
+        """Remove the blobs that no event refers to, but those just being kept; return the bytes freed."""
+        return await asyncio.to_thread(self.blobs.remove_parts) + await self._remove_unreferred(None)
+
+    async def _remove_unreferred(self, among: Collection[str] | None) -> int:
+        # Listed before the log is read: a blob that an event refers to only later has other times by then.
+        listed = await asyncio.to_thread(self.blobs.listed, among)
+        if not listed:
+            return 0
+        async for texts in self._texts():
+            for digest in digests_in(texts):
+                listed.pop(digest, None)
+        return await asyncio.to_thread(self.blobs.remove, listed)
+
+    async def _texts(self, session_id: str | None = None) -> AsyncGenerator[list[str]]:
+        """Give the JSON texts of all events, or those that one session does not share with its parent, in pages."""
+        place, after = tuple_(events.c.session, events.c.id), ("", 0)
+        while True:
+            query = (
+                select(events.c.session, events.c.id, events.c.json).where(place > after).order_by(*place).limit(PAGE)
+            )
+            if session_id is not None:
+                query = query.where(events.c.session == session_id)
+            rows = await self._shared.worker.read(lambda connection, query=query: connection.execute(query).all())
+            if not rows:
+                return
+            yield [str(row.json) for row in rows]
+            after = (rows[-1].session, rows[-1].id)

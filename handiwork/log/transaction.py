@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, CursorResult, Executable, bindparam, insert, select, update
 
 from handiwork.events.base import Event
-from handiwork.log.errors import SessionMissing
+from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.schema import events, leases, sessions
 
 _HEAD = select(sessions.c.head).where(sessions.c.id == bindparam("session")).with_for_update()
@@ -47,6 +47,8 @@ class Transaction:
             head = self._connection.execute(_HEAD, {"session": session}).scalar()
             if head is None:
                 raise SessionMissing(f"session {session} has been deleted")
+            if not isinstance(head, int) or head < 0:
+                raise LogError(f"the log's row of session {session} is damaged (head is {head!r}): delete the session")
             self._heads[session] = head
         return self._heads[session]
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from handiwork.sandbox.apply_journal import ApplyJournal
+from handiwork.sandbox.bare_git import git_dirs_after, git_dirs_of
 from handiwork.sandbox.changes import Change, Side, same_content, side_at
-from handiwork.sandbox.git import run_git_alone
+from handiwork.sandbox.git import merge_texts
+from handiwork.sandbox.names import quoted
 from handiwork.sandbox.replace import Content, Replacement, replace_files
 from handiwork.sandbox.safe_open import WorkspaceError, is_git_name, look, parts_of, walk
 
@@ -20,7 +23,7 @@ class ConflictError(WorkspaceError):
 
     def __init__(self, conflicts: Sequence[tuple[str, str]]) -> None:
         self.conflicts = tuple(conflicts)
-        listed = "".join(f"\n  {path}: {reason}" for path, reason in conflicts)
+        listed = "".join(f"\n  {quoted(path)}: {reason}" for path, reason in conflicts)
         super().__init__(f"nothing was applied, because of {len(conflicts)} conflicts:{listed}")
 
 
@@ -37,19 +40,25 @@ class Applied:
 def apply(changes: Sequence[Change], target: Path, *, dry_run: bool = False) -> Applied:
     """Make the changes in ``target``, merging text with what the user edited since the copy was made.
 
+    An earlier apply that was cut off is undone first, which a warning says.
+
     A new symbolic link that leaves the workspace is not made but warned about. With ``dry_run`` nothing is
     written. Raises ConflictError, and WorkspaceError for what cannot be written; then nothing has changed.
     """
     target = target.resolve()
-    with tempfile.TemporaryDirectory(prefix="handiwork-merge-") as private:
-        plan = _Plan(target, Path(private))
+    with ExitStack() as stack:
+        journal = None if dry_run else stack.enter_context(ApplyJournal(target))
+        plan = _Plan(target, git_dirs_after(changes, target))
         gone = {change.path for change in changes if change.new is None}
+        made = {change.path for change in changes if change.new}
         for change in changes:
-            plan.add(change, gone)
+            plan.add(change, gone, made)
         if plan.conflicts:
             raise ConflictError(plan.conflicts)
-        if not dry_run:
-            replace_files(target, plan.replacements)
+        if journal is not None:
+            if journal.recovered:
+                plan.warnings.insert(0, f"{journal.recovered}.")
+            replace_files(journal, plan.replacements)
     return Applied(
         written=tuple(step.path for step in plan.replacements if step.new),
         deleted=tuple(step.path for step in plan.replacements if not step.new),
@@ -61,21 +70,27 @@ def apply(changes: Sequence[Change], target: Path, *, dry_run: bool = False) -> 
 class _Plan:
     """What to write for each change, and what speaks against it."""
 
-    def __init__(self, target: Path, private: Path) -> None:
+    def __init__(self, target: Path, git_dirs: Collection[str]) -> None:
         self.target = target
-        self.private = private
+        self.git_dirs = git_dirs
         self.replacements: list[Replacement] = []
         self.unchanged: list[str] = []
         self.warnings: list[str] = []
         self.conflicts: list[tuple[str, str]] = []
 
-    def add(self, change: Change, gone: set[str]) -> None:
+    def add(self, change: Change, gone: set[str], made: set[str]) -> None:
         path, base, theirs = change.path, change.old, change.new
         if any(map(is_git_name, parts_of(path))):
-            self.warnings.append(f"{path} was left out: it belongs to a repository's own files.")
+            self.warnings.append(f"{quoted(path)} was left out: it belongs to a repository's own files.")
+        elif any(directory in self.git_dirs for directory in git_dirs_of(path)):
+            self.warnings.append(f"{quoted(path)} was left out: git would take its directory for a repository.")
         elif theirs and theirs.is_link and _leaves(path, os.fsdecode(theirs.read())):
             link = os.fsdecode(theirs.read())
-            self.warnings.append(f"{path} was left out: it is a symbolic link out of the workspace, to {link}.")
+            self.warnings.append(
+                f"{quoted(path)} was left out: it is a symbolic link out of the workspace, to {quoted(link)}."
+            )
+        elif theirs is None and self.type_changed(path, made):
+            self.unchanged.append(path)
         elif reason := self.obstacle(path, theirs, gone):
             self.conflicts.append((path, reason))
         else:
@@ -116,15 +131,20 @@ class _Plan:
             self.replacements.append(Replacement(path, _content(merged, executable, mine)))
 
     def merge_text(self, base: Side, mine: Side, theirs: Side) -> Side | None:
-        """The merged file, in the private directory; None if the edits overlap."""
-        number = len(self.replacements)
-        names = [f"{number}.{side}" for side in ("mine", "base", "theirs")]
-        for name, side in zip(names, (mine, base, theirs), strict=True):
-            (self.private / name).write_bytes(side.read())
-        answer = run_git_alone(self.private, "merge-file", "--quiet", *names)
+        """Return the merged file; None if the edits overlap."""
+        answer = merge_texts(mine.read(), base.read(), theirs.read())
         if answer.returncode > 127:
-            raise WorkspaceError(f"git cannot merge {mine.path}: {answer.stderr.decode(errors='replace')}")
-        return None if answer.returncode else side_at(self.private, names[0])
+            raise WorkspaceError(f"git cannot merge {quoted(mine.path)}: {answer.stderr.decode(errors='replace')}")
+        return None if answer.returncode else replace(mine, size=len(answer.stdout), content=answer.stdout)
+
+    def type_changed(self, path: str, made: set[str]) -> bool:
+        """Tell whether a deleted file is gone here because the session's own directory or file has taken its place."""
+        found = look(self.target, path)
+        if found and stat.S_ISDIR(found.st_mode):
+            return any(name.startswith(f"{path}/") for name in made)
+        parents = ("/".join(parts_of(path)[:depth]) for depth in range(1, len(parts_of(path))))
+        above = (look(self.target, parent) for parent in parents if parent in made)
+        return any(there and not stat.S_ISDIR(there.st_mode) for there in above)
 
     def obstacle(self, path: str, theirs: Side | None, gone: set[str]) -> str:
         """Why nothing can be written at ``path``, whatever it holds; "" if something can."""
@@ -134,7 +154,7 @@ class _Plan:
             found = look(self.target, parent)
             if found and not stat.S_ISDIR(found.st_mode) and parent not in gone:
                 kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a directory"
-                return f"{parent} is {kind} here"
+                return f"{quoted(parent)} is {kind} here"
         found = look(self.target, path)
         if found is None or stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
             return ""
@@ -144,7 +164,7 @@ class _Plan:
             return "deleted by the session, but a directory here"
         for below, status in walk(self.target, path):
             if not stat.S_ISDIR(status.st_mode) and below not in gone:
-                return f"a directory is here, with {below} in it"
+                return f"a directory is here, with {quoted(below)} in it"
         return ""
 
 

@@ -23,7 +23,7 @@ from handiwork.sandbox.egress.inside import find_certificates, server_arguments
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.identity import sandbox_ids
-from handiwork.sandbox.in_place import GitPlace, submodules
+from handiwork.sandbox.in_place import InPlaceFolder
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint, in_memory
@@ -69,7 +69,6 @@ class BubblewrapSandbox(ServedSandbox):
         self._info: int | None = None
         self._lifeline: int | None = None
         self._first: int | None = None
-        self._git_place: GitPlace | None = None
 
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
         check_mounts(self._read_only)
@@ -78,7 +77,8 @@ class BubblewrapSandbox(ServedSandbox):
         self._places.check()
         uid, gid = sandbox_ids(self._places.session_dir)
         if self._places.base is None:
-            self._git_place = GitPlace(self._places.workspace)
+            folder = self._places.workspace, self._places.session_dir
+            self._in_place = await asyncio.to_thread(InPlaceFolder, *folder)
         self._places.make(uid, gid, "home", "tmp")
         view = self._view(endpoint)
         self._groups = ControlGroups(endpoint.groups, self._limits)
@@ -150,9 +150,6 @@ class BubblewrapSandbox(ServedSandbox):
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
-        if self._git_place is not None:
-            self._git_place.close()
-            self._git_place = None
 
     def _first_process(self, process: asyncio.subprocess.Process) -> int | None:
         assert self._info is not None
@@ -173,10 +170,10 @@ class BubblewrapSandbox(ServedSandbox):
         view.add_private(self._places, self._limits.memory // 4)
         view.add_bundle(bundle.bundle_root(), bundle.inside_code(), bundle.browser_root())
         view.add_read_only(roots)
-        if self._places.base is None:
-            view.add_in_place(workspace, submodules(workspace), self._places.session_dir)
-        else:
+        if self._places.base is not None:
             view.add_copy(self._places, self._places.base)
+        elif self._in_place is not None:
+            view.add_in_place(workspace, self._in_place.protected, self._places.session_dir)
         if self._proxy is not None:
             view.add_way_out(endpoint.proxy, find_certificates(os.environ))
         view.add("--remount-ro", "/", "--chdir", f"{bundle.PREFIX}/app")

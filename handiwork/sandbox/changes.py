@@ -12,9 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from handiwork.sandbox.git import run_git
+from handiwork.sandbox.git import user_excludes
+from handiwork.sandbox.git_ignore import IgnoreRules
+from handiwork.sandbox.git_repository import repository_at
 from handiwork.sandbox.manifest import digest
-from handiwork.sandbox.safe_open import WorkspaceError, look, open_dir, open_file, read_link, walk
+from handiwork.sandbox.safe_open import look, open_dir, open_file, read_link, walk
 from handiwork.sandbox.selection import JUNK
 from handiwork.sandbox.workspace import Workspace
 
@@ -26,12 +28,16 @@ TEXT_LIMIT = 10_000_000
 
 @dataclass(frozen=True)
 class Side:
-    """A file or symbolic link below ``root`` as it was found; ``mode`` is st_mode, ``size`` in bytes."""
+    """A file or symbolic link below ``root`` as it was found; ``mode`` is st_mode, ``size`` in bytes.
+
+    ``content`` holds the bytes of a file that exists in memory alone, such as a merged one; else it is None.
+    """
 
     root: Path
     path: str
     mode: int
     size: int
+    content: bytes | None = None
 
     @property
     def is_link(self) -> bool:
@@ -45,6 +51,8 @@ class Side:
 
     def open(self) -> BinaryIO:
         """Its bytes, or a link's target. Raises WorkspaceError if it is no longer what it was."""
+        if self.content is not None:
+            return io.BytesIO(self.content)
         if self.is_link:
             return io.BytesIO(os.fsencode(read_link(self.root, self.path)))
         return open_file(self.root, self.path)
@@ -223,29 +231,45 @@ def _is_below(path: str, directories: Collection[str]) -> bool:
 
 
 def _ignored(base: Path, paths: Iterable[str]) -> list[str]:
-    """Those that git, going by the rules that the base has, ignores and does not track."""
-    by_repository: defaultdict[str, list[str]] = defaultdict(list)
+    """Those that git ignores by the rules that the base has, and does not track."""
+    by_directory: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
-        if (repository := _repository(base, path)) is not None:
-            by_repository[repository].append(path)
+        directory, _, name = path.rpartition("/")
+        by_directory[directory].append(name)
+    known: dict[str, _Rules] = {}
     ignored: list[str] = []
-    for repository, inside in by_repository.items():
-        prefix = f"{repository}/" if repository else ""
-        stdin = b"".join(os.fsencode(path.removeprefix(prefix)) + b"\0" for path in inside)
-        answer = run_git(base / repository, "check-ignore", "-z", "--stdin", stdin=stdin, ceiling=base.parent)
-        if answer.returncode not in (0, 1):
-            raise WorkspaceError(f"git cannot tell what is ignored: {answer.stderr.decode(errors='replace')}")
-        ignored += [prefix + os.fsdecode(path) for path in answer.stdout.split(b"\0") if path]
+    for directory, names in by_directory.items():
+        rules = _rules_in(base, directory, known)
+        if isinstance(rules, IgnoreRules):
+            names = [name for name in names if rules.ignores(name, is_directory=False)]
+        if rules:
+            ignored += [f"{directory}/{name}" if directory else name for name in names]
     return ignored
 
 
-def _repository(base: Path, path: str) -> str | None:
-    """The innermost repository of the base that ``path`` is in; None if none, or beyond a symbolic link."""
-    innermost, here = None, ""
-    for part in ["", *path.split("/")[:-1]]:
-        here = f"{here}/{part}" if here else part
-        if os.path.islink(base / here):
-            return None
-        if (base / here / ".git").is_dir():
-            innermost = here
-    return innermost
+_Rules = IgnoreRules | bool | None
+"""The rules in a directory, or whether all in it is ignored; None beyond a symbolic link."""
+
+
+def _rules_in(base: Path, directory: str, known: dict[str, _Rules]) -> _Rules:
+    """Return the rules of the innermost repository of the base that the directory is in; False if it is in none."""
+    if "" not in known:
+        known[""] = _rules_at(base, "", above=False)
+    here, rules = "", known[""]
+    for name in directory.split("/") if directory else ():
+        here = f"{here}/{name}" if here else name
+        if here not in known:
+            known[here] = _rules_at(base, here, rules)
+        rules = known[here]
+    return rules
+
+
+def _rules_at(base: Path, directory: str, above: _Rules) -> _Rules:
+    if above is None or os.path.islink(base / directory):
+        return None
+    if repository := repository_at(base / directory):
+        return IgnoreRules.of(repository, user_excludes()).with_own_file()
+    if not isinstance(above, IgnoreRules):
+        return above
+    name = directory.rpartition("/")[2]
+    return True if above.ignores(name, is_directory=True) else above.inside(name).with_own_file()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import httpx2
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
+from handiwork.events.action import CmdRunAction, IPythonRunCellAction
+from handiwork.events.answers import TEXT_LIMIT, AnswerError, answer
 from handiwork.events.base import Action, Observation
-from handiwork.events.codec import from_dict, to_dict
+from handiwork.events.codec import to_dict
 from handiwork.sandbox.base import NO_SECRETS, BrowserError, OnOutput, SandboxError
 
 SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
@@ -26,8 +29,14 @@ KEEP = {"head": 8192, "tail": 8192}
 KEEP_ALIVE = 600.0
 """Seconds that an idle connection is kept; the server keeps it for an hour."""
 
-SPOOL_LIMIT = 1 << 30
-"""Bytes of one observation's whole text that are fetched from a sandbox."""
+SPOOL_LIMIT = 64 << 20
+"""Bytes of one observation's whole text that are fetched from a sandbox; its server keeps no more."""
+
+GRACE = 150.0
+"""Seconds that an action may take besides its own time: a shell that does not start is tried again, so is a notebook.
+
+Also what an action without a time of its own may take, like a file's, and a command of the browser.
+"""
 
 IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
 """Bytes of one picture, and how many of one observation are fetched; more is not taken by models."""
@@ -37,9 +46,13 @@ IMAGE_BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\
 
 _REFUSED = 409
 _MAX_ANSWER = 32 << 20
+_MAX_STATE = 2 << 20  # bytes; a shell's state is half of that
+_MAX_PROBLEM = 2000  # characters
+_SHORT, _FETCH, _IDLE = 60.0, 300.0, 60.0  # seconds of a short request, of a spool, between two pieces of a file
 _SPOOL_ID = re.compile("[0-9a-zA-Z]{1,64}")
 _NOT_UNDERSTOOD = "the sandbox's server gave an answer that is not of its protocol; the sandbox can be started again."
 _LOST = "the sandbox was lost: its server no longer answers. It can be started again; files are kept."
+_SILENT = "the sandbox's server did not answer in {:.0f} s. It can be started again; files are kept."
 _FILE_ERRORS: dict[str, type[OSError]] = {
     "not_found": FileNotFoundError,
     "is_directory": IsADirectoryError,
@@ -50,12 +63,21 @@ _FILE_ERRORS: dict[str, type[OSError]] = {
 class Client:
     """The requests of the control protocol. What comes back is not trusted: the agent shares the server's world.
 
-    ``spool_limit`` is in bytes.
+    ``spool_limit`` is in bytes. ``soft_timeout`` is that of the server; ``grace`` is as GRACE says.
     """
 
-    def __init__(self, socket: Path, save_blob: SaveBlob, spool_limit: int = SPOOL_LIMIT) -> None:
+    def __init__(
+        self,
+        socket: Path,
+        save_blob: SaveBlob,
+        spool_limit: int = SPOOL_LIMIT,
+        soft_timeout: float = 120.0,
+        grace: float = GRACE,
+    ) -> None:
         self._save_blob = save_blob
         self._spool_limit = spool_limit
+        self._soft_timeout = soft_timeout
+        self._grace = grace
         # The transport alone: a whole client's cookies, redirects and proxies have no place here, and take time.
         self._http = httpx2.AsyncHTTPTransport(
             uds=str(socket),
@@ -75,90 +97,106 @@ class Client:
         self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
     ) -> Observation:
         """Run the action; output that is too large for the observation is saved as a blob. Raises SandboxError."""
+        async with _within(self._time_of(action) + self._grace):
+            said = await self._ask(action, on_output, secrets)
+        # Which blobs there are is not the sandbox's to say.
+        found: dict[str, Any] = {"blob": None}
+        spool = said.pop("spool", None)
+        if spool is not None:
+            found["blob"], whole = await self._fetch_spool(spool)
+            if not whole:
+                _add(said, "tail", [f"[only the first {self._spool_limit} bytes of it were kept]"])
+        if "images" in said:
+            found["images"], problems = await self._fetch_images(said["images"])
+            _add(said, "content", problems)
+        for name in ("screenshot", "marked_screenshot"):
+            if said.get(name) is not None:
+                parts, problems = await self._fetch_images([said[name]])
+                found[name] = parts[0] if parts else None
+                _add(said, "content" if spool is None else "tail", problems)
+        try:
+            return answer(action, said, found)
+        except AnswerError as error:
+            raise SandboxError(f"the sandbox's server gave an answer that does not fit: {error}.") from error
+
+    async def _ask(self, action: Action, on_output: OnOutput | None, secrets: Mapping[str, str]) -> dict[str, Any]:
+        """Return what the server says the observation is, as it came."""
         body = {"action": to_dict(action), "keep": KEEP, "secrets": dict(secrets)}
-        answer: dict[str, Any] | None = None
+        said: dict[str, Any] | None = None
         async with self._request("POST", "/execute", json=body) as response:
             await _checked(response)
             async for line in _lines(response):
-                if isinstance(found := line.get("observation"), dict):
-                    answer = cast(dict[str, Any], found)
-                elif on_output is not None and "output" in line:
-                    # A lone surrogate can be said in JSON but not be printed.
-                    on_output(str(line["output"]).encode("utf-8", "replace").decode())
-        if answer is None:
+                match line:
+                    case {"output": str(text)} if said is None:
+                        if on_output is not None:
+                            # A lone surrogate can be said in JSON but not be printed.
+                            on_output(text.encode("utf-8", "replace").decode())
+                    case {"observation": dict()} if said is None:
+                        said = cast(dict[str, Any], line["observation"])
+                    case _:
+                        raise SandboxError(_NOT_UNDERSTOOD)
+        if said is None:
             raise SandboxError(_LOST)
-        # Which blobs there are is not the sandbox's to say.
-        answer["blob"] = None
-        if spool := answer.pop("spool", None):
-            answer["blob"], whole = await self._fetch_spool(str(spool))
-            if not whole:
-                answer["tail"] = f"{answer.get('tail', '')}\n[only the first {self._spool_limit} bytes of it were kept]"
-        if "images" in answer:
-            answer["images"], problems = await self._fetch_images(answer["images"])
-            answer["content"] = "\n".join([str(answer.get("content", "")), *problems])
-        for name in ("screenshot", "marked_screenshot"):
-            if answer.get(name) is not None:
-                parts, problems = await self._fetch_images([answer[name]])
-                answer[name] = parts[0] if parts else None
-                last = "tail" if answer["blob"] else "content"
-                answer[last] = "\n".join([str(answer.get(last, "")), *problems])
-        try:
-            observation = from_dict(answer)
-        except ValidationError as error:
-            raise SandboxError(f"the sandbox's server gave an observation that does not fit: {error}") from error
-        if not isinstance(observation, Observation):
-            raise SandboxError(f"the sandbox's server answered with {observation.kind}, not an observation.")
-        return observation
+        return said
+
+    def _time_of(self, action: Action) -> float:
+        """Return the seconds after which the server itself stops the action, or stops waiting for it."""
+        match action:
+            case CmdRunAction(background=True):
+                return 0.0
+            case CmdRunAction() | IPythonRunCellAction():
+                return action.timeout or self._soft_timeout
+            case _:
+                return 0.0
 
     async def interrupt(self) -> None:
         """Stop the running action. Raises SandboxError."""
-        async with self._request("POST", "/interrupt") as response:
+        async with _within(_SHORT), self._request("POST", "/interrupt") as response:
             await _checked(response)
 
     async def browser(self, command: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
         """Ask the browser something. Raises BrowserError, SandboxError."""
         body = {"command": command, "arguments": dict(arguments)}
-        async with self._request("POST", "/browser", json=body) as response:
+        async with _within(self._grace), self._request("POST", "/browser", json=body) as response:
             if response.status_code == _REFUSED:
-                raise BrowserError(str(_object(await _all_of(response)).get("error")))
+                raise BrowserError(_problem(_object(await _all_of(response)), "it does not say why"))
             await _checked(response)
             return _object(await _all_of(response)).get("value")
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
         """Write a file. Raises SandboxError, or the OSError that fits."""
-        async with self._request("PUT", "/files", params={"path": path}, content=data) as response:
+        async with self._request("PUT", "/files", idle=_IDLE, params={"path": path}, content=data) as response:
             await _checked(response, path)
 
     async def download(self, path: str) -> AsyncIterator[bytes]:
         """Read a file. Raises SandboxError, or the OSError that fits."""
-        async with self._request("GET", "/files", params={"path": path}) as response:
+        async with self._request("GET", "/files", idle=_IDLE, params={"path": path}) as response:
             await _checked(response, path)
             async for piece in response.aiter_raw():
                 yield piece
 
     async def list_files(self, path: str) -> list[str]:
         """List a directory. Raises SandboxError, or the OSError that fits."""
-        async with self._request("GET", "/list", params={"path": path}) as response:
+        async with _within(_SHORT), self._request("GET", "/list", params={"path": path}) as response:
             await _checked(response, path)
             entries: object = _object(await _all_of(response)).get("entries")
-            if not isinstance(entries, list):
+            if not isinstance(entries, list) or not all(isinstance(one, str) for one in cast(list[object], entries)):
                 raise SandboxError(_NOT_UNDERSTOOD)
-            return [str(entry) for entry in cast(list[object], entries)]
+            return cast(list[str], entries)
 
     async def shell_state(self) -> bytes:
         """Return the bash code that gives another shell the state of this one. Raises SandboxError."""
-        async with self._request("GET", "/shell") as response:
+        async with _within(_SHORT), self._request("GET", "/shell") as response:
             await _checked(response)
-            return await _all_of(response)
+            return await _all_of(response, _MAX_STATE)
 
     async def close(self) -> None:
         """Give back what the client holds."""
         await self._http.aclose()
 
-    async def _fetch_spool(self, spool: str) -> tuple[str, bool]:
+    async def _fetch_spool(self, spool: object) -> tuple[str, bool]:
         """Save the spool as a blob, and tell whether that is all of it."""
-        if not _SPOOL_ID.fullmatch(spool):
-            raise SandboxError(_NOT_UNDERSTOOD)
+        path = _spool_path(spool)
         whole = True
 
         async def first_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -171,11 +209,10 @@ class Client:
                     return
                 left -= len(piece)
 
-        async with self._request("GET", f"/spool/{spool}") as response:
+        async with _within(_FETCH), self._request("GET", path) as response:
             await _checked(response)
             blob = await self._save_blob(first_bytes(response))
-        async with self._request("DELETE", f"/spool/{spool}") as response:
-            await _checked(response)
+        await self._delete(path)
         return blob, whole
 
     async def _fetch_images(self, images: object) -> tuple[list[dict[str, Any]], list[str]]:
@@ -188,9 +225,9 @@ class Client:
             if not isinstance(image, dict):
                 raise SandboxError(_NOT_UNDERSTOOD)
             found = cast(dict[str, Any], image)
-            media_type = str(found.get("media_type"))
-            data = await self._take_spool(str(found.get("spool")), IMAGE_LIMIT)
-            beginning = IMAGE_BEGINNINGS.get(media_type)
+            media_type = found.get("media_type")
+            data = await self._take_spool(found.get("spool"), IMAGE_LIMIT)
+            beginning = IMAGE_BEGINNINGS.get(media_type) if isinstance(media_type, str) else None
             # A model's provider refuses a whole conversation with a picture that is none.
             if beginning is None or not data.startswith(beginning) or len(data) > IMAGE_LIMIT:
                 problems.append(f"[a picture is left out: it is no {' or '.join(IMAGE_BEGINNINGS)} of usual size]")
@@ -198,31 +235,48 @@ class Client:
                 parts.append({"blob": await self._save_blob(_once(data)), "media_type": media_type})
         return parts, problems
 
-    async def _take_spool(self, spool: str, limit: int) -> bytes:
+    async def _take_spool(self, spool: object, limit: int) -> bytes:
         """Return the first bytes of a spool, a little over the limit where there are more, and delete it."""
-        if not _SPOOL_ID.fullmatch(spool):
-            raise SandboxError(_NOT_UNDERSTOOD)
+        path = _spool_path(spool)
         data = bytearray()
-        async with self._request("GET", f"/spool/{spool}") as response:
+        async with _within(_FETCH), self._request("GET", path) as response:
             await _checked(response)
             async for piece in response.aiter_raw():
                 data += piece
                 if len(data) > limit:
                     break
-        async with self._request("DELETE", f"/spool/{spool}") as response:
-            await _checked(response)
+        await self._delete(path)
         return bytes(data)
 
+    async def _delete(self, path: str) -> None:
+        async with _within(_SHORT), self._request("DELETE", path) as response:
+            await _checked(response)
+
     @asynccontextmanager
-    async def _request(self, method: str, url: str, **rest: Any) -> AsyncGenerator[httpx2.Response]:
+    async def _request(
+        self, method: str, url: str, *, idle: float | None = None, **rest: Any
+    ) -> AsyncGenerator[httpx2.Response]:
+        """Send a request; ``idle`` is the seconds in which nothing may be sent or received."""
+        waits = {"timeout": {"read": idle, "write": idle}}
+        request = httpx2.Request(method, f"http://sandbox{url}", extensions=waits, **rest)
         try:
-            response = await self._http.handle_async_request(httpx2.Request(method, f"http://sandbox{url}", **rest))
+            response = await self._http.handle_async_request(request)
             try:
                 yield response
             finally:
                 await response.aclose()
         except httpx2.TransportError as error:
             raise SandboxError(_LOST) from error
+
+
+@asynccontextmanager
+async def _within(seconds: float) -> AsyncGenerator[None]:
+    """Have what is done take ``seconds`` at most. Raises SandboxError where it takes longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise SandboxError(_SILENT.format(seconds)) from error
 
 
 async def _once(data: bytes) -> AsyncIterator[bytes]:
@@ -240,18 +294,38 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
         line += rest
 
 
-async def _all_of(response: httpx2.Response) -> bytes:
-    return b"".join([piece async for piece in _pieces(response)])
+async def _all_of(response: httpx2.Response, most: int = _MAX_ANSWER) -> bytes:
+    return b"".join([piece async for piece in _pieces(response, most)])
 
 
-async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
+async def _pieces(response: httpx2.Response, most: int = _MAX_ANSWER) -> AsyncIterator[bytes]:
     """The bytes of an answer as they came, not unpacked; too many of them are an error."""
-    left = _MAX_ANSWER
+    left = most
     async for piece in response.aiter_raw():
         left -= len(piece)
         if left < 0:
-            raise SandboxError(f"the sandbox's server gave an answer of more than {_MAX_ANSWER} bytes.")
+            raise SandboxError(f"the sandbox's server gave an answer of more than {most} bytes.")
         yield piece
+
+
+def _spool_path(spool: object) -> str:
+    if not isinstance(spool, str) or not _SPOOL_ID.fullmatch(spool):
+        raise SandboxError(_NOT_UNDERSTOOD)
+    return f"/spool/{spool}"
+
+
+def _add(said: dict[str, Any], name: str, lines: Sequence[str]) -> None:
+    """Put lines of the platform's own after a text that the sandbox gave."""
+    text = said.get(name, "")
+    if lines and isinstance(text, str):
+        added = "".join(f"\n{line}" for line in lines)
+        said[name] = text[: TEXT_LIMIT - len(added)] + added
+
+
+def _problem(said: Mapping[str, Any], otherwise: str) -> str:
+    """Return what the server says is wrong."""
+    text = said.get("error")
+    return (text if isinstance(text, str) else otherwise)[:_MAX_PROBLEM]
 
 
 def _object(data: bytes | bytearray) -> dict[str, Any]:
@@ -268,9 +342,10 @@ async def _checked(response: httpx2.Response, path: str = "") -> None:
     if response.status_code < 300:
         return
     body = await _all_of(response)
-    text = body.decode("utf-8", "replace")[:2000]
+    text = body.decode("utf-8", "replace")[:_MAX_PROBLEM]
     if path:
         problem = _object(body)
-        found = _FILE_ERRORS.get(str(problem.get("error_id")), OSError)
-        raise found(str(problem.get("error", text)))
+        error_id = problem.get("error_id")
+        found = _FILE_ERRORS.get(error_id, OSError) if isinstance(error_id, str) else OSError
+        raise found(_problem(problem, text))
     raise SandboxError(f"the sandbox's server refused a request ({response.status_code}): {text}")

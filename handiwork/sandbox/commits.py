@@ -8,14 +8,10 @@ import tempfile
 from pathlib import Path
 
 from handiwork.sandbox.git import run_git
+from handiwork.sandbox.git_repository import Repository, repository_at
 from handiwork.sandbox.safe_open import WorkspaceError
 
-_CHECKED = (
-    *("-c", "transfer.fsckObjects=true"),
-    *("-c", "fetch.fsckObjects=true"),
-    *("-c", "protocol.allow=never"),
-    *("-c", "protocol.file.allow=always"),
-)
+_CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true")
 _FETCH = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--quiet")
 
 
@@ -30,18 +26,22 @@ def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str
     bundle = bundle_file.absolute()
     if bundle.is_symlink() or not bundle.is_file():
         raise WorkspaceError(f"{bundle} is not a bundle of commits")
-    heads = run_git(target_repo, "bundle", "list-heads", str(bundle), "HEAD")
+    target = repository_at(target_repo)
+    if target is None:
+        raise WorkspaceError(f"{target_repo} is not a git repository, so the commits stay in the session")
+    heads = run_git(target.git_dir, "bundle", "list-heads", str(bundle), "HEAD")
     if heads.returncode or not heads.stdout:
         raise WorkspaceError(f"{bundle} is not a bundle of commits with a HEAD: {_text(heads.stderr)}")
     commit = heads.stdout.split()[0].decode()
-    if run_git(target_repo, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0:
+    if run_git(target.git_dir, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0:
         return None
     branch = f"handiwork/{session_id}"
-    with tempfile.TemporaryDirectory(prefix="handiwork-commits-") as name:
+    with tempfile.TemporaryDirectory(prefix="handiwork-commits-", dir=bundle.parent) as name:
         # Fetching from a bundle checks no objects in older versions of git, fetching from a repository does.
         between = Path(name)
-        _open_bundle(target_repo, between, bundle)
-        fetched = run_git(target_repo, *_CHECKED, *_FETCH, name, f"refs/heads/session:refs/heads/{branch}")
+        _open_bundle(target, between, bundle)
+        session = f"refs/heads/session:refs/heads/{branch}"
+        fetched = run_git(target.git_dir, *_CHECKED, *_FETCH, name, session, protocols="file")
     if fetched.returncode:
         raise WorkspaceError(
             f"the session's commits were not taken over as {branch}: {_text(fetched.stderr)};"
@@ -50,14 +50,13 @@ def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str
     return branch
 
 
-def _open_bundle(target_repo: Path, between: Path, bundle: Path) -> None:
+def _open_bundle(target: Repository, between: Path, bundle: Path) -> None:
     """Unpack a bundle into a repository of its own, which borrows from the user's what the bundle builds upon."""
-    objects = run_git(target_repo, "rev-parse", "--git-path", "objects").stdout.removesuffix(b"\n")
     run_git(between, "init", "--quiet", "--bare", "--template=")
     alternates = between / "objects/info/alternates"
     alternates.parent.mkdir(exist_ok=True)
-    alternates.write_bytes(os.fsencode(target_repo.resolve() / os.fsdecode(objects)) + b"\n")
-    opened = run_git(between, *_CHECKED, *_FETCH, str(bundle), "HEAD:refs/heads/session")
+    alternates.write_bytes(os.fsencode(target.common / "objects") + b"\n")
+    opened = run_git(between, *_CHECKED, *_FETCH, str(bundle), "HEAD:refs/heads/session", protocols="file")
     if opened.returncode:
         raise WorkspaceError(f"{bundle} cannot be read: {_text(opened.stderr)}; ask for a new bundle")
 

@@ -9,19 +9,9 @@ from pathlib import Path
 
 from handiwork.sandbox.changes import Change, Side
 from handiwork.sandbox.git import run_git_alone
+from handiwork.sandbox.names import quoted
 from handiwork.sandbox.safe_open import WorkspaceError
 
-_ESCAPES = {
-    7: "\\a",
-    8: "\\b",
-    9: "\\t",
-    10: "\\n",
-    11: "\\v",
-    12: "\\f",
-    13: "\\r",
-    ord('"'): '\\"',
-    ord("\\"): "\\\\",
-}
 _HEADER = re.compile(rb"^diff --git .*?(\d+)\n(?:(?![@d]).*\n)*", re.MULTILINE)
 
 
@@ -92,7 +82,7 @@ def _compare(jobs: Sequence[tuple[Side | None, Side | None]]) -> list[str]:
 def _patch(change: Change, hunks: tuple[str, str | None]) -> str:
     if change.binary:
         sizes = [f"{side.size} bytes" if side else "none" for side in (change.old, change.new)]
-        return f"Binary file {_quote(change.path)} is {change.kind}: {' -> '.join(sizes)}\n"
+        return f"Binary file {quoted(change.path)} is {change.kind}: {' -> '.join(sizes)}\n"
     if hunks[1] is None:
         return "".join(_file_patch(change.path, change.old, change.new, hunks[0]))
     return "".join(
@@ -104,7 +94,7 @@ def _patch(change: Change, hunks: tuple[str, str | None]) -> str:
 
 
 def _file_patch(path: str, old: Side | None, new: Side | None, hunks: str) -> Iterator[str]:
-    a, b = _quote(f"a/{path}"), _quote(f"b/{path}")
+    a, b = quoted(f"a/{path}"), quoted(f"b/{path}")
     yield f"diff --git {a} {b}\n"
     if old and not new:
         yield f"deleted file mode {old.git_mode}\n"
@@ -118,12 +108,3 @@ def _file_patch(path: str, old: Side | None, new: Side | None, hunks: str) -> It
         yield f"--- {a if old else '/dev/null'}{end if old else chr(10)}"
         yield f"+++ {b if new else '/dev/null'}{end if new else chr(10)}"
         yield hunks
-
-
-def _quote(name: str) -> str:
-    """A file name the way git writes it: unusual bytes as octal numbers, in double quotes."""
-    quoted = "".join(
-        _ESCAPES.get(byte) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}")
-        for byte in name.encode(errors="surrogateescape")
-    )
-    return f'"{quoted}"' if quoted != name else name

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from handiwork.sandbox.limits import RESERVE
 
@@ -37,17 +38,21 @@ class Disk:
         """A command begins: only what is added from now on is held against it."""
         self._before = self.used if self._latest else sys.maxsize
 
-    async def full(self) -> bool:
-        """Tell whether the limit is reached, or the machine's disk is nearly full, and the command added to it."""
+    async def full(self) -> Literal["", "disk", "machine_disk"]:
+        """Tell what is full, if the command added to it: what the session may take, or the machine's own disk."""
         free, scarce = self._room()
         # Only if the room that is gone was taken by the sandbox there may be too much, so only then the files
         # themselves are looked at. What others gave back meanwhile is why they are, at times, anyway.
         suspicious = scarce or self.used + self._free - free > self._limit
         if time.monotonic() < (self._next if suspicious else self._latest):
-            return False
+            return ""
         await self.measure()
         self._before = min(self._before, self.used)
-        return (self.used > self._limit or scarce) and self.used - self._before > _GROWTH
+        if self.used - self._before <= _GROWTH:
+            return ""
+        if self.used > self._limit:
+            return "disk"
+        return "machine_disk" if scarce else ""
 
     async def measure(self) -> None:
         """Look at all the files."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import signal
 import socket
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from handiwork.events.base import Action, Observation
-from handiwork.sandbox import bundle, docker_cli
+from handiwork.sandbox import bundle, docker_cli, seccomp
 from handiwork.sandbox.base import NO_SECRETS, OnOutput, SandboxError
 from handiwork.sandbox.cgroups import Counters, groups_of
 from handiwork.sandbox.client import Client, SaveBlob
@@ -34,7 +35,7 @@ from handiwork.sandbox.egress.inside import find_certificates, server_arguments,
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.identity import container_ids
-from handiwork.sandbox.in_place import GitPlace
+from handiwork.sandbox.in_place import InPlaceFolder
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint, in_memory
@@ -93,9 +94,9 @@ class DockerSandbox(ServedSandbox):
         self._certificates = find_certificates(os.environ)
         self._on_status = on_status
         self._container = ""
+        self._filter: list[str] = []
         self._lifeline: socket.socket | None = None
         self._first: tuple[int, int] | None = None
-        self._git_place: GitPlace | None = None
         self._elsewhere: Elsewhere | None = None
         self._relay: Relay | None = None
 
@@ -103,17 +104,19 @@ class DockerSandbox(ServedSandbox):
         self._places.check()
         check_mounts(self._read_only)
         check_no_daemon([self._places.workspace])
-        image, rootless, elsewhere, _ = await asyncio.gather(
+        image, daemon, elsewhere, _ = await asyncio.gather(
             docker_cli.image_of(self._image, self._on_status),
-            docker_cli.is_rootless(),
+            docker_cli.daemon(),
             docker_cli.is_elsewhere(),
             docker_cli.sweep(),
         )
         self._note_image(image.id)
-        uid, gid = (0, 0) if rootless else container_ids(self._places.base or self._places.workspace)
+        self._filter = _filter_options(daemon.machine)
+        uid, gid = (0, 0) if daemon.rootless else container_ids(self._places.base or self._places.workspace)
         if self._places.base is None and not elsewhere:
-            self._git_place = GitPlace(self._places.workspace)
-        own = (os.getuid(), os.getgid()) if rootless else (uid, gid)
+            folder = self._places.workspace, self._places.session_dir
+            self._in_place = await asyncio.to_thread(InPlaceFolder, *folder)
+        own = (os.getuid(), os.getgid()) if daemon.rootless else (uid, gid)
         self._places.make(*own, "home")
         make_points(self._places, *own)
         self._container = f"handiwork-{endpoint.id}"
@@ -175,7 +178,7 @@ class DockerSandbox(ServedSandbox):
         return [
             *("run", "--rm", "--pull=never", "--name", self._container, *options, "--workdir", self.workspace),
             *(f"--entrypoint={python}", self._image, *arguments, "-m", "inside", *listen),
-            *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
+            *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout), *self._filter),
         ]
 
     async def _hand_over(self, listening: socket.socket, process: Process) -> None:
@@ -277,9 +280,6 @@ class DockerSandbox(ServedSandbox):
         if self._first is not None:
             os.close(self._first[1])
             self._first = None
-        if self._git_place is not None:
-            self._git_place.close()
-            self._git_place = None
         for layers in self._places.lowers():
             with suppress(OSError):  # not there, or in use by another
                 # The daemon made it, so who is not root could not remove the session's folder otherwise.
@@ -330,6 +330,16 @@ class DockerSandbox(ServedSandbox):
             *platform_mounts(endpoint.path),
             home_mount(self._places),
             *(way_out_mounts(endpoint.proxy, self._certificates) if self._proxy is not None else ()),
-            *workspace_mounts(self._places),
+            *workspace_mounts(self._places, self._in_place.protected if self._in_place else ()),
             *read_only_mounts(self._read_only, empty),
         ]
+
+
+def _filter_options(machine: str) -> list[str]:
+    """Return the options that have the server filter system calls, besides Docker's own filter.
+
+    Emulated programs make those of another machine, which the numbers of the filter do not fit: none then.
+    """
+    if machine != "x86_64":
+        return []
+    return ["--seccomp", base64.b64encode(seccomp.program(machine)).decode()]

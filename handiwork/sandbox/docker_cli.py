@@ -40,6 +40,17 @@ class Image:
     environment: dict[str, str]
 
 
+@dataclass(frozen=True)
+class Daemon:
+    """How containers run: of a ``rootless`` daemon, root inside is the calling user outside.
+
+    ``machine`` is what uname calls the processor; one that is not x86_64 emulates what the containers run.
+    """
+
+    rootless: bool
+    machine: str
+
+
 async def is_elsewhere() -> bool:
     """Tell whether the daemon is reached otherwise than by a socket of this machine. Raises SandboxError.
 
@@ -67,10 +78,11 @@ async def image_of(name: str, on_status: OnStatus) -> Image:
     return Image(found["Id"], {variable: value for variable, _, value in variables})
 
 
-async def is_rootless() -> bool:
-    """Tell whether root inside is the calling user outside. Raises SandboxError where no daemon answers."""
+async def daemon() -> Daemon:
+    """Describe the daemon. Raises SandboxError where none answers."""
     found = await ask("/info") or json.loads(await checked("info", "--format", _ALL))
-    return any(str(option).startswith("name=rootless") for option in found["SecurityOptions"] or ())
+    rootless = any(str(option).startswith("name=rootless") for option in found["SecurityOptions"] or ())
+    return Daemon(rootless, found["Architecture"])
 
 
 async def sweep() -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from handiwork.sandbox import bundle
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET
-from handiwork.sandbox.in_place import submodules
+from handiwork.sandbox.in_place import mount_order
 from handiwork.sandbox.layers import (
     HOME_LAYER,
     WORKSPACE_LAYER,
@@ -54,10 +54,10 @@ def way_out_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
         yield _bind(certificates.resolve(), CERTIFICATES, read_only=True)
 
 
-def workspace_mounts(places: Places) -> Iterator[str]:
-    """The workspace: the session's copy over its base, or the real one with what git would obey out of reach."""
+def workspace_mounts(places: Places, protected: Sequence[str] = ()) -> Iterator[str]:
+    """The workspace: the session's copy over its base, or the real one with its ``protected`` paths read-only."""
     if places.base is None:
-        yield from _in_place(places)
+        yield from _in_place(places, protected)
         return
     points = points_dir(places.session_dir)
     above = [] if places.layer is None else [places.layer / WORKSPACE_LAYER]
@@ -91,14 +91,13 @@ def points_dir(session_dir: Path) -> Path:
     return session_dir / "overlay/points"
 
 
-def _in_place(places: Places) -> Iterator[str]:
-    workspace, inner = places.workspace, submodules(places.workspace)
+def _in_place(places: Places, protected: Sequence[str]) -> Iterator[str]:
+    workspace = places.workspace
     yield _bind(workspace, workspace)
-    # A mount point cannot be renamed, so neither can these be put aside for others.
-    ancestors = {part for path in inner for part in path.parents if part.name}
-    for path in sorted(ancestors - set(inner)):
+    parents, paths = mount_order(protected)
+    for path in parents:
         yield _bind(workspace / path, workspace / path)
-    for path in inner:
+    for path in paths:
         yield _bind(workspace / path, workspace / path, read_only=True)
     git = workspace / ".git"
     if git.is_dir():

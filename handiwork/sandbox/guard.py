@@ -109,8 +109,8 @@ class Guard:
                 pause = self._look_at_memory()
                 if self._too_many():
                     await self._end("processes")
-                if self._disk is not None and await self._disk.full():
-                    await self._end("disk")
+                if self._disk is not None and (full := await self._disk.full()):
+                    await self._end(full)
                     await self._disk.measure()
             except OSError as error:
                 raise SandboxError(f"the sandbox's limits can no longer be held: {error}; start it again.") from error

@@ -7,6 +7,8 @@ import os
 import secrets
 from pathlib import Path
 
+from handiwork.sandbox.manifest import write_private
+
 _FIRST = 2_000_000_000
 _COUNT = 100_000_000
 
@@ -24,7 +26,7 @@ def sandbox_ids(session_dir: Path) -> tuple[int, int]:
         uid = int(text)
     else:
         uid = _next_uid(session_dir.parent / "next-uid")
-        remembered.write_text(str(uid))
+        write_private(remembered, str(uid))
     return uid, uid
 
 

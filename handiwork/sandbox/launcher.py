@@ -106,15 +106,31 @@ def _stage(plan: dict[str, Any], uid: int, gid: int) -> None:
 def _clone_tree(source: dict[str, Any], uid: int, gid: int) -> int:
     path: str = source["path"]
     try:
-        if not source["owned"]:
+        if not source["owned"] and not source["below"]:
             return _syscall(_SYS_OPEN_TREE, _AT_FDCWD, path.encode(), _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_RECURSIVE)
-        tree = _syscall(_SYS_OPEN_TREE, _AT_FDCWD, path.encode(), _OPEN_TREE_CLONE | os.O_CLOEXEC)
+        handle = _handle(path, source["below"])
+        tree = _syscall(_SYS_OPEN_TREE, handle, b"", _OPEN_TREE_CLONE | os.O_CLOEXEC | _AT_EMPTY_PATH)
+        os.close(handle)
+        if not source["owned"]:
+            return tree
         owner = os.fstat(tree)
         if owner.st_uid != uid:
             _map_owner(tree, (owner.st_uid, uid), (owner.st_gid, gid))
     except OSError as error:
         raise LaunchError(f"cannot mount {path} in the sandbox: {error.strerror}") from error
     return tree
+
+
+def _handle(path: str, below: str) -> int:
+    """Open the path; what of it is ``below`` a directory that an agent may write to, without following a link."""
+    if not below:
+        return os.open(path, os.O_PATH | os.O_CLOEXEC)
+    handle = os.open(below, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    for part in os.path.relpath(path, below).split("/"):
+        parent = handle
+        handle = os.open(part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        os.close(parent)
+    return handle
 
 
 def _map_owner(tree: int, uids: tuple[int, int], gids: tuple[int, int]) -> None:

@@ -97,10 +97,10 @@ class Places:
         for layers, lower in self.lowers().items():
             closed += [layers.parent, layers, layers / "work"]
             # The mount as a whole has the mode of its upper layer.
-            modes[layers / "upper"] = lower.stat().st_mode & 0o777
+            modes[layers / "upper"] = lower.lstat().st_mode & 0o777
         modes = dict.fromkeys(closed, 0o700) | modes
         for directory, mode in modes.items():
             if not directory.exists():
                 directory.mkdir()
                 directory.chmod(mode)
-                os.chown(directory, uid, gid)
+                os.chown(directory, uid, gid, follow_symlinks=False)

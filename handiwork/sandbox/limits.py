@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Limit = Literal["memory", "processes", "file_size", "disk", "time"]
+Limit = Literal["memory", "processes", "file_size", "disk", "machine_disk", "time"]
 
 RESERVE = 1 << 30
 """Bytes that sandboxes leave free on a file system of this machine."""
@@ -44,6 +44,11 @@ class ResourceLimits:
 
     def reached(self, limit: Limit) -> str:
         """Return in words which limit was reached."""
+        if limit == "machine_disk":
+            return (
+                f"the disk of this machine is nearly full, {size_text(RESERVE)} of it stay free: "
+                "the user has to free some space, and can then resume the session"
+            )
         texts: Mapping[Limit, str] = {
             "memory": f"memory limit of {size_text(self.memory)}",
             "processes": f"limit of {self.processes} processes and threads",

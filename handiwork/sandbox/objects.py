@@ -15,47 +15,20 @@ import json
 import os
 import secrets
 import shutil
-import stat
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
 
-from handiwork.sandbox.manifest import CHUNK
+from handiwork.sandbox.file_copy import NoRoomError, Room, clone, copy_data, is_sparse
+from handiwork.sandbox.manifest import private_dirs
 from handiwork.sandbox.safe_open import WorkspaceError
-
-T = TypeVar("T")
-
-Kind = Literal["file", "link", "dir", "pipe", "whiteout"]
+from handiwork.sandbox.snapshot_tree import Node, Tree, fill
 
 GRACE = 3600.0
 """Seconds that what nothing refers to is kept: a session may be about to refer to it."""
 
-_FICLONE = 0x40049409
 _SMALL = 1 << 16
-_MANY = 200  # files from which on a second thread is of use
-_OPAQUE = "user.overlay.opaque"
-
-
-class Node(NamedTuple):
-    """One name in a directory: ``mode`` has permission bits, ``size`` is in bytes.
-
-    ``value`` is a file's SHA-256, a link's target or a directory's tree. Below an ``opaque`` directory nothing of
-    what it is laid over is seen, and a "whiteout" hides one name.
-    """
-
-    kind: Kind
-    mode: int = 0
-    size: int = 0
-    mtime_ns: int = 0
-    value: str = ""
-    opaque: bool = False
-
-
-Tree = dict[str, Node]
-"""The names in a directory."""
 
 
 class Objects:
@@ -65,6 +38,9 @@ class Objects:
         self.folder = folder
         self.added = 0
         """Bytes that this object has added to the store."""
+        self.room: Room | None = None
+        """What may be added at most; None is no limit."""
+        self._new: list[tuple[str, int]] = []
         self._trees: dict[str, Tree] = {}
 
     def put_file(self, descriptor: int) -> Node:
@@ -103,9 +79,23 @@ class Objects:
 
     def read(self, node: Node) -> bytes:
         """Return a file's bytes. Raises WorkspaceError if they are not kept any more."""
-        self._check(node)
-        with open(self._place(node), "rb") as file:
+        with open(self.place(node), "rb") as file:
             return file.read()
+
+    def begin(self, left: int) -> None:
+        """From now on at most ``left`` bytes are added; ``discard`` removes them again."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.room, self._new = Room(str(self.folder), left), []
+
+    def discard(self) -> None:
+        """Remove what was added since ``begin``, but for what another process used meanwhile, which marks it."""
+        for place, changed in self._new:
+            with suppress(FileNotFoundError):
+                found = os.stat(place)
+                if found.st_ctime_ns == changed:
+                    os.unlink(place)
+                    self.added -= _taken(found)
+        self._new = []
 
     def layer(self, digest: str, owner: tuple[int, int] | None = None) -> Path:
         """Return a directory with all of a tree in it, to be laid under others and never written to; made once.
@@ -118,9 +108,9 @@ class Objects:
         target = self.folder / "layers" / (digest if owner is None else f"{digest}-{owner[0]}-{owner[1]}")
         if not target.exists():
             part = target.with_name(f"part-{secrets.token_hex(8)}")
-            part.mkdir(mode=0o700, parents=True)
+            private_dirs(part)
             try:
-                self._fill(str(part), self._load(digest), owner)
+                fill(self, str(part), self._load(digest), owner)
                 part.rename(target)
             except BaseException as error:
                 remove_tree(part)
@@ -146,7 +136,7 @@ class Objects:
 
     def used(self) -> int:
         """Return the bytes that files and trees take, without those of the file system's own."""
-        return sum(place.stat().st_size for place in self._all())
+        return sum(_taken(place.stat()) for place in self._all())
 
     def reachable(self, digests: Collection[str]) -> set[str]:
         """Return the names of all objects that these trees need, as far as the trees are there."""
@@ -169,15 +159,18 @@ class Objects:
 
         What was used in the last ``grace`` seconds stays.
         """
-        freed, old = 0, time.time() - grace
+        freed, now = 0, time.time()
         for layer in self._children("layers"):
-            if layer.name.partition("-")[0] not in layers and layer.stat().st_ctime <= old:
-                remove_tree(layer)
+            if layer.name.partition("-")[0] not in layers and abs(now - layer.stat().st_ctime) >= grace:
+                # A process that is killed here must leave no layer with a name that has only some of its files.
+                part = layer.with_name(f"part-{secrets.token_hex(8)}")
+                layer.rename(part)
+                remove_tree(part)
         for place in self._all():
             found = place.stat()
-            if place.name not in keep and found.st_ctime <= old:
+            if place.name not in keep and abs(now - found.st_ctime) >= grace:
                 place.unlink()
-                freed += found.st_size
+                freed += _taken(found)
         return freed
 
     def _load(self, digest: str) -> Tree:
@@ -220,7 +213,7 @@ class Objects:
             descriptor = os.open(place, flags, 0o600)
         except FileNotFoundError:
             for prefix in range(256):  # all at once, so that this is not met again in the middle of many files
-                os.makedirs(f"{self.folder}/files/{prefix:02x}", 0o700, exist_ok=True)
+                private_dirs(self.folder / f"files/{prefix:02x}")
             self._keep(node, data)
             return
         except FileExistsError:
@@ -228,50 +221,73 @@ class Objects:
                 self._write(place, data, node.mode, node.mtime_ns)
             return
         try:
+            if self.room is not None:
+                self.room.take(len(data))
             if os.write(descriptor, data) < len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if node.mode != 0o600:
                 os.fchmod(descriptor, node.mode)
             os.utime(descriptor, ns=(node.mtime_ns, node.mtime_ns))
+            self._added(place, descriptor, len(data))
+        except BaseException:
+            os.unlink(place)
+            raise
         finally:
             os.close(descriptor)
-        self.added += len(data)
 
     def _write(self, place: str | Path, data: bytes, mode: int, mtime_ns: int) -> None:
         part, descriptor = self._part(os.path.dirname(place))
         try:
+            if self.room is not None:
+                self.room.take(len(data))
             left = memoryview(data)
             while left:
                 left = left[os.write(descriptor, left) :]
             os.fchmod(descriptor, mode)
             os.utime(descriptor, ns=(mtime_ns, mtime_ns))
             os.rename(part, place)
-        except BaseException:
-            os.unlink(part)
-            raise
-        finally:
-            os.close(descriptor)
-        self.added += len(data)
-
-    def _put_large(self, source: int, found: os.stat_result) -> Node:
-        part, descriptor = self._part(f"{self.folder}/files/00")
-        try:
-            size, digest = _copy(source, descriptor)
-            node = Node("file", found.st_mode & 0o777, size, found.st_mtime_ns, digest)
-            if self._has(node):
-                os.unlink(part)
-                return node
-            os.fchmod(descriptor, node.mode)
-            os.utime(descriptor, ns=(node.mtime_ns, node.mtime_ns))
-            os.makedirs(os.path.dirname(self._place(node)), 0o700, exist_ok=True)
-            os.rename(part, self._place(node))
+            self._added(place, descriptor, len(data))
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(part)
             raise
         finally:
             os.close(descriptor)
+
+    def _added(self, place: str | Path, descriptor: int, size: int) -> None:
         self.added += size
+        self._new.append((str(place), os.fstat(descriptor).st_ctime_ns))
+
+    def _put_large(self, source: int, found: os.stat_result) -> Node:
+        sparse, mode = is_sparse(found), found.st_mode & 0o777
+        taken = _taken(found)
+        if self.room is not None and not self.room.fits(taken):
+            size, digest = copy_data(source, None, sparse=sparse)
+            node = Node("file", mode, size, found.st_mtime_ns, digest)
+            if not self._has(node):
+                raise NoRoomError(f"a file of {taken} bytes does not fit, so no snapshot is kept: `handiwork gc`")
+            return node
+        part, descriptor = self._part(f"{self.folder}/files/00")
+        try:
+            if clone(source, descriptor):
+                size, digest = copy_data(descriptor, None, sparse=sparse)
+            else:
+                size, digest = copy_data(source, descriptor, self.room, sparse)
+            node = Node("file", mode, size, found.st_mtime_ns, digest)
+            if self._has(node):
+                os.unlink(part)
+                return node
+            os.fchmod(descriptor, node.mode)
+            os.utime(descriptor, ns=(node.mtime_ns, node.mtime_ns))
+            private_dirs(Path(self._place(node)).parent)
+            os.rename(part, self._place(node))
+            self._added(self._place(node), descriptor, taken)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(part)
+            raise
+        finally:
+            os.close(descriptor)
         return node
 
     def _part(self, folder: str) -> tuple[str, int]:
@@ -280,84 +296,19 @@ class Objects:
         try:
             return part, os.open(part, flags, 0o600)
         except FileNotFoundError:
-            os.makedirs(folder, 0o700, exist_ok=True)
+            private_dirs(Path(folder))
             return part, os.open(part, flags, 0o600)
 
-    def _check(self, node: Node) -> None:
+    def place(self, node: Node) -> str:
+        """Return where a file is kept. Raises WorkspaceError if it is not any more."""
+        place = self._place(node)
         try:
-            whole = _is_whole(os.stat(self._place(node)), node)
+            whole = _is_whole(os.stat(place), node)
         except FileNotFoundError:
             whole = False
         if not whole:  # the machine may have gone down before the bytes were on the disk
             raise WorkspaceError(f"file {node.value[:12]} of a snapshot is lost; choose another event")
-
-    def _fill(self, folder: str, tree: Tree, owner: tuple[int, int] | None) -> None:
-        """Make in a directory what a tree has, the ``owner``'s if one is named: files in two threads if many."""
-        files: list[tuple[str, Node, tuple[int, int] | None]] = []
-        folders: list[tuple[str, Node]] = []
-        self._fill_folder(folder, tree, owner, files, folders)
-        in_two_threads(self._link, files)
-        for path, node in reversed(folders):  # one that may not be written to has its files by now
-            if node.opaque:
-                os.setxattr(path, _OPAQUE, b"y")
-            os.chmod(path, node.mode)
-
-    def _fill_folder(
-        self,
-        folder: str,
-        tree: Tree,
-        owner: tuple[int, int] | None,
-        files: list[tuple[str, Node, tuple[int, int] | None]],
-        folders: list[tuple[str, Node]],
-    ) -> None:
-        for name, node in tree.items():
-            path = f"{folder}/{name}"
-            match node.kind:
-                case "file":
-                    files.append((path, node, owner))
-                case "link":
-                    os.symlink(node.value, path)
-                case "whiteout":
-                    os.mknod(path, stat.S_IFCHR, 0)
-                case "pipe":
-                    os.mkfifo(path, node.mode)
-                case "dir":
-                    os.mkdir(path, 0o700)
-                    folders.append((path, node))
-                    self._fill_folder(path, self._load(node.value), owner, files, folders)
-            if owner is not None and node.kind not in ("file", "whiteout"):
-                os.chown(path, *owner, follow_symlinks=False)
-
-    def _link(self, path: str, node: Node, owner: tuple[int, int] | None) -> None:
-        self._check(node)
-        try:
-            if owner is None:
-                os.link(self._place(node), path)
-                return
-        except OSError as error:
-            if error.errno != errno.EMLINK:
-                raise
-        shutil.copy2(self._place(node), path)
-        if owner is not None:
-            os.chown(path, *owner)
-
-
-def in_two_threads(work: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> list[T]:
-    """Return what ``work`` gives for each of the arguments, in two threads where there are many."""
-    if len(arguments) < _MANY:
-        return [work(*one) for one in arguments]
-    half = len(arguments) // 2
-    with ThreadPoolExecutor(1) as thread:
-        other = thread.submit(lambda: [work(*one) for one in arguments[half:]])
-        return [work(*one) for one in arguments[:half]] + other.result()
-
-
-def is_opaque(descriptor: int) -> bool:
-    """Whether an open directory of an upper layer hides what it is laid over."""
-    try:
-        return os.getxattr(descriptor, _OPAQUE) == b"y"
-    except OSError:
-        return False
+        return place
 
 
 def remove_tree(folder: Path) -> None:
@@ -374,23 +325,10 @@ def _name(node: Node) -> str:
     return f"{node.value}-{node.mode:o}-{node.mtime_ns}"
 
 
+def _taken(found: os.stat_result) -> int:
+    """The bytes of a file that are not holes."""
+    return min(found.st_size, found.st_blocks * 512) if found.st_size > _SMALL else found.st_size
+
+
 def _is_whole(found: os.stat_result, node: Node) -> bool:
     return found.st_size == node.size and found.st_mtime_ns == node.mtime_ns
-
-
-def _copy(source: int, target: int) -> tuple[int, str]:
-    """Copy by reflink where the file system can; return size and SHA-256."""
-    sha256, size, cloned = hashlib.sha256(), 0, True
-    try:
-        fcntl.ioctl(target, _FICLONE, source)
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise
-        cloned = False
-    reader = target if cloned else source
-    while block := os.pread(reader, CHUNK, size):
-        sha256.update(block)
-        size += len(block)
-        while not cloned and block:
-            block = block[os.write(target, block) :]
-    return size, sha256.hexdigest()

@@ -7,16 +7,18 @@ import os
 import secrets
 import signal
 import socket
-import stat
+import time
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from handiwork.paths import runtime_dir
-from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.cgroups import group_folders, remove_groups
 
 _GROUPS_TIMEOUT = 1.0  # seconds in which the last processes of a sandbox should have ended
 _GROUPS_PAUSE = 0.02
+_ENDING = 2.0  # seconds in which a server whose platform died should have ended
+_PART = ".part"
 _CLOSED = "0 closed"  # in the place of an owner: there never is a process 0
 
 
@@ -24,20 +26,24 @@ class Endpoint:
     """A listening unix socket named by 8 hex digits, and the record that this process owns it."""
 
     def __init__(self) -> None:
-        folder = _private_folder()
+        folder = runtime_dir()
+        owner = f"{os.getpid()} {_start_time(os.getpid())}"
+        # A record has its name only when it is whole, so that one of a process that was killed names its owner.
+        part = folder / f"{owner} {secrets.token_hex(4)}{_PART}"
         while True:
             self.id = secrets.token_hex(4)
             self.path = folder / self.id
+            self.groups = group_folders(self.id)
+            part.write_text(self._record(owner))
             try:
-                owner = os.open(folder / f"{self.id}.owner", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+                os.link(part, folder / f"{self.id}.owner")
                 break
             except FileExistsError:
                 continue
+            finally:
+                part.unlink()
         self.proxy = self.path.with_name(f"{self.id}.proxy")
         """Where the sandbox's proxy may listen."""
-        self.groups = group_folders(self.id)
-        with open(owner, "w") as file:
-            file.write(self._record(f"{os.getpid()} {_start_time(os.getpid())}"))
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.bind(str(self.path))
         self.socket.listen(64)
@@ -66,14 +72,18 @@ def sweep_stale() -> list[str]:
     Ends who listens on such a socket: bubblewrap's child, when its parent died just after it was made.
     """
     gone: list[str] = []
-    for record in _private_folder().glob("*.owner"):
+    folder = runtime_dir()
+    for part in folder.glob(f"*{_PART}"):
+        pid, start_time, _ = part.name.split(" ")
+        if _start_time(int(pid)) != start_time:
+            part.unlink(missing_ok=True)
+    for record in folder.glob("*.owner"):
         try:
             owner, *groups = record.read_text().split("\n")
         except FileNotFoundError:
             continue
         pid, _, start_time = owner.partition(" ")
-        # An empty record is one that is just being written.
-        if pid and _start_time(int(pid)) != start_time:
+        if _start_time(int(pid)) != start_time:
             _end_listeners(record.with_suffix(""))
             if remove_groups(map(Path, groups)):
                 _remove(record.with_suffix(""))
@@ -82,27 +92,30 @@ def sweep_stale() -> list[str]:
 
 
 def _end_listeners(path: Path) -> None:
+    """End who listens on a socket; a server without a sandbox is ending already, and removes its files first."""
+    deadline = time.monotonic() + _ENDING
+    while listeners := list(_listeners(path)):
+        if time.monotonic() > deadline:
+            for pid in listeners:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            return
+        time.sleep(0.02)
+
+
+def _listeners(path: Path) -> Iterator[int]:
     lines = Path("/proc/net/unix").read_text().splitlines()
     sockets = {f"socket:[{line.split()[6]}]" for line in lines if line.endswith(f" {path}")}
     for process in Path("/proc").glob("[0-9]*") if sockets else ():
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended, or is another user's
             if any(os.readlink(one) in sockets for one in (process / "fd").iterdir()):
-                os.kill(int(process.name), signal.SIGKILL)
+                yield int(process.name)
 
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
     for kind in ("proxy", "owner"):
         path.with_name(f"{path.name}.{kind}").unlink(missing_ok=True)
-
-
-def _private_folder() -> Path:
-    folder = runtime_dir()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise SandboxError(f"{folder} must be a directory that only you can enter; remove it and try again.")
-    return folder
 
 
 def _start_time(pid: int) -> str:

@@ -9,12 +9,19 @@ from handiwork.sandbox.base import SandboxError
 _AUDIT_ARCH_X86_64 = 0xC000003E
 _X32_BIT = 0x40000000
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER_EQUAL, _JUMP_SET, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL_PROCESS, _EPERM, _ENOSYS = 0x7FFF0000, 0x80000000, 0x00050001, 0x00050026
+_ALLOW, _KILL_PROCESS = 0x7FFF0000, 0x80000000
+_EPERM, _ENOSYS, _EAFNOSUPPORT = 0x00050001, 0x00050026, 0x00050061
 _OFFSET_NUMBER, _OFFSET_ARCH, _OFFSET_ARGUMENT_0, _OFFSET_ARGUMENT_1 = 0, 4, 16, 24
 
-_CLONE, _CLONE3, _IOCTL = 56, 435, 16
+_CLONE, _CLONE3, _IOCTL, _SOCKET, _SOCKETPAIR = 56, 435, 16, 41, 53
 _CLONE_NEWUSER = 0x10000000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+
+FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
+"""The sockets there may be; all others are refused with EAFNOSUPPORT.
+
+A network namespace does not hold all of them: an AF_VSOCK socket reaches the host of a virtual machine from any.
+"""
 
 DENIED = {
     "acct": 163,
@@ -72,8 +79,9 @@ DENIED = {
 
 
 def program(machine: str) -> bytes:
-    """Return the filter for a machine as uname names it: ``DENIED``, user namespaces, terminal injection refused.
+    """Return the filter for a machine as uname names it.
 
+    It refuses ``DENIED``, user namespaces, terminal injection and sockets of other families than ``FAMILIES``.
     Raises SandboxError for all but x86_64, whose numbers these are.
     """
     if machine != "x86_64":
@@ -99,13 +107,18 @@ def program(machine: str) -> bytes:
         _op(_JUMP_SET, _CLONE_NEWUSER, if_false=1),
         _op(_RETURN, _EPERM),
         _op(_RETURN, _ALLOW),
-        _op(_JUMP_EQUAL, _IOCTL, if_false=4),
+        _op(_JUMP_EQUAL, _IOCTL, if_false=5),
         _op(_LOAD, _OFFSET_ARGUMENT_1),
         _op(_JUMP_EQUAL, _TIOCSTI, if_true=1),
         _op(_JUMP_EQUAL, _TIOCLINUX, if_false=1),
         _op(_RETURN, _EPERM),
         _op(_RETURN, _ALLOW),
     ]
+    for number in (_SOCKET, _SOCKETPAIR):
+        code += [_op(_JUMP_EQUAL, number, if_false=len(FAMILIES) + 3), _op(_LOAD, _OFFSET_ARGUMENT_0)]
+        code += [_op(_JUMP_EQUAL, family, if_true=len(FAMILIES) - n) for n, family in enumerate(FAMILIES.values())]
+        code += [_op(_RETURN, _EAFNOSUPPORT), _op(_RETURN, _ALLOW)]
+    code.append(_op(_RETURN, _ALLOW))
     return b"".join(code)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handiwork.sandbox.git import run_git
+from handiwork.sandbox.git import user_excludes
+from handiwork.sandbox.git_ignore import IGNORE_FILE, IgnoreRules, rules_for
+from handiwork.sandbox.git_repository import is_empty_directory, repository_around, repository_at
+from handiwork.sandbox.safe_open import DIRECTORY, WorkspaceError, entries_of, open_beneath, open_resolved
 
 BIG = 50_000_000
 """Bytes from which on an ignored directory is mounted instead of copied."""
@@ -46,60 +47,91 @@ class Selection:
 def select(source: Path, skip: frozenset[Path]) -> Selection:
     """Look at everything below ``source`` but the ``skip`` paths; what cannot be read counts as left out.
 
-    Raises WorkspaceError when git is not installed.
+    Raises WorkspaceError for a repository that cannot be read, and if git is not installed.
     """
+    root = open_resolved(source)
+    try:
+        return _select(source, root, skip)
+    finally:
+        os.close(root)
+
+
+def _select(source: Path, root: int, skip: frozenset[Path]) -> Selection:
     chosen = Selection()
-    ignored = _ignored_by_git(source, "")
-    in_git = ignored is not None
-    waiting = [("", False, ignored or frozenset[str]())]
+    excludes, outermost = _rules_around(source)
+    in_git = outermost is not None
+    waiting = [("", False, outermost)]
     while waiting:
-        here, in_ignored, ignored = waiting.pop()
-        if here and os.path.lexists(source / here / ".git") and not in_ignored:
-            ignored = ignored | (_ignored_by_git(source, here) or frozenset())
-        for entry, found in _entries(source, here, chosen):
-            path = f"{here}/{entry.name}" if here else entry.name
-            if entry.name == ".git":
-                chosen.repositories.append(here)
+        here, in_ignored, rules = waiting.pop()
+        entries = _entries(root, here)
+        if entries is None:
+            chosen.left_out.append(f"{here}/")
+            continue
+        names = {name for name, _ in entries}
+        if here and ".git" in names and not in_ignored and (inner := repository_at(source / here)):
+            rules = IgnoreRules.of(inner, excludes or user_excludes())
+        if here and rules is not None and IGNORE_FILE in names:
+            rules = rules.with_own_file()
+        for name, found in entries:
+            path = f"{here}/{name}" if here else name
+            is_directory = stat.S_ISDIR(found.st_mode)
+            if name == ".git":
+                _add_repository(source, here, chosen)
             elif source / path in skip:
                 continue
-            elif stat.S_ISDIR(found.st_mode):
-                is_ignored = in_ignored or path in ignored
-                heavy = path in ignored if in_git else entry.name in _HEAVY
-                if not (heavy and not in_ignored and _set_aside(source, path, chosen)):
+            elif is_directory:
+                ignored = rules is not None and rules.ignores(name, is_directory=True)
+                heavy = ignored if in_git else name in _HEAVY
+                if not (heavy and not in_ignored and _set_aside(root, path, chosen)):
                     chosen.directories[path] = found
-                    waiting.append((path, is_ignored, ignored))
+                    below = None if ignored or rules is None else rules.inside(name)
+                    waiting.append((path, in_ignored or ignored, below))
             elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
-                _add_file(path, found, in_ignored or path in ignored, chosen)
+                ignored = in_ignored or (rules is not None and rules.ignores(name, is_directory=False))
+                _add_file(path, found, ignored, chosen)
     return chosen
 
 
-def _ignored_by_git(source: Path, directory: str) -> frozenset[str] | None:
-    """The topmost paths below that git ignores, relative to the source; None outside of any repository."""
-    cwd = source / directory
-    if run_git(cwd, "check-ignore", "-q", ".").returncode == 0:
-        return None  # the whole of it is ignored by a repository further up
-    listing = run_git(cwd, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    if listing.returncode:
-        return None
-    prefix = f"{directory}/" if directory else ""
-    return frozenset(prefix + os.fsdecode(path).rstrip("/") for path in listing.stdout.split(b"\0") if path)
+def _rules_around(source: Path) -> tuple[Path | None, IgnoreRules | None]:
+    """Return the user's own ignore file and the rules at ``source``, None if no repository has it."""
+    repository = repository_around(source)
+    if repository is None:
+        return None, None
+    excludes = user_excludes()
+    return excludes, rules_for(source, repository, excludes)
 
 
-def _entries(source: Path, here: str, chosen: Selection) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+def _add_repository(source: Path, here: str, chosen: Selection) -> None:
+    """Note a ``.git``; one below the source is left out if it leads to a repository elsewhere that does not know it."""
+    git_dir = source / here / ".git"
+    repository = repository_at(source / here)
+    if repository and (not here or repository.is_within(source) or repository.knows_worktree()):
+        chosen.repositories.append(here)
+    elif repository is None and is_empty_directory(git_dir):
+        pass  # git takes it for nothing; a sandbox that was killed as it worked in place leaves one
+    elif here:
+        chosen.left_out.append(f"{here}/.git")
+    else:
+        raise WorkspaceError(f"{git_dir} cannot be read as a repository; mend it, or move it away to work without git")
+
+
+def _entries(root: int, path: str) -> list[tuple[str, os.stat_result]] | None:
+    """The names in a directory and what they are; None for one that cannot be read or became a link."""
     try:
-        with os.scandir(source / here) as listing:
-            entries = list(listing)
+        descriptor = open_beneath(root, path, DIRECTORY) if path else os.open(".", DIRECTORY, dir_fd=root)
     except OSError:
-        chosen.left_out.append(f"{here}/")
-        return
-    for entry in entries:
-        with suppress(FileNotFoundError):
-            yield entry, entry.stat(follow_symlinks=False)
+        return None
+    try:
+        return entries_of(descriptor)
+    except OSError:
+        return None  # its mode lets it be listed, but nothing in it be looked at
+    finally:
+        os.close(descriptor)
 
 
-def _set_aside(source: Path, path: str, chosen: Selection) -> bool:
+def _set_aside(root: int, path: str, chosen: Selection) -> bool:
     """Mount a big ignored directory, or leave it out if a secret is in it; False for a small one."""
-    size, secret = _measure(source, path)
+    size, secret = _measure(root, path)
     if size <= BIG:
         return False
     if secret:
@@ -109,15 +141,18 @@ def _set_aside(source: Path, path: str, chosen: Selection) -> bool:
     return True
 
 
-def _measure(source: Path, path: str) -> tuple[int, bool]:
+def _measure(root: int, path: str) -> tuple[int, bool]:
     """Bytes in a directory and whether a secret is."""
-    size, secret = 0, False
-    for here, _, names in os.walk(source / path):
-        trusted = _in_packages(os.path.relpath(here, source))
-        for name in names:
+    size, secret, waiting = 0, False, [path]
+    while waiting:
+        here = waiting.pop()
+        trusted = _in_packages(here)
+        for name, found in _entries(root, here) or ():
+            if stat.S_ISDIR(found.st_mode):
+                waiting.append(f"{here}/{name}")
+                continue
             secret = secret or (not trusted and _SECRET.fullmatch(name) is not None)
-            with suppress(FileNotFoundError):
-                size += os.lstat(os.path.join(here, name)).st_size
+            size += found.st_size
         if size > BIG and (secret or trusted):
             break  # of installed packages there can be a hundred thousand files
     return size, secret

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -16,6 +17,7 @@ from handiwork.sandbox.base import NO_SECRETS, OnOutput, SandboxError
 from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.egress.proxy import Egress, Proxy
 from handiwork.sandbox.guard import Guard
+from handiwork.sandbox.in_place import InPlaceFolder
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.processes import paused
 from handiwork.sandbox.runtime import Endpoint, sweep_stale
@@ -23,6 +25,8 @@ from handiwork.sandbox.snapshots import Snapshot, Snapshots
 
 _START_TIMEOUT = 60.0
 _STDERR_KEPT = 8192
+
+T = TypeVar("T")
 
 
 class ServedSandbox(ABC):
@@ -50,6 +54,7 @@ class ServedSandbox(ABC):
         self._client: Client | None = None
         self._guard: Guard | None = None
         self._messages: asyncio.Task[bytes] | None = None
+        self._in_place: InPlaceFolder | None = None
 
     @abstractmethod
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
@@ -75,7 +80,7 @@ class ServedSandbox(ABC):
             self._endpoint = Endpoint()
             if self._proxy is not None:
                 await self._proxy.listen(self._endpoint.proxy)
-            self._client = Client(self._endpoint.path, self._save_blob)
+            self._client = Client(self._endpoint.path, self._save_blob, soft_timeout=self._soft_timeout)
             self._process = await self._spawn(self._endpoint)
             # Only the server's own copy may remain, so that its end is noticed by who connects.
             self._endpoint.socket.close()
@@ -94,7 +99,10 @@ class ServedSandbox(ABC):
         """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
         client = self._started()
         assert self._guard is not None
-        return await self._guard.run(lambda: client.execute(action, on_output, secrets))
+        try:
+            return await self._guard.run(lambda: client.execute(action, on_output, secrets))
+        finally:
+            await self._make_harmless()
 
     async def interrupt(self) -> None:
         """Stop the action that runs; its ``execute`` returns what there was. Raises SandboxError."""
@@ -130,14 +138,7 @@ class ServedSandbox(ABC):
             if not differ.result() and state == self._snapshots.shell:
                 return None
             first = self._first_process(self._process)
-        still = partial(paused, first) if first else nullcontext
-        # Nobody may go on while the processes stand still, so a cancelled snapshot is taken to its end too.
-        taking = asyncio.ensure_future(asyncio.to_thread(self._snapshots.take, state, still))
-        try:
-            return await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            await asyncio.wait([taking])
-            raise
+        return await _to_its_end(partial(self._snapshots.take, state, partial(paused, first) if first else nullcontext))
 
     async def close(self) -> None:
         """End all its processes and mounts; the workspace's files stay. Closing twice is allowed."""
@@ -158,6 +159,21 @@ class ServedSandbox(ABC):
         if self._endpoint is not None:
             await self._endpoint.close()
             self._endpoint = None
+        if self._in_place is not None:
+            in_place, self._in_place = self._in_place, None
+            await _to_its_end(in_place.close)
+
+    async def _make_harmless(self) -> None:
+        """Make repositories that the agent made in place run nothing, while its processes stand still."""
+        if self._in_place is None or self._process is None:
+            return
+        in_place, first = self._in_place, self._first_process(self._process)
+
+        def make_harmless() -> None:
+            with paused(first) if first else nullcontext():
+                in_place.make_harmless()
+
+        await _to_its_end(make_harmless)
 
     def _started(self) -> Client:
         if self._client is None:
@@ -179,6 +195,16 @@ class ServedSandbox(ABC):
             ended.cancel()
             await asyncio.gather(ready, ended, return_exceptions=True)
         raise SandboxError(f"the {self.name} sandbox did not start: {said or 'its server did not answer'}")
+
+
+async def _to_its_end(work: Callable[[], T]) -> T:
+    """Do in a thread what pauses processes: a caller that is cancelled waits until they run again."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working])
+        raise
 
 
 async def _last_of(stream: asyncio.StreamReader) -> bytes:

@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from handiwork.sandbox.objects import Node, Objects, Tree, in_two_threads, is_opaque
-from handiwork.sandbox.safe_open import LONGEST_PATH, WorkspaceError, look, open_dir
+from handiwork.sandbox.objects import Objects
+from handiwork.sandbox.safe_open import WorkspaceError, entries, look, open_dir, open_dir_at, open_regular
+from handiwork.sandbox.snapshot_tree import Node, Tree, in_two_threads, is_opaque, is_whiteout
 
 BUDGET = 20 << 30
 """Bytes that the snapshots of all sessions may take unless the user says otherwise."""
 
 _TICK = 20_000_000  # nanoseconds within which two changes may have the same time of change
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 Signature = tuple[int, int, int, int, int]
 """Inode, time of change, modification time, size and st_mode: while it is the same, so is the content."""
@@ -58,11 +58,19 @@ class Snapshots:
     """Takes snapshots of the ``places``, named as in the root of the trees, of a session that began with ``origin``.
 
     ``origin`` is the tree that a fork's places are laid over, ``budget`` the bytes that all snapshots of the store
-    may take. Blocks; one call at a time.
+    may take. ``clean`` takes secrets out of the state of a shell. Blocks; one call at a time.
     """
 
-    def __init__(self, objects: Objects, places: dict[str, Place], origin: str = "", budget: int = BUDGET) -> None:
+    def __init__(
+        self,
+        objects: Objects,
+        places: dict[str, Place],
+        origin: str = "",
+        budget: int = BUDGET,
+        clean: Callable[[bytes], bytes] = bytes,
+    ) -> None:
         self.objects = objects
+        self._clean = clean
         self._budget, self._room = budget, -1
         self._places = places
         self._origin = objects.tree(origin) if origin else {}
@@ -81,7 +89,7 @@ class Snapshots:
         """Keep what is there now, with the state of the shell; None if it is what the last one has, or nothing.
 
         The files are copied while ``paused``, which is not entered where none has changed. Raises WorkspaceError for
-        what cannot be read, OSError for what cannot be kept.
+        what cannot be read and for what does not fit, OSError for what cannot be kept; then nothing of it is kept.
         """
         if not self._started():
             return None
@@ -90,13 +98,21 @@ class Snapshots:
         if self._room < 0:
             raise WorkspaceError("snapshots take all the room they may: `handiwork gc` makes some")
         before, changed = self.objects.added, 0
-        if self.differ():
-            with paused():
-                changed = sum(self._update(name) for name in self._places)
-        tree = {name: known.trees[""][1] for name, known in self._known.items()}
-        if shell:
-            tree["shell"] = self.objects.put_bytes(shell)
-        digest = self.objects.put_tree(tree)
+        self.objects.begin(self._room)
+        known = dict(self._known)
+        try:
+            if self.differ():
+                with paused():
+                    changed = sum(self._update(name) for name in self._places)
+            tree = {name: known.trees[""][1] for name, known in self._known.items()}
+            if shell:
+                tree["shell"] = self.objects.put_bytes(self._clean(shell))
+            digest = self.objects.put_tree(tree)
+        except BaseException:
+            self._known = known
+            self._room = -1  # others may have made some before the next try
+            self.objects.discard()
+            raise
         if digest == self._last:
             return None
         self._last = digest
@@ -160,15 +176,18 @@ class Snapshots:
             return Node("link", value=os.readlink(name, dir_fd=parent))
         if stat.S_ISFIFO(found.st_mode):
             return Node("pipe", found.st_mode & 0o777)
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
-            return Node("whiteout")  # one of the overlay's, or a socket, which nobody would listen to
-        descriptor = _open(parent, name)
-        try:
-            if stat.S_ISREG(found.st_mode):
+        if stat.S_ISREG(found.st_mode):
+            descriptor = open_regular(parent, name)
+            try:
+                if found.st_size == 0 and is_whiteout(descriptor):
+                    return Node("whiteout")
                 return self.objects.put_file(descriptor)
+            finally:
+                os.close(descriptor)
+        if not stat.S_ISDIR(found.st_mode):
+            return Node("whiteout")  # one of the overlay's, or a socket, which nobody would listen to
+        with open_dir_at(parent, name) as descriptor:
             return Node("dir", stat.S_IMODE(found.st_mode) & 0o1777, opaque=is_opaque(descriptor))
-        finally:
-            os.close(descriptor)
 
 
 class _Assembly:
@@ -242,38 +261,12 @@ def _signatures(root: Path) -> Iterator[tuple[str, Signature]]:
     waiting = [""]
     while waiting:
         here = waiting.pop()
-        if len(os.fsencode(here)) > LONGEST_PATH:
-            raise WorkspaceError(f"directories are nested too deeply at {here[:100]!r}...; remove them")
         prefix = f"{here}/" if here else ""
-        try:
-            with open_dir(root, here) as descriptor, os.scandir(descriptor) as entries:
-                for entry in entries:
-                    status = entry.stat(follow_symlinks=False)
-                    yield prefix + entry.name, _signature(status)
-                    if stat.S_ISDIR(status.st_mode):
-                        waiting.append(prefix + entry.name)
-        except (FileNotFoundError, NotADirectoryError):
-            continue  # it went away while we were on our way
-        except OSError as error:
-            raise WorkspaceError(f"directory {here!r} cannot be read: {error.strerror}") from error
+        for name, status in entries(root, here):
+            yield prefix + name, _signature(status)
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append(prefix + name)
 
 
 def _signature(found: os.stat_result) -> Signature:
     return found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_mode
-
-
-def _open(parent: int, name: str) -> int:
-    try:
-        return os.open(name, _FILE, dir_fd=parent)
-    except PermissionError:
-        # Its owner, who we are, may read it after all, if only for the moment.
-        handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-        try:
-            mode, path = stat.S_IMODE(os.fstat(handle).st_mode), f"/proc/self/fd/{handle}"
-            os.chmod(path, mode | 0o400)
-            try:
-                return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            finally:
-                os.chmod(path, mode)
-        finally:
-            os.close(handle)

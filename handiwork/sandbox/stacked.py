@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from handiwork.sandbox.safe_open import is_git_name, look, open_dir, open_file, parts_of
+from handiwork.sandbox.safe_open import entries, is_git_name, look, open_dir, open_file, parts_of
 
 EntryKind = Literal["dir", "file", "link"]
 
@@ -46,7 +46,7 @@ class Stacked:
             raise NotADirectoryError(f"{path!r} is no directory")
         found: dict[str, Entry | None] = {}
         for layer in here:
-            for name, status in _scan(layer, path):
+            for name, status in entries(layer, path):
                 found.setdefault(name, _entry(layer, f"{path}/{name}" if path else name, name, status))
         for mount in self._mounts:
             parent, _, name = mount.rpartition("/")
@@ -98,14 +98,6 @@ class Stacked:
                 raise FileNotFoundError(f"there is no file {path!r}")
             here = below
         return here, None
-
-
-def _scan(layer: Path, path: str) -> list[tuple[str, os.stat_result]]:
-    try:
-        with open_dir(layer, path) as descriptor, os.scandir(descriptor) as entries:
-            return [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
-    except (FileNotFoundError, NotADirectoryError):
-        return []  # a layer that nothing was written to yet, or it went away meanwhile
 
 
 def _entry(layer: Path, path: str, name: str, status: os.stat_result) -> Entry | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,8 +55,7 @@ def find_toolchains(workspace: Path, environment: Mapping[str, str]) -> Toolchai
     """Return what the project's virtual environment needs, and what the user's PATH names of known kinds."""
     home = Path(environment.get("HOME") or "/nonexistent")
     found = Toolchains()
-    for name in (".venv", "venv"):
-        virtual = workspace / name
+    for virtual in _environments(workspace):
         if (virtual / "pyvenv.cfg").is_file():
             found.path.append(str(virtual / "bin"))
             found.variables["VIRTUAL_ENV"] = str(virtual)
@@ -67,6 +66,16 @@ def find_toolchains(workspace: Path, environment: Mapping[str, str]) -> Toolchai
             found.path.append(str(entry))
     found.path = list(dict.fromkeys([*found.path, "/usr/local/bin", "/usr/bin", "/bin"]))
     return found
+
+
+def programs_of(workspace: Path, names: Collection[str]) -> frozenset[str]:
+    """Return those of the names that a virtual environment of the workspace has programs for, found before others."""
+    folders = [virtual / "bin" for virtual in _environments(workspace)]
+    return frozenset(name for name in names if any(os.path.lexists(folder / name) for folder in folders))
+
+
+def _environments(workspace: Path) -> list[Path]:
+    return [workspace / name for name in (".venv", "venv")]
 
 
 def _add_known(found: Toolchains, entry: Path, home: Path) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from handiwork.sandbox.bundle import BROWSER, PREFIX
 from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET, variables
+from handiwork.sandbox.in_place import mount_order
 from handiwork.sandbox.launcher import STAGE
 from handiwork.sandbox.layers import (
     HOME_LAYER,
@@ -44,12 +45,14 @@ class View:
     files: dict[str, str] = field(default_factory=lambda: {**_FILES, "empty-file": ""})
     arguments: list[str] = field(default_factory=list[str])
 
-    def stage(self, name: str, path: Path, *, owned: bool = False) -> str:
+    def stage(self, name: str, path: Path, *, owned: bool = False, below: Path | None = None) -> str:
         """Have the launcher bring ``path`` to the stage and return where it is then.
 
-        With ``owned`` the owner of the directory, where that is not the sandbox's uid, is mapped to it.
+        With ``owned`` the owner of the directory, where that is not the sandbox's uid, is mapped to it. No link is
+        followed ``below`` a directory that an agent may have written to.
         """
-        self.sources[name] = {"path": str(path), "owned": owned and os.geteuid() == 0}
+        above = "" if below is None else str(below)
+        self.sources[name] = {"path": str(path), "owned": owned and os.geteuid() == 0, "below": above}
         return f"{STAGE}/{name}"
 
     def plan(self) -> dict[str, Any]:
@@ -114,28 +117,27 @@ class View:
         self.directories += ["workspace", "points", *(f"points/{name}" for name in places.mounts)]
         self.overlays.append(_overlay("workspace", above(WORKSPACE_LAYER) + "base:points", "overlay"))
         for number, name in enumerate(places.mounts):
-            self.stage(f"mount-{number}", places.workspace / name, owned=True)
+            self.stage(f"mount-{number}", places.workspace / name, owned=True, below=places.workspace)
             layers = layers_of(Path(), name)
             lower = above(mount_layer(name)) + f"mount-{number}"
             self.overlays.append(_overlay(f"workspace/{name}", lower, str(layers)))
         self.add("--bind", f"{STAGE}/workspace", places.workspace)
 
-    def add_in_place(self, workspace: Path, submodules: Sequence[Path], session_dir: Path) -> None:
+    def add_in_place(self, workspace: Path, protected: Sequence[str], session_dir: Path) -> None:
         """Mount the real directory, but nothing through which the agent could make the user's git run programs.
 
-        What it changes in ``.git`` goes to a layer of the session's; ``submodules`` are read-only.
+        What it changes in ``.git`` goes to a layer of the session's; ``protected`` paths are read-only.
         """
         place = self.stage("workspace", workspace, owned=True)
         self.add("--bind", place, workspace)
-        # A mount point cannot be renamed, so neither can these be put aside for others.
-        ancestors = {part for path in submodules for part in path.parents if part.name}
-        for path in sorted(ancestors - set(submodules)):
+        parents, read_only = mount_order(protected)
+        for path in parents:
             self.add("--bind", f"{place}/{path}", workspace / path)
-        for path in submodules:
+        for path in read_only:
             self.add("--ro-bind", f"{place}/{path}", workspace / path)
         git = workspace / ".git"
         if git.is_dir():
-            self.stage("original-git", git, owned=True)
+            self.stage("original-git", git, owned=True, below=workspace)
             self.stage("overlay", session_dir / "overlay")
             self.directories.append("git")
             self.overlays.append(_overlay("git", "original-git", str(git_layers(Path()))))

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 import errno
-import fcntl
-import hashlib
 import json
 import os
 import shutil
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
-from typing import BinaryIO
 
 from handiwork.paths import data_dir
+from handiwork.sandbox.file_copy import clone, copy_data
+from handiwork.sandbox.git_repository import repository_at
 from handiwork.sandbox.gitdir import copy_git_dir
-from handiwork.sandbox.manifest import CHUNK, Entry, Manifest, digest, load_manifest, save_manifest
-from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.sandbox.manifest import (
+    Entry,
+    Manifest,
+    damaged,
+    load_manifest,
+    private_dirs,
+    save_manifest,
+    write_private,
+)
+from handiwork.sandbox.safe_open import DIRECTORY, FILE, WorkspaceError, open_beneath, open_resolved
 from handiwork.sandbox.selection import Selection, select
 
 Progress = Callable[[int, int], None]
 """Called with the numbers of files and bytes copied so far."""
 
-_FICLONE = 0x40049409
 _BATCH = 200
 _SMALL = 1 << 16
 
@@ -46,19 +54,23 @@ class Workspace:
 
     @classmethod
     def load(cls, session_dir: Path) -> Workspace:
-        """The workspace that ``make_copy`` made there. Raises WorkspaceError when there is none."""
+        """The workspace that ``make_copy`` made there. Raises WorkspaceError if there is none, or a damaged one."""
+        file = session_dir / "workspace.json"
         try:
-            saved = json.loads((session_dir / "workspace.json").read_text())
+            saved = json.loads(file.read_bytes())
+            base = Path(os.path.normpath(session_dir / saved.get("base", "base")))
+            mounts, left_out = (tuple(map(os.fsdecode, saved[name])) for name in ("mounts", "left_out"))
+            return cls(Path(saved["source"]), base, mounts, left_out, os.fsdecode(saved.get("tree", "")))
         except FileNotFoundError as error:
             raise WorkspaceError(f"there is no workspace in {session_dir}; start a new session") from error
-        base = Path(os.path.normpath(session_dir / saved.get("base", "base")))
-        return cls(Path(saved["source"]), base, tuple(saved["mounts"]), tuple(saved["left_out"]), saved.get("tree", ""))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise damaged(file, error) from None
 
     def save(self, session_dir: Path) -> None:
         """Write it there, where ``load`` finds it; the base may be that of a session beside this one."""
         base = os.path.relpath(self.base, session_dir)
         saved = {"source": str(self.source), "base": base, "mounts": self.mounts, "left_out": self.left_out}
-        (session_dir / "workspace.json").write_text(json.dumps({**saved, "tree": self.tree}))
+        write_private(session_dir / "workspace.json", json.dumps({**saved, "tree": self.tree}))
 
     def manifest(self) -> Manifest:
         """What was copied."""
@@ -76,9 +88,11 @@ def make_copy(source: Path, session_dir: Path, *, force: bool = False, progress:
     if base.exists():
         raise WorkspaceError(f"{session_dir} has a workspace already; use another session")
     chosen = select(source, frozenset({session_dir.resolve(), data_dir().resolve()}))
-    base.mkdir(parents=True, mode=0o700)
+    private_dirs(session_dir)
+    base.mkdir(mode=0o700)
     try:
-        manifest = _Copier(source, base, progress).copy(chosen)
+        with closing(_Copier(source, base, progress)) as copier:
+            manifest = copier.copy(chosen)
         _keep(base, source.stat(), 0o700)
         save_manifest(manifest, session_dir / "manifest.json")
         workspace = Workspace(source, base, tuple(sorted(chosen.mounts)), tuple(sorted(chosen.left_out)))
@@ -112,16 +126,21 @@ class _Copier:
 
     def __init__(self, source: Path, base: Path, progress: Progress | None) -> None:
         self.source = source
+        self.root = open_resolved(source)
         self.base = base
         self.progress = progress
         self.files = self.bytes = 0
+
+    def close(self) -> None:
+        os.close(self.root)
 
     def copy(self, chosen: Selection) -> Manifest:
         manifest: Manifest = {}
         for path in chosen.directories:
             (self.base / path).mkdir(mode=0o700)
         for path in chosen.repositories:
-            copy_git_dir(self.source / path, self.base / path, self.copy_private)
+            if repository := repository_at(self.source / path):
+                copy_git_dir(repository, self.base / path, self.copy_private)
         paths = list(chosen.files.items())
         batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
         with ThreadPoolExecutor(2) as threads:
@@ -129,7 +148,7 @@ class _Copier:
                 for path, entry in batch:
                     if isinstance(entry, Entry):
                         manifest[path] = entry
-                    elif isinstance(entry, PermissionError):
+                    elif not isinstance(entry, FileNotFoundError):
                         chosen.left_out.append(path)
                 self.count(len(batch), sum(entry.size for _, entry in batch if isinstance(entry, Entry)))
         for path, found in reversed(chosen.directories.items()):
@@ -140,19 +159,31 @@ class _Copier:
         return manifest
 
     def copy_batch(self, batch: list[tuple[str, os.stat_result]]) -> list[tuple[str, Entry | OSError]]:
-        """Copy some files; one that is gone or cannot be read comes back as its error."""
+        """Copy some files; one that is gone, cannot be read or became another thing comes back as its error."""
         results: list[tuple[str, Entry | OSError]] = []
-        for path, found in batch:
+        for folder, files in groupby(batch, lambda file: file[0].rpartition("/")[0]):
             try:
-                results.append((path, _copy(self.source / path, self.base / path, found)))
-            except (FileNotFoundError, PermissionError) as error:
-                results.append((path, error))
+                parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+            except OSError as error:
+                results += [(path, error) for path, _ in files]
+                continue
+            try:
+                for path, found in files:
+                    try:
+                        results.append((path, _copy(parent, path.rpartition("/")[2], self.base / path, found)))
+                    except _SourceError as error:
+                        results.append((path, error.reason))
+            finally:
+                os.close(parent)
         return results
 
-    def copy_private(self, source: Path, target: Path) -> None:
+    def copy_private(self, parent: int, name: str, target: Path) -> None:
         """Copy a file of a ``.git``."""
-        found = source.lstat()
-        _copy(source, target, found)
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        try:
+            _copy(parent, name, target, found)
+        except _SourceError as error:
+            raise error.reason from None
         self.count(1, found.st_size)
 
     def count(self, files: int, size: int) -> None:
@@ -162,35 +193,45 @@ class _Copier:
             self.progress(self.files, self.bytes)
 
 
-def _copy(source: Path, target: Path, found: os.stat_result) -> Entry:
-    mode = stat.S_IFMT(found.st_mode) | (found.st_mode & 0o777)
-    if stat.S_ISLNK(mode):
-        link = os.readlink(source)
+class _SourceError(Exception):
+    """The file to copy cannot be opened, for this ``reason``."""
+
+    def __init__(self, reason: OSError) -> None:
+        self.reason = reason
+
+
+def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Entry:
+    """Copy the file or link ``name`` of an open directory, with what it has itself. Raises _SourceError, OSError."""
+    if stat.S_ISLNK(found.st_mode):
+        try:
+            link = os.readlink(name, dir_fd=parent)
+        except OSError as error:
+            raise _SourceError(error) from error
         os.symlink(link, target)
         os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns), follow_symlinks=False)
+        mode = stat.S_IFLNK | (found.st_mode & 0o777)
         return Entry("link", mode, len(os.fsencode(link)), found.st_mtime_ns, target=link)
-    with open(source, "rb") as reader, open(target, "xb") as writer:
-        sha256 = _copy_bytes(reader, writer, found.st_size)
-        writer.flush()
-        _keep(writer.fileno(), found, mode)
-        return Entry("file", mode, writer.tell(), found.st_mtime_ns, sha256)
+    try:
+        descriptor = open_beneath(parent, name, FILE)
+    except OSError as error:
+        raise _SourceError(error) from error
+    with open(descriptor, "rb") as reader:
+        # What the name was when it was selected may have been put aside for another file.
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise _SourceError(OSError(errno.EINVAL, "it is no longer a regular file", name))
+        mode = stat.S_IFREG | (found.st_mode & 0o777)
+        with open(target, "xb") as writer:
+            size, sha256 = _copy_bytes(reader.fileno(), writer.fileno(), found.st_size)
+            _keep(writer.fileno(), found, mode)
+            return Entry("file", mode, size, found.st_mtime_ns, sha256)
 
 
-def _copy_bytes(reader: BinaryIO, writer: BinaryIO, size: int) -> str:
-    """Copy by reflink where the file system can, and return the SHA-256."""
-    if size > _SMALL:
-        try:
-            fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
-            writer.seek(0, os.SEEK_END)
-            return digest(reader)
-        except OSError as error:
-            if error.errno == errno.ENOSPC:
-                raise
-    sha256 = hashlib.sha256()
-    while block := reader.read(CHUNK):
-        sha256.update(block)
-        writer.write(block)
-    return sha256.hexdigest()
+def _copy_bytes(reader: int, writer: int, size: int) -> tuple[int, str]:
+    """Copy by reflink where the file system can; return the size and the SHA-256."""
+    if size > _SMALL and clone(reader, writer):
+        return copy_data(writer, None)
+    return copy_data(reader, writer)
 
 
 def _keep(target: Path | int, found: os.stat_result, mode: int) -> None:

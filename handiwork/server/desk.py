@@ -58,7 +58,6 @@ class Attended:
     leave: asyncio.Event = field(default_factory=asyncio.Event)
     users: int = 0
     free: asyncio.Event = field(default_factory=asyncio.Event)
-    said: asyncio.Event = field(default_factory=asyncio.Event)
     last: int = 0
 
     def watch(self, item: Event | TextDelta | OutputDelta | Status) -> None:
@@ -69,7 +68,6 @@ class Attended:
         self.last = item.id
         match item:
             case MessageAction(source="user"):
-                self.said.set()
                 self.leave.clear()
             case ChangeAgentStateAction(agent_state=wanted):
                 (self.leave.set if wanted == "stopped" else self.leave.clear)()
@@ -98,6 +96,8 @@ class Desk:
                 await self.wake(mark.parent.name)
             except SessionMissing:
                 continue
+            except LogError as error:
+                log_messages.warning("session %s: %s", mark.parent.name, error)
 
     async def close(self) -> None:
         """Stop running; the next server goes on with what runs now."""
@@ -136,20 +136,15 @@ class Desk:
         return state
 
     async def create(self, setup: Setup, message: MessageAction, title: str) -> EventLog:
-        """Make a session and run it; return when its log has the message. Raises as ``assemble.create`` does."""
+        """Make a session with the message in its log and run it. Raises as ``assemble.create`` does."""
         attended = Attended("", self.channels)
-        opened = await assemble.create(self.store, self.data, setup, attended.watch, title)
+        opened = await assemble.create(self.store, self.data, setup, attended.watch, title, message, marks=(MARK,))
         attended.id = opened.id
 
         async def there(_: Attended) -> Opened:
             return opened
 
-        self.mark(opened.id)
-        self._begin(attended, opened.log, there, message)
-        assert attended.task is not None
-        said = asyncio.create_task(attended.said.wait())
-        await asyncio.wait({said, attended.task}, return_when=asyncio.FIRST_COMPLETED)
-        said.cancel()
+        self._begin(attended, opened.log, there)
         return opened.log
 
     async def say(self, log: EventLog, *events: Event) -> int:
@@ -169,7 +164,7 @@ class Desk:
                 await self.store.update(log.id, state=state)
             self._unmark(log.id)
         elif not self.runs(log.id) and not self._closing:
-            self._begin(self._new(log), log, self._reopen, None)
+            self._begin(self._new(log), log, self._reopen)
 
     @asynccontextmanager
     async def opened(self, log: EventLog) -> AsyncGenerator[Opened]:
@@ -183,7 +178,7 @@ class Desk:
         attended = self._attended.get(log.id)
         if attended is None:
             attended = self._new(log)
-            self._begin(attended, log, self._reopen, None)
+            self._begin(attended, log, self._reopen)
         assert attended.task is not None
         ready = asyncio.create_task(attended.ready.wait())
         await asyncio.wait({ready, attended.task}, return_when=asyncio.FIRST_COMPLETED)
@@ -213,7 +208,7 @@ class Desk:
     def mark(self, session: str) -> None:
         """Have a server that starts look at the session."""
         with suppress(FileNotFoundError):
-            (session_dir(self.data, session) / MARK).touch()
+            (session_dir(self.data, session) / MARK).touch(mode=0o600)
 
     def _unmark(self, session: str) -> None:
         (session_dir(self.data, session) / MARK).unlink(missing_ok=True)
@@ -224,15 +219,15 @@ class Desk:
     async def _reopen(self, attended: Attended) -> Opened:
         return await assemble.reopen(self.store, self.data, attended.id, attended.watch)
 
-    def _begin(self, attended: Attended, log: EventLog, open_it: Open, message: MessageAction | None) -> None:
+    def _begin(self, attended: Attended, log: EventLog, open_it: Open) -> None:
         self._attended[log.id] = attended
         self._folded.pop(log.id, None)
-        attended.task = asyncio.create_task(self._attend(attended, log, open_it, message))
+        attended.task = asyncio.create_task(self._attend(attended, log, open_it))
 
-    async def _attend(self, attended: Attended, log: EventLog, open_it: Open, message: MessageAction | None) -> None:
+    async def _attend(self, attended: Attended, log: EventLog, open_it: Open) -> None:
         try:
             if await self._others(log):
-                await self._serve(attended, open_it, message)
+                await self._serve(attended, open_it)
         except LogError as error:
             log_messages.warning("session %s: %s", log.id, error)
             await asyncio.sleep(RETRY)
@@ -259,16 +254,15 @@ class Desk:
             await asyncio.sleep(RETRY)
         return not waited or (await self.state(log)).agent_state == "running"
 
-    async def _serve(self, attended: Attended, open_it: Open, message: MessageAction | None) -> None:
+    async def _serve(self, attended: Attended, open_it: Open) -> None:
         opened = await open_it(attended)
         async with opened.held():
             attended.opened = opened
             attended.ready.set()
             try:
                 while True:
-                    if message is not None or opened.session.state.agent_state == "running":
-                        await opened.run(message)
-                        message = None
+                    if opened.session.state.agent_state == "running":
+                        await opened.run()
                     if not await self._called(attended, opened):
                         break
                 await self.store.update(attended.id, state=opened.session.state.agent_state)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+import html
 import ipaddress
 import secrets
 import socket
@@ -9,7 +11,7 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.server.routing import refused
@@ -70,10 +72,8 @@ class Guard:
         if scope["type"] == "http" and scope["method"] == "GET" and not scope["path"].startswith("/api/"):
             query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
             if any(self._is_token(given) for given in query.pop("token", [])):
-                return self._welcome(str(scope["path"]), query)
-        if self._is_token(self._given(headers)):
-            return None
-        return refused(401, UNKNOWN)
+                return self._welcome(str(scope["path"]), query, headers.get("sec-fetch-site") == "cross-site")
+        return None if self._is_known(headers) else refused(401, UNKNOWN)
 
     def _is_ours(self, host: str) -> bool:
         try:
@@ -88,28 +88,46 @@ class Guard:
             return False
         return True
 
-    def _given(self, headers: Headers) -> str:
+    def _is_known(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return given.strip()
+            return self._is_token(given.strip())
         try:
             cookies = SimpleCookie(headers.get("cookie", ""))
         except CookieError:
-            return ""
+            return False
         found = cookies.get(self._cookie)
-        return found.value if found is not None else ""
+        return found is not None and _equal(found.value, self._login)
 
     def _is_token(self, given: str) -> bool:
-        return self._token is not None and secrets.compare_digest(given.encode(errors="replace"), self._token.encode())
+        return self._token is not None and _equal(given, self._token)
 
-    def _welcome(self, path: str, query: dict[str, list[str]]) -> Response:
-        """Go on to the page itself, with the token in a cookie and not in the address."""
+    @property
+    def _login(self) -> str:
+        """The cookie's value: another server of this machine, which a browser sends it to as well, gets no token."""
+        return hmac.new((self._token or "").encode(), self._cookie.encode(), "sha256").hexdigest()
+
+    def _welcome(self, path: str, query: dict[str, list[str]], from_elsewhere: bool) -> Response:
+        """Return an answer that leads to the page itself, with a cookie instead of the token in the address.
+
+        After a link ``from_elsewhere``, a mail's or a file's, browsers keep the cookie from a redirect's target, and
+        send it to the target of our own page.
+        """
         rest = urlencode(query, doseq=True)
         # Only a path: "//host" would be another server's.
-        answer = RedirectResponse("/" + path.lstrip("/\\") + (f"?{rest}" if rest else ""), 303)
-        assert self._token is not None
-        answer.set_cookie(self._cookie, self._token, httponly=True, samesite="strict", path="/", max_age=365 * 86400)
+        target = "/" + path.lstrip("/\\") + (f"?{rest}" if rest else "")
+        answer = HTMLResponse(forwarding_page(target)) if from_elsewhere else RedirectResponse(target, 303)
+        answer.set_cookie(self._cookie, self._login, httponly=True, samesite="strict", path="/", max_age=365 * 86400)
         return answer
+
+
+def forwarding_page(target: str) -> str:
+    """Return a page of HTML that leads on to an address."""
+    return f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(target)}"><title>Handiwork</title>'
+
+
+def _equal(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode(errors="replace"), secret.encode())
 
 
 def names_of(host: str) -> frozenset[str]:

@@ -13,11 +13,15 @@ import uvicorn
 
 from handiwork.log.errors import LogError
 from handiwork.server.app import application
+from handiwork.server.connections import limited_protocol
 from handiwork.server.guard import is_loopback, names_of
 from handiwork.settings import SettingsError
 
 MESSAGE_LIMIT = 64 * 1024
 """Bytes of what a follower may send."""
+
+BACKLOG = 64
+"""Connections that the system keeps for the server to accept."""
 
 GRACE = 3
 """Seconds that requests have to end when the server is told to."""
@@ -35,7 +39,10 @@ def serve(data: Path, host: str, port: int, with_token: bool, say: Callable[[str
     config = uvicorn.Config(
         # Cookies know no ports: two servers of one machine would take each other's.
         application(data, token, names_of(host), f"handiwork-{port}"),
+        http=limited_protocol(),
         ws="websockets-sansio",
+        # So many are accepted before the limits of connections are looked at.
+        backlog=BACKLOG,
         ws_max_size=MESSAGE_LIMIT,
         log_level="warning",
         access_log=False,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +35,9 @@ from handiwork.server.shapes import (
     Subtask,
     Tree,
 )
-from handiwork.session import forks
+from handiwork.session import collecting, forks
 from handiwork.session.answers import asked, why_asked
 from handiwork.session.approvals import rule_for
-from handiwork.session.keeping import session_dir
 from handiwork.session.setup import agent_name, setup_from, title_of
 from handiwork.settings import load, model_name
 
@@ -91,9 +88,8 @@ async def delete_session(call: Call[None, None]) -> Done:
     desk = call.desk
     log = await desk.log(call.session)
     await desk.release(log)
-    await desk.store.delete(log.id)
+    await collecting.delete_session(desk.store, desk.data, log.id)
     desk.forget(log.id)
-    await asyncio.to_thread(shutil.rmtree, session_dir(desk.data, log.id), ignore_errors=True)
     return Done()
 
 
@@ -116,10 +112,10 @@ async def fork_session(call: Call[None, NewFork]) -> SessionView:
         changes["agent"] = agent_name(new.agent)
     if new.model is not None:
         changes |= {"model": model_name(new.model), "base_url": new.base_url}
-    made = await forks.fork(desk.store, desk.data, log, new.at, new.restore, **changes)
+    made = await forks.fork(desk.store, desk.data, log, new.at, new.restore, new.message, **changes)
     if new.message is not None:
-        active = (await desk.state(made)).active
-        await desk.say(made, MessageAction(content=new.message, source="user", subtask=active))
+        desk.mark(made.id)
+        await desk.wake(made.id)
     return await view(desk, made)
 
 
@@ -132,7 +128,7 @@ async def show_tree(call: Call[None, None]) -> Tree:
 def check_images(desk: Desk, images: tuple[Image, ...]) -> None:
     """Raise BlobMissing for a picture that was not uploaded."""
     for image in images:
-        desk.store.blobs.path(image.blob)
+        desk.store.blobs.hold(image.blob)
 
 
 async def view(desk: Desk, log: EventLog) -> SessionView:

@@ -255,9 +255,13 @@ class Change(Shape):
 
 
 class Hosts(Shape):
-    """Hosts that the sandbox may reach too: names, wildcards or presets."""
+    """Hosts that the sandbox may reach too: names, wildcards or presets.
+
+    ``confirmed``: also if commands run that could then use them without a question.
+    """
 
     hosts: Annotated[tuple[Line, ...], Field(min_length=1, max_length=100)]
+    confirmed: bool = False
 
 
 class NewFork(Shape):

@@ -8,7 +8,7 @@ from handiwork.llm import create as llms
 from handiwork.server.routing import Call, Operation, RefusedError
 from handiwork.server.sessions import check_images, running, view
 from handiwork.server.shapes import Answer, Change, Hosts, Message, Posted, SessionView
-from handiwork.session.answers import approval, asked, is_stuck, network_allowed, rewound
+from handiwork.session.answers import approval, asked, at_work, is_stuck, network_allowed, rewound
 from handiwork.settings import model_name
 
 ENDED: frozenset[AgentState] = frozenset({"finished", "rejected", "stopped", "awaiting_user_input"})
@@ -115,6 +115,9 @@ async def allow_hosts(call: Call[None, Hosts]) -> SessionView:
         event = network_allowed(call.body.hosts)
     except ValueError as error:
         raise RefusedError(422, f"hosts: {error}") from None
+    if not call.body.confirmed and (commands := await at_work(log)):
+        listed = "; ".join(commands)
+        raise RefusedError(409, f"these may run and could use the hosts unasked, send confirmed to allow it: {listed}")
     await call.desk.say(log, event)
     return await view(call.desk, log)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from handiwork.agents.state import State
+from handiwork.events.action import CmdRunAction, IPythonRunCellAction
 from handiwork.events.base import Action
 from handiwork.events.observation import AgentStateChangedObservation
 from handiwork.events.record import ApprovalEvent, CondensationEvent, Limits, NetworkAllowed, SettingsChanged
@@ -56,6 +57,21 @@ def network_allowed(hosts: Sequence[str]) -> NetworkAllowed:
     for host in hosts:
         parse(host)
     return NetworkAllowed(hosts=tuple(hosts), source="user")
+
+
+async def at_work(log: EventLog) -> list[str]:
+    """Return the commands that may run now and could reach a host without a question from when it is allowed.
+
+    None where the session asks about nothing anyway, or no process has it and its sandbox.
+    """
+    state = await state_of(log)
+    if state.totals.confirmation == "never" or await log.holder() is None:
+        return []
+    begun = (action for part in state.tree() for action in part.pending if action.id not in state.totals.asked)
+    running = [action.command for action in begun if isinstance(action, CmdRunAction)]
+    cells = [action.code for action in begun if isinstance(action, IPythonRunCellAction)]
+    jobs = [f"{handle}: {command}" if handle else command for (_, handle), command in state.totals.jobs.items()]
+    return [*jobs, *running, *cells]
 
 
 def is_stuck(state: State) -> bool:

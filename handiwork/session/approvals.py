@@ -44,7 +44,8 @@ ANALYSIS_TIME = 30.0
 _ANY_ARGUMENTS = frozenset({"mkdir", "mypy", "pyright", "pytest", "touch"})
 _SUBCOMMANDS: dict[str, frozenset[str]] = {
     "git": frozenset(
-        {"add", "branch", "checkout", "commit", "fetch", "merge", "pull", "push", "stash", "switch", "tag"}
+        {"add", "branch", "checkout", "commit", "diff", "fetch", "log", "merge", "pull", "push", "show", "stash"}
+        | {"status", "switch", "tag"}
     ),
     "cargo": frozenset({"build", "check", "clippy", "fmt", "test"}),
     "go": frozenset({"build", "fmt", "test", "vet"}),
@@ -53,22 +54,30 @@ _SUBCOMMANDS: dict[str, frozenset[str]] = {
 }
 _DANGEROUS_OPTIONS = (
     *("config", "exec", "ext-diff", "install-types", "ldflags", "node-options", "open-files-in-pager", "output"),
-    *("override-ini", "pdbcls", "prefix", "python", "receive-pack", "rootdir", "script-shell", "toolexec"),
-    *("upload-pack", "vettool"),
+    *("override-ini", "pdbcls", "prefix", "python", "receive-pack", "rootdir", "script-shell", "strategy"),
+    *("toolexec", "upload-pack", "vettool"),
 )
+_DANGEROUS_LETTERS = {("git", "merge"): "s", ("git", "pull"): "s", ("pytest",): "cop"}
+"""Short options, also among others behind one dash, that name a program, a plugin or another configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy.
 
-    ``secrets`` are the names of those that actions can use, ``network`` is what the sandbox may reach.
+    ``secrets`` are the names of those that actions can use, ``network`` is what the sandbox may reach, ``workspace``
+    the path of the workspace as actions name it. ``unasked``: actions ran while the user was asked about none, so that
+    a command's name may mean another program by now. ``shadowed`` are the names of readers that the workspace's own
+    programs have.
     """
 
     isolated: bool
     in_place: bool
     secrets: frozenset[str] = frozenset()
     network: tuple[str, ...] = ()
+    workspace: str = ""
+    unasked: bool = False
+    shadowed: frozenset[str] = frozenset()
 
 
 Analyser = Callable[[Action], Awaitable[str | None]]
@@ -80,8 +89,8 @@ def needs_approval(action: Action, mode: Confirmation, place: Place, rules: Coll
 
     "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers, what uses a
     secret; where there is no sandbox, or it holds the user's own files, all that is not known to read only; and where
-    it may reach hosts of the network, all that runs programs. "always" asks about everything but reading. No mode asks
-    about what ``rules`` allow.
+    it may reach hosts of the network, all that runs programs, or writes a file that may say what programs run.
+    "always" asks about everything but reading. No mode asks about what ``rules`` allow.
     """
     why = _why(action, mode, place)
     if names_in(action, place.secrets) and _exact(action) not in rules:
@@ -136,15 +145,23 @@ def _why(action: Action, mode: Confirmation, place: Place) -> str | None:
         return f"It calls {action.tool} of the MCP server {action.server}, outside the sandbox."
     if used := names_in(action, sorted(place.secrets)):
         return f"It uses {'the secret' if len(used) == 1 else 'the secrets'} {', '.join(used)}."
-    if isinstance(action, CmdRunAction) and not action.is_input and _reads_only(action.command):
+    if isinstance(action, CmdRunAction) and not action.is_input and _only_reads(action.command, place):
         return None
     if not place.isolated:
         return "There is no sandbox: it runs on your machine, as you."
     if place.in_place and not isinstance(action, BrowseURLAction | BrowseInteractiveAction):
         return "It can change your own files: the agent does not work on a copy."
-    if place.network and not isinstance(action, FileEditAction | FileWriteAction):
-        return f"It can send what it reads to the network: the sandbox may reach {', '.join(place.network)}."
-    return None
+    return _why_with_network(action, place) if place.network else None
+
+
+def _why_with_network(action: Action, place: Place) -> str | None:
+    hosts = ", ".join(place.network)
+    if isinstance(action, FileEditAction | FileWriteAction):
+        if _is_ordinary(action.path, place.workspace):
+            return None
+        return f"A hidden file, or one outside the workspace, can say what programs run, which may reach {hosts}."
+    changed = " What ran before unasked may have changed what a command does." if place.unasked else ""
+    return f"It can send what it reads to the network: the sandbox may reach {hosts}.{changed}"
 
 
 def _acts(action: Action) -> bool:
@@ -158,9 +175,12 @@ def _acts(action: Action) -> bool:
     return action.runnable or isinstance(action, MCPCallAction)
 
 
-def _reads_only(command: str) -> bool:
+def _only_reads(command: str, place: Place) -> bool:
+    """Whether the command only reads, and its programs are known to be those that their names say."""
     commands = parse(command)
-    return commands is not None and all(map(reads_only, commands))
+    if commands is None or (place.network and place.unasked):
+        return False
+    return all(reads_only(each) and each.words[0] not in place.shadowed for each in commands)
 
 
 def _allowed(action: Action, rules: Collection[str]) -> bool:
@@ -216,14 +236,20 @@ def _matches_command(rule: str, command: Command) -> bool:
     if kind != "command" or not prefix or last != "*" or command.words[: len(prefix)] != tuple(prefix):
         return False
     free = command.words[len(prefix) :]
-    return reads_only(command) or not (command.loose or any(map(_is_dangerous, free)))
+    letters = next((found for words, found in _DANGEROUS_LETTERS.items() if command.words[: len(words)] == words), "")
+    return reads_only(command) or not (command.loose or any(_is_dangerous(word, letters) for word in free))
 
 
-def _is_dangerous(word: str) -> bool:
-    """Whether the word is an option that names a program, a file to run or one to overwrite."""
+def _is_dangerous(word: str, letters: str) -> bool:
+    """Whether the word is an option that names a program, a file to run or one to overwrite.
+
+    ``letters`` are the program's short options that do.
+    """
     name = word.lstrip("-").partition("=")[0]
     if not name or not word.startswith("-"):
         return False
+    if not word.startswith("--") and any(letter in name for letter in letters):
+        return True
     shortened = word.startswith("--") and any(option.startswith(name) for option in _DANGEROUS_OPTIONS)
     return shortened or name.startswith(_DANGEROUS_OPTIONS)
 
@@ -234,6 +260,10 @@ def _holds(rule: str, path: str) -> bool:
     return kind == "edit" and folder not in ("", pattern) and path.startswith(f"{folder}/")
 
 
-def _is_ordinary(path: str) -> bool:
-    """Whether a path names nothing hidden (.git, .ssh, .env) and goes nowhere but down."""
+def _is_ordinary(path: str, workspace: str = "") -> bool:
+    """Whether a path names nothing hidden (.git, .ssh, .env) and leads down, in the ``workspace`` if it is given."""
+    if workspace:
+        path = path.removeprefix(f"{workspace}/")
+        if path.startswith("/"):
+            return False
     return not any(part.startswith((".", "~")) for part in path.split("/"))

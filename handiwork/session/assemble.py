@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from handiwork.agents.base import Agent
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
-from handiwork.events.base import Model
+from handiwork.events.base import Event, Model
 from handiwork.events.record import Confirmation, Limits, SessionStarted, SettingsChanged
 from handiwork.llm import create as llms
 from handiwork.llm.types import LLM
 from handiwork.log.eventlog import EventLog
+from handiwork.log.session import fresh_id
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox.apply_journal import undo_cut_apply
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.changes import Change, changes_of_overlay, changes_of_tree
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.identity import container_ids
+from handiwork.sandbox.in_place import recover
 from handiwork.sandbox.layers import Places
+from handiwork.sandbox.manifest import private_dirs
+from handiwork.sandbox.objects import remove_tree
+from handiwork.sandbox.toolchains import programs_of
 from handiwork.sandbox.workspace import Workspace, make_copy
 from handiwork.session.branches import WorkspaceBranches, work_dir
 from handiwork.session.collecting import make_room
-from handiwork.session.keeping import layer_of, layers, session_dir, snapshots_of
+from handiwork.session.commands import reader_names
+from handiwork.session.keeping import claimed, layer_of, layers, session_dir, snapshots_in_use, snapshots_of
 from handiwork.session.loop import Over, never
 from handiwork.session.network import recorded
 from handiwork.session.secrets import Secrets, load
@@ -73,6 +82,7 @@ class Opened:
     setup: Setup
     log: EventLog
     _store: Store
+    _data: Path
     _collecting: asyncio.Task[None]
 
     @property
@@ -82,11 +92,16 @@ class Opened:
 
     async def run(self, message: str | MessageAction | None = None, over: Over = never) -> State:
         """Run the session as ``Session.run`` does, and keep its state for lists of sessions."""
-        await self._store.update(self.id, state="running")
+        using = snapshots_in_use(self._data)
+        await asyncio.to_thread(using.__enter__)
         try:
-            return await self.session.run(message, over)
+            await self._store.update(self.id, state="running")
+            try:
+                return await self.session.run(message, over)
+            finally:
+                await self._store.update(self.id, state=self.session.state.agent_state)
         finally:
-            await self._store.update(self.id, state=self.session.state.agent_state)
+            using.__exit__(None, None, None)
 
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
@@ -118,35 +133,104 @@ class Opened:
         await self._collecting
 
 
-async def create(store: Store, data: Path, setup: Setup, watch: Watch, title: str) -> Opened:
-    """Make a session with a copy of the workspace.
+async def create(
+    store: Store,
+    data: Path,
+    setup: Setup,
+    watch: Watch,
+    title: str,
+    message: MessageAction | None = None,
+    marks: Sequence[str] = (),
+) -> Opened:
+    """Make a session with a copy of the workspace, and the user's first message in its log.
 
-    Raises SetupError, SecretError, AgentNotFoundError, LLMError, WorkspaceError.
+    The log has the session with its message or not at all, and only once its files are complete: a session that is
+    listed can be resumed, whenever this process is killed. Its folder has the files ``marks`` by then. Raises
+    SetupError, SecretError, AgentNotFoundError, LLMError, WorkspaceError.
     """
     secrets = load(setup.secrets)
     store.redactor.learn(secrets.values)
     agent, llm = find(setup.agent), _llm(store, setup, watch)
-    log = await store.create(agent=setup.agent, model=setup.model, workspace=setup.workspace, title=title)
-    folder = session_dir(data, log.id)
+    new = fresh_id()
+    folder = session_dir(data, new)
+    first: list[Event] = [started(setup, folder, llm.name)]
+    if message is not None:
+        first.append(message.placed(source="user"))
+    if cut := await asyncio.to_thread(undo_cut_apply, Path(setup.workspace)):
+        watch(Status(cut))
     watch(Status("copying the workspace"))
+    with claimed(folder):
+        try:
+            await asyncio.to_thread(_copy, setup, folder)
+            for mark in marks:
+                (folder / mark).touch(mode=0o600)
+        except BaseException:
+            await asyncio.to_thread(remove_tree, folder)
+            raise
+        log = await stored(
+            store.create(
+                agent=setup.agent,
+                model=setup.model,
+                workspace=setup.workspace,
+                title=title,
+                session_id=new,
+                events=first,
+                state="loading" if message is None else "running",
+            ),
+            folder,
+        )
     try:
-        await asyncio.to_thread(_copy, setup, folder)
-    except BaseException:
-        await store.delete(log.id)
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        return _open(store, setup, log, agent, llm, folder, watch, secrets, begun=True)
+    except Exception:
+        await store.delete(new)
+        await asyncio.to_thread(remove_tree, folder)
         raise
-    return _open(store, setup, log, agent, llm, folder, watch, secrets)
 
 
-async def reopen(store: Store, data: Path, session_id: str, watch: Watch, **changes: Any) -> Opened:
-    """Open a session again, with the fields of its Setup that are to be others. Raises as ``create`` does."""
+async def stored(storing: Coroutine[Any, Any, EventLog], folder: Path) -> EventLog:
+    """Return the log of a new session; if cancelled meanwhile, the session is there and can be resumed."""
+    task = asyncio.create_task(storing)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+    finally:
+        if task.done() and not task.cancelled() and task.exception() is not None:
+            await asyncio.to_thread(remove_tree, folder)
+
+
+async def reopen(
+    store: Store, data: Path, session_id: str, watch: Watch, said: Sequence[Event] = (), **changes: Any
+) -> Opened:
+    """Open a session again, with the fields of its Setup that are to be others.
+
+    What the user ``said`` is in the log before anything slow begins. Raises as ``create`` does.
+    """
     log = await store.log(session_id)
     setup = Setup.model_validate({**(await setup_of(log)).model_dump(), **changes})
     secrets = load(setup.secrets)
     store.redactor.learn(secrets.values)
     folder = session_dir(data, log.id)
     agent, llm = find(setup.agent), _llm(store, setup, watch)
-    return _open(store, setup, log, agent, llm, folder, watch, secrets)
+    if said:
+        await log.append(*said)
+    return _open(store, setup, log, agent, llm, folder, watch, secrets, begun=False)
+
+
+def started(setup: Setup, folder: Path, model: str, *, resumed: bool = False) -> SessionStarted:
+    """Return what a session, whose files are in ``folder``, runs with; ``model`` is the model's own name."""
+    copied = setup.sandbox == "none" and not setup.in_place
+    return SessionStarted(
+        agent=find(setup.agent).__name__,
+        model=model,
+        sandbox=setup.sandbox,
+        workspace=str(work_dir(folder)) if copied else setup.workspace,
+        limits=setup.limits,
+        confirmation=setup.confirmation,
+        settings=setup.model_dump(mode="json"),
+        resumed=resumed,
+    )
 
 
 async def changes(data: Path, log: EventLog) -> list[Change]:
@@ -171,7 +255,14 @@ async def setup_of(log: EventLog) -> Setup:
     while page := await log.read_back(before):
         for event in page:
             if isinstance(event, SessionStarted):
-                return Setup.model_validate({**event.settings, **changed})
+                try:
+                    return Setup.model_validate({**event.settings, **changed})
+                except ValidationError as error:
+                    problem = "; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors() if one["loc"])
+                    raise SetupError(
+                        f"event {event.id} of session {log.id} does not say what it runs with ({problem}): "
+                        "restore the log from a backup, or delete the session"
+                    ) from None
             if isinstance(event, SettingsChanged):
                 changed = {**_of(event), **changed}
         before = page[-1].id
@@ -184,8 +275,10 @@ def _of(event: SettingsChanged) -> dict[str, Any]:
 
 
 def _copy(setup: Setup, folder: Path) -> None:
+    recover(folder.parent.parent, Path(setup.workspace))
     workspace = make_copy(Path(setup.workspace), folder)
     if setup.sandbox == "none" and not setup.in_place:
+        private_dirs(work_dir(folder).parent)
         shutil.copytree(workspace.base, work_dir(folder), symlinks=True)
 
 
@@ -217,7 +310,9 @@ def sandbox_of(
         owner = container_ids(workspace.base) if setup.sandbox == "docker" else None
         layer = layer_of(session_folder or folder, workspace, owner)
         there = Places(folder, place, workspace.base, workspace.mounts, layer)
-        snapshots = None if session_folder else snapshots_of(there, workspace.tree, setup.snapshots)
+        snapshots = (
+            None if session_folder else snapshots_of(there, workspace.tree, setup.snapshots, store.redactor.bytes)
+        )
 
     def on_status(text: str) -> None:
         watch(Status(text))
@@ -252,6 +347,8 @@ def _open(
     folder: Path,
     watch: Watch,
     secrets: Secrets,
+    *,
+    begun: bool,
 ) -> Opened:
     def make_llm(model: str, base_url: str | None) -> LLM:
         return _llm(store, setup.model_copy(update={"model": model, "base_url": base_url}), watch)
@@ -267,11 +364,16 @@ def _open(
         confirmation=setup.confirmation,
         temperature=setup.temperature,
         in_place=setup.in_place,
+        shadowed=programs_of(Path(setup.workspace), reader_names())
+        | programs_of(Workspace.load(folder).base, reader_names()),
         settings=setup.model_dump(mode="json"),
     )
     branches = None if setup.in_place else WorkspaceBranches(folder, setup.sandbox != "none", on_copy)
     sandbox = sandbox_of(store, folder, setup, egress=recorded(log, allowed), watch=watch)
-    session = Session(log, store.blobs, agent, llm, sandbox, terms, watch, make_llm, branches, secrets=secrets)
+    session = Session(
+        log, store.blobs, agent, llm, sandbox, terms, watch, make_llm, branches, secrets=secrets, begun=begun
+    )
     # Nobody need wait for it, or ask for it: a store that is full would keep no more snapshots.
-    collecting = asyncio.create_task(make_room(store, folder.parent.parent, setup.snapshots, watch))
-    return Opened(session, setup, log, store, collecting)
+    data = folder.parent.parent
+    collecting = asyncio.create_task(make_room(store, data, setup.snapshots, watch))
+    return Opened(session, setup, log, store, data, collecting)

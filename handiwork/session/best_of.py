@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from handiwork.agents.state import State
 from handiwork.events.action import CmdRunAction
@@ -19,10 +19,15 @@ from handiwork.events.observation import AgentStateChangedObservation, CmdOutput
 from handiwork.events.record import Limits
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
+from handiwork.sandbox.apply import apply
 from handiwork.sandbox.base import Sandbox, SandboxError
+from handiwork.sandbox.changes import Change
 from handiwork.sandbox.diff import diffstat
+from handiwork.sandbox.objects import remove_tree
+from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.sandbox.workspace import Workspace
 from handiwork.session.assemble import Opened, Setup, SetupError, changes, create, reopen, sandbox_of, session_dir
-from handiwork.session.branches import WorkspaceBranches
+from handiwork.session.branches import copy_tree
 from handiwork.session.forks import begin, fork
 from handiwork.session.watch import OutputDelta, Status, TextDelta
 
@@ -169,21 +174,22 @@ class _Attempt:
         share = self._purse.share()
         limits = contest.setup.limits if share is None else share
         at = await self._origin.head()
-        log = await fork(
-            self._store, self._data, self._origin, at, "both", model=model, base_url=base_url, limits=limits
-        )
+        task = None if share is None else contest.task
+        settings: dict[str, Any] = {"model": model, "base_url": base_url, "limits": limits}
+        log = await fork(self._store, self._data, self._origin, at, "both", task, **settings)
         if share is None:
             return self._done(Candidate(log.id, model, State(), 0, None, "the others have spent what all may spend"))
         opened = await reopen(self._store, self._data, log.id, self._watch)
         self._on_progress(Progress(self._number, "working"))
         try:
-            state = await opened.run(contest.task)
+            state = await opened.run()
         finally:
             await opened.close()
             self._purse.give_back(share, opened.session.state)
         self._on_progress(Progress(self._number, "testing"))
-        lines = sum(added + deleted for _, added, deleted in diffstat(await changes(self._data, log)))
-        exit_code, output = await self._tested(opened)
+        changed = await changes(self._data, log)
+        lines = sum(added + deleted for _, added, deleted in diffstat(changed))
+        exit_code, output = await self._tested(opened, changed)
         return self._done(Candidate(log.id, model, state, lines, exit_code, output))
 
     def _watch(self, item: Event | TextDelta | OutputDelta | Status) -> None:
@@ -194,27 +200,36 @@ class _Attempt:
         self._on_progress(Progress(self._number, "done", candidate=candidate))
         return candidate
 
-    async def _tested(self, opened: Opened) -> tuple[int | None, str]:
-        """Run the test on a copy of the candidate's files, in a shell that the agent has not had."""
-        folder = session_dir(self._data, opened.id)
-
-        def on_copy(copy: Path) -> Sandbox:
-            return sandbox_of(self._store, copy, opened.setup, folder)
-
-        branches = WorkspaceBranches(folder, True, on_copy)
-        sandbox = await branches.open(0, await opened.log.head() + 1)
+    async def _tested(self, opened: Opened, changed: Sequence[Change]) -> tuple[int | None, str]:
+        """Run the test on the user's files with the candidate's changes, and with nothing else that it left."""
+        session = session_dir(self._data, opened.id)
+        folder = session / "tested"
+        sandbox: Sandbox | None = None
         try:
+            await asyncio.to_thread(_lay_out, session, folder, changed)
+            sandbox = sandbox_of(self._store, folder, opened.setup, folder)
             await sandbox.start()
             observation = await sandbox.execute(CmdRunAction(command=self._contest.test, timeout=TEST_SECONDS))
-        except SandboxError as error:
+        except (SandboxError, WorkspaceError) as error:
             return None, f"the test could not be run: {error}"
         finally:
-            await sandbox.close()
-            await branches.keep(opened.session.state.subtasks)
+            if sandbox is not None:
+                await sandbox.close()
+            if folder.exists():
+                await asyncio.to_thread(remove_tree, folder)
         if not isinstance(observation, CmdOutputObservation):
             return None, observation.content
         text = observation.content + observation.tail
         return (observation.exit_code if observation.status in ("done", "exited") else None), text
+
+
+def _lay_out(session: Path, folder: Path, changed: Sequence[Change]) -> None:
+    """Make a folder like a session's, whose base is that of ``session`` after the changes were applied."""
+    workspace = Workspace.load(session)
+    folder.mkdir(mode=0o700)
+    copy_tree(Path(workspace.base.name), folder, workspace.base.parent)
+    apply(changed, folder / "base")
+    replace(workspace, base=folder / "base", tree="").save(folder)
 
 
 async def _conclude(store: Store, log: EventLog, contest: Contest, candidates: Sequence[Candidate]) -> None:

@@ -13,6 +13,7 @@ from handiwork.sandbox.changes import changes_of_overlay, changes_of_tree
 from handiwork.sandbox.diff import unified_diff
 from handiwork.sandbox.identity import sandbox_ids
 from handiwork.sandbox.layers import upper_dir
+from handiwork.sandbox.manifest import private_dirs
 from handiwork.sandbox.workspace import Workspace
 from handiwork.session.keeping import layers
 
@@ -57,7 +58,7 @@ class WorkspaceBranches:
         unfinished = folder.with_name(f"{folder.name}.unfinished")
         if unfinished.exists():
             _remove(unfinished)
-        unfinished.mkdir(parents=True, mode=0o700)
+        private_dirs(unfinished)
         if self._isolated:
             sandbox_ids(parent)
             layers = [upper_dir(parent), *(parent / "overlay/mounts").glob("*/upper")]
@@ -65,9 +66,8 @@ class WorkspaceBranches:
             layers = [work_dir(parent)]
         for path in [parent / "uid", *(layer for layer in layers if layer.exists())]:
             if path.exists():
-                target = unfinished / path.relative_to(parent)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                _run("cp", "-a", "--reflink=auto", str(path), str(target))
+                # With the owners of the directories above: the sandbox's uid must reach its layers.
+                copy_tree(path.relative_to(parent), unfinished, parent)
         unfinished.rename(folder)
 
     def _diff(self, folder: Path) -> str:
@@ -79,13 +79,18 @@ class WorkspaceBranches:
         return unified_diff(changes_of_tree(workspace, work_dir(folder)))
 
 
+def copy_tree(path: Path, target: Path, root: Path) -> None:
+    """Copy ``root/path`` to ``target/path`` with owners, times and links. Raises SandboxError."""
+    _run("cp", "-a", "--reflink=auto", "--parents", str(path), str(target), cwd=root)
+
+
 def _remove(folder: Path) -> None:
     # What an agent wrote may forbid its own removal.
     _run("chmod", "-R", "u+rwX", str(folder))
     shutil.rmtree(folder)
 
 
-def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+def _run(*command: str, cwd: Path | None = None) -> None:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
-        raise SandboxError(f"a child's copy of the workspace cannot be made: {done.stderr.strip()}")
+        raise SandboxError(f"a copy of the workspace cannot be made: {done.stderr.strip()}")

@@ -1,21 +1,23 @@
-"""Removes snapshots: what no session needs, and the oldest where all of them take more room than they may."""
+"""Removes what no session needs: snapshots, blobs and folders, and the oldest snapshots if all take too much room."""
 
 from __future__ import annotations
 
 import asyncio
-import shutil
-import time
-from collections.abc import Collection
+import fcntl
+import os
+import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from handiwork.events.record import SnapshotEvent
+from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.store import Store
-from handiwork.sandbox.objects import GRACE, Objects
+from handiwork.sandbox.in_place import recover
+from handiwork.sandbox.objects import GRACE, Objects, remove_tree
 from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.sandbox.workspace import Workspace
-from handiwork.session.keeping import GIGABYTE, objects_of, session_dir
+from handiwork.session.keeping import GIGABYTE, UNLISTED, locked, objects_of, session_dir, snapshots_alone
 from handiwork.session.watch import Status, Watch
 
 
@@ -28,42 +30,111 @@ class _Session:
     rests: bool
 
 
-async def collect(store: Store, data: Path, budget: int, grace: float = GRACE) -> tuple[int, int]:
+@dataclass(frozen=True)
+class Cleaned:
+    """The bytes that were freed, and those that ``left`` snapshots take."""
+
+    snapshots: int
+    blobs: int
+    sessions: int
+    left: int
+
+
+async def clean(store: Store, data: Path, budget: int) -> Cleaned:
+    """Remove the folders, blobs and snapshots that no session of the log needs; of snapshots what is over ``budget``.
+
+    Other processes may run sessions meanwhile. What a killed one leaves the next one removes, also in directories that
+    were worked in in place. Raises SandboxError if that fails.
+    """
+    await asyncio.to_thread(recover, data)
+    folders = await asyncio.to_thread(lambda: [mark.parent for mark in (data / "sessions").glob(f"*/{UNLISTED}")])
+    freed = 0
+    for folder in folders:
+        freed += await _remove_unlisted(store, folder)
+    blobs = await store.remove_blobs()
+    with snapshots_alone(data) as alone:
+        # Whatever is not in the log by now nobody is about to record.
+        snapshots, left = await collect(store, data, budget, unrecorded=-1 if alone else GRACE)
+    return Cleaned(snapshots, blobs, freed, left)
+
+
+async def delete_session(store: Store, data: Path, session_id: str) -> None:
+    """Delete a session with all that only it needs. Raises SessionMissing, SessionShared, LeaseHeld."""
+    folder = session_dir(data, session_id)
+    mark = folder / UNLISTED
+    if folder.is_dir():
+        mark.touch(mode=0o600)  # first: if this process is killed before the end, `gc` goes on
+    try:
+        await store.delete(session_id)
+    except LogError:
+        mark.unlink(missing_ok=True)
+        raise
+    if folder.is_dir():
+        await asyncio.to_thread(remove_tree, folder)
+    if objects_of(data).folder.is_dir():
+        with snapshots_alone(data) as alone:
+            if alone:
+                await collect(store, data, sys.maxsize, unrecorded=-1)
+
+
+async def _remove_unlisted(store: Store, folder: Path) -> int:
+    """Remove the folder of a session that the log has not, unless one is being made there; return the bytes freed."""
+    try:
+        with locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            try:
+                await store.log(folder.name)
+            except SessionMissing:
+                size = await asyncio.to_thread(_size, folder)
+                await asyncio.to_thread(remove_tree, folder)
+                return size
+            (folder / UNLISTED).unlink(missing_ok=True)
+    except (BlockingIOError, FileNotFoundError):
+        pass  # it is being made, or another process removed it
+    return 0
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of all files below the folder, without those that it shares with the store of snapshots."""
+    found = (os.lstat(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names)
+    return sum(one.st_size for one in found if one.st_nlink == 1)
+
+
+async def collect(
+    store: Store, data: Path, budget: int, grace: float = GRACE, unrecorded: float | None = None
+) -> tuple[int, int]:
     """Remove what no session's snapshots need, and of sessions that rest, the oldest first, what is over ``budget``.
 
-    Returns the bytes that were freed and that are left. A fork keeps what it began with, and everybody what was used
-    in the last ``grace`` seconds.
+    Returns the bytes that were freed and that are left. A fork keeps what it began with. What was put into the store
+    in the last ``unrecorded`` seconds, normally ``grace``, stays; a session rests after ``grace`` seconds.
     """
+    kept_for = grace if unrecorded is None else unrecorded
     sessions: list[_Session] = []
     forks: set[str] = set()
     taken = await store.events_of(SnapshotEvent)
-    known: set[str] = set()
     before: str | None = None
     while page := await store.sessions(before=before):
         for info in page:
-            known.add(info.id)
             kept = taken.get(info.id, [])
             sessions.append(
                 _Session(
                     trees=frozenset(event.tree for event in kept) - {""},
                     size=sum(event.size for event in kept),
-                    rests=info.state != "running" and datetime.now(UTC) - info.updated > timedelta(seconds=grace),
+                    rests=info.state != "running" and abs(datetime.now(UTC) - info.updated) > timedelta(seconds=grace),
                 )
             )
             folder = session_dir(data, info.id)
             if (folder / "workspace.json").exists():
-                forks |= {Workspace.load(folder).tree} - {""}
+                forks |= {_origin(folder, kept)} - {""}
         before = page[-1].id
-    await asyncio.to_thread(_remove_unborn, data / "sessions", known, grace)
-    return await asyncio.to_thread(_sweep, objects_of(data), sessions, forks, budget, grace)
+    return await asyncio.to_thread(_sweep, objects_of(data), sessions, forks, budget, kept_for)
 
 
-def _remove_unborn(folder: Path, known: Collection[str], grace: float) -> None:
-    """Remove the folders of forks whose makers were killed before the log had them: they have nothing in them yet."""
-    for place in folder.glob("*/workspace.json"):
-        unborn = place.parent.name not in known and [*place.parent.iterdir()] == [place]
-        if unborn and place.stat().st_mtime < time.time() - grace:
-            shutil.rmtree(place.parent)
+def _origin(folder: Path, taken: list[SnapshotEvent]) -> str:
+    """Return the tree that a session began with; if its file is damaged, the first that it recorded."""
+    try:
+        return Workspace.load(folder).tree
+    except WorkspaceError:
+        return taken[0].tree if taken else ""
 
 
 async def make_room(store: Store, data: Path, gigabytes: int, watch: Watch, grace: float = GRACE) -> None:

@@ -24,17 +24,20 @@ _KEYWORDS = frozenset(
     | {"select", "time", "coproc"}
 )
 
+# A program may stand here if no argument of it, and no file or variable that configures it, runs a program or writes
+# a file. So git is no reader: what it runs to read (fsmonitor, filters, textconv, hooks, pagers, signatures, missing
+# objects of a partial clone) the repository says, not its arguments.
 _READERS = frozenset(
-    {"basename", "cat", "cmp", "cut", "diff", "dirname", "du", "echo", "false", "grep", "head", "id", "ls", "nl", "pwd"}
+    {"basename", "cat", "cmp", "cut", "dirname", "du", "echo", "false", "grep", "head", "id", "ls", "nl", "pwd"}
     | {"readlink", "realpath", "stat", "tail", "tr", "true", "uname", "wc", "which", "whoami"}
 )
-_GIT_READERS = frozenset({"status", "diff", "log", "show"})
-_GIT_OPTIONS = re.compile(
-    r"""-- | -(?:[bpqsuvwz] | n?\d* | U\d+)
-      | --(?:all | branch | cached | decorate | follow | graph | name-only | name-status | no-color | no-merges
-            | numstat | oneline | patch | porcelain | reverse | short | shortstat | staged | stat | word-diff
-            | (?:author | date | format | grep | max-count | porcelain | pretty | since | unified | until)=.* )""",
-    re.VERBOSE | re.DOTALL,
+# Of diff all but -l, --paginate, which starts `pr`.
+_DIFF_OPTIONS = re.compile(
+    r"""-- | -[abBdeEinNpqrstTuwyZ]+ | -[cCuU]\d+
+      | --(?:brief | context | ignore-all-space | ignore-blank-lines | ignore-case | ignore-space-change | minimal
+            | new-file | no-dereference | recursive | report-identical-files | side-by-side | text | unified
+            | (?:context | unified)=\d+ )""",
+    re.VERBOSE,
 )
 _FIND_OPTIONS = re.compile(
     r"""-(?:\d+ | a | o | not | name | iname | path | ipath | type | maxdepth | mindepth | size | mtime | mmin | newer
@@ -97,8 +100,8 @@ def reads_only(command: Command) -> bool:
     match command.words:
         case (program, *_) if takes_any_arguments(program):
             return True
-        case ("git", subcommand, *rest) if subcommand in _GIT_READERS:
-            allowed = _GIT_OPTIONS
+        case ("diff", *rest):
+            allowed = _DIFF_OPTIONS
         case ("find", *rest):
             allowed = _FIND_OPTIONS
         case ("sed", "-n", script, *rest) if _SED_LINES.fullmatch(script):
@@ -111,3 +114,8 @@ def reads_only(command: Command) -> bool:
 def takes_any_arguments(program: str) -> bool:
     """Whether the program, named without a path, changes nothing and starts none, whatever its arguments are."""
     return program in _READERS
+
+
+def reader_names() -> frozenset[str]:
+    """Return the names of all programs of which some commands only read."""
+    return _READERS | {"diff", "find", "sed"}

@@ -1,11 +1,12 @@
 """Brings what an agent committed into the user's repository.
 
-Git reads a repository inside the session's own sandbox only: what comes out is a bundle, and its objects are checked.
+Git reads what the agent wrote inside the session's own sandbox only: a bundle comes out, and its objects are checked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -32,6 +33,7 @@ TIMEOUT = 300.0
 """Seconds that git may take inside."""
 
 _BUNDLE = ".git/handiwork.bundle"
+_BETWEEN = "commits-"
 _REFERENCES = ("HEAD", "refs", "logs", "packed-refs", "reftable")
 
 
@@ -54,7 +56,9 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
     sandbox = sandbox_of(store, folder, setup)
     # Two sandboxes must not write to one layer.
     async with borrowed(log):
-        with tempfile.TemporaryDirectory(prefix="commits-", dir=folder) as name:
+        for left in folder.glob(f"{_BETWEEN}*"):  # of a process that was killed
+            await asyncio.to_thread(shutil.rmtree, left)
+        with tempfile.TemporaryDirectory(prefix=_BETWEEN, dir=folder) as name:
             bundle = Path(name, "bundle")
             try:
                 await sandbox.start()
@@ -80,7 +84,7 @@ def may_have_commits(setup: Setup, folder: Path) -> bool:
 
 def _head(base: Path) -> str | None:
     """Return the commit at which the session began, None before the first."""
-    found = run_git(base, "rev-parse", "--quiet", "--verify", "HEAD", ceiling=base.parent)
+    found = run_git(base / ".git", "rev-parse", "--quiet", "--verify", "HEAD")
     return found.stdout.decode().strip() or None
 
 

@@ -5,7 +5,6 @@ Nothing changes between two condensations, so that what a provider has cached of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,6 +16,7 @@ from handiwork.events.action import MessageAction
 from handiwork.events.base import Action
 from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.errors import ContextWindowError
+from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
 from handiwork.session.gauge import CHARACTERS, OVERHEAD, Gauge, estimate, text_of
 
@@ -242,6 +242,6 @@ def _schema(longest: int) -> JsonSchema:
 
 def _unpacked(reply: str) -> str:
     try:
-        return str(json.loads(reply)["notes"])
+        return str(parse(reply)["notes"])
     except (ValueError, KeyError, TypeError):
         return reply

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
-from handiwork.events.action import MessageAction
+from handiwork.events.action import AgentState, MessageAction
 from handiwork.events.base import Event, Observation
 from handiwork.events.observation import ErrorObservation
-from handiwork.events.record import SessionStarted, SnapshotEvent
+from handiwork.events.record import SnapshotEvent
 from handiwork.log.eventlog import EventLog
 from handiwork.log.session import fresh_id
 from handiwork.log.store import Store
 from handiwork.sandbox.changes import Change, changes_between
 from handiwork.sandbox.layers import WORKSPACE_LAYER
+from handiwork.sandbox.objects import remove_tree
 from handiwork.sandbox.safe_open import WorkspaceError
 from handiwork.sandbox.workspace import Workspace
-from handiwork.session.assemble import Opened, Setup, SetupError, session_dir, setup_of
-from handiwork.session.keeping import layer_of, untouched
+from handiwork.session.assemble import Opened, Setup, SetupError, session_dir, setup_of, started, stored
+from handiwork.session.keeping import claimed, layer_of, snapshots_in_use, untouched
 from handiwork.session.pending import abandoned
 
 Restored = Literal["both", "files", "conversation"]
@@ -35,12 +36,18 @@ CONVERSATION_ONLY = "The files are those of a later time: some work may be done 
 
 
 async def fork(
-    store: Store, data: Path, log: EventLog, at: int, restored: Restored = "both", **changes: Any
+    store: Store,
+    data: Path,
+    log: EventLog,
+    at: int,
+    restored: Restored = "both",
+    message: str | None = None,
+    **changes: Any,
 ) -> EventLog:
-    """Return the log of a new session that goes on from event ``at``, with fields of its Setup changed.
+    """Return the log of a new session that continues from event ``at``, with fields of its Setup changed.
 
-    With "files" it has the whole conversation, but the files of then; with "conversation" the other way round.
-    Raises SetupError, WorkspaceError, LogError.
+    With "files" it has the whole conversation, but the files of then; with "conversation" the other way round. The
+    log gets the session together with the user's ``message``. Raises SetupError, WorkspaceError, LogError.
     """
     events = await log.read()
     if not 0 < at <= len(events):
@@ -55,27 +62,46 @@ async def fork(
     state = _state(events[:conversation], log.id, conversation)
     tree = _tree_at(events[: len(events) if restored == "conversation" else at], log.id)
     # Its folder comes first: whenever this process is killed, a session that is in the log can be opened.
-    new, forked = fresh_id(), None
+    new = fresh_id()
     folder = session_dir(data, new)
-    try:
-        tree = await asyncio.to_thread(_make, session_dir(data, log.id), folder, tree)
-        forked = await log.fork(conversation, agent=setup.agent, model=setup.model, session_id=new)
-        await _begin(forked, state, setup, tree, _said(restored, at))
-        await store.update(new, state="paused" if state.agent_state == "running" else state.agent_state)
-    except BaseException:
-        if forked is not None:
-            await store.delete(new)
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        raise
-    return forked
+    with await asyncio.to_thread(_claimed, data, folder):
+        try:
+            tree = await asyncio.to_thread(_make, session_dir(data, log.id), folder, tree)
+        except BaseException:
+            await asyncio.to_thread(remove_tree, folder)
+            raise
+        first = _first_events(state, setup, folder, tree, _said(restored, at))
+        for number, event in enumerate(first, conversation + 1):
+            state.apply(event.placed(id=number))
+        if message is not None:
+            first.append(MessageAction(content=message, source="user", subtask=state.active))
+        shown: AgentState = "paused" if state.agent_state == "running" else state.agent_state
+        forking = log.fork(
+            conversation,
+            agent=setup.agent,
+            model=setup.model,
+            session_id=new,
+            events=first,
+            state=shown if message is None else "running",
+        )
+        return await stored(forking, folder)
+
+
+def _claimed(data: Path, folder: Path) -> ExitStack:
+    """Hold a new fork's folder, and the snapshots that its log will name."""
+    with ExitStack() as stack:
+        stack.enter_context(snapshots_in_use(data))
+        stack.enter_context(claimed(folder))
+        return stack.pop_all()
 
 
 async def begin(data: Path, opened: Opened) -> None:
-    """Say what a new session runs with and keep its files, so that it can be forked before anything is done in it."""
+    """Keep the files of a new session, so that it can be forked before anything is done in it."""
     folder = session_dir(data, opened.id)
-    tree = await asyncio.to_thread(untouched, folder, Workspace.load(folder))
-    async with opened.log.lease():
-        await opened.log.append(_started(opened.setup, resumed=False), SnapshotEvent(tree=tree))
+    with snapshots_in_use(data):
+        tree = await asyncio.to_thread(untouched, folder, Workspace.load(folder))
+        async with opened.log.lease():
+            await opened.log.append(SnapshotEvent(tree=tree))
 
 
 async def changes_from_to(data: Path, log: EventLog, first: int | None, last: int | None) -> list[Change]:
@@ -96,7 +122,8 @@ async def changes_from_to(data: Path, log: EventLog, first: int | None, last: in
             sides.append([layer / WORKSPACE_LAYER] if layer else [])
         return changes_between(workspace, *sides)
 
-    return await asyncio.to_thread(compare)
+    with snapshots_in_use(data):
+        return await asyncio.to_thread(compare)
 
 
 async def tree_after(log: EventLog, at: int) -> str:
@@ -141,36 +168,21 @@ def _make(old: Path, new: Path, tree: str) -> str:
     """Make the folder of a fork and return the tree that it begins with."""
     workspace = Workspace.load(old)
     workspace = replace(workspace, tree=tree or untouched(new, workspace))
-    new.mkdir(mode=0o700)
     workspace.save(new)
     layer_of(new, workspace)
     return workspace.tree
 
 
-async def _begin(log: EventLog, state: State, setup: Setup, tree: str, said: str) -> None:
-    """Say what the fork runs with, and answer what is not carried out any more."""
-    events: list[Event] = [_started(setup, resumed=True), SnapshotEvent(tree=tree)]
+def _first_events(state: State, setup: Setup, folder: Path, tree: str, said: str) -> list[Event]:
+    """Return what the fork runs with, and the answers to actions that nobody carries out any more."""
+    events: list[Event] = [started(setup, folder, setup.model, resumed=True), SnapshotEvent(tree=tree)]
     for task in state.tree():
         for action in abandoned(state, task):
             lost = ErrorObservation(content=FORKED, error_id="forked")
             events.append(lost.placed(cause=action.id, subtask=task.id))
     if said:
         events.append(MessageAction(content=said, source="environment", subtask=state.active))
-    async with log.lease():
-        await log.append(*events)
-
-
-def _started(setup: Setup, *, resumed: bool) -> SessionStarted:
-    return SessionStarted(
-        agent=find(setup.agent).__name__,
-        model=setup.model,
-        sandbox=setup.sandbox,
-        workspace=setup.workspace,
-        limits=setup.limits,
-        confirmation=setup.confirmation,
-        settings=setup.model_dump(mode="json"),
-        resumed=resumed,
-    )
+    return events
 
 
 def _said(restored: Restored, at: int) -> str:

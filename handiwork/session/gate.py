@@ -32,7 +32,7 @@ class Gate:
             # Where the session goes on all the same, the user wrote a message instead of an answer.
             waits = journal.state.agent_state == "awaiting_user_confirmation"
             return "asked" if waits else UserRejectObservation(content=DENIED)
-        place = replace(self._place, network=tuple(totals.network))
+        place = replace(self._place, network=tuple(totals.network), workspace=totals.workspace, unasked=totals.unasked)
         why = needs_approval(action, totals.confirmation, place, totals.rules)
         if why is None and self._analyser is not None:
             why = await analyse(action, totals.confirmation, self._analyser)

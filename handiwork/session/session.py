@@ -32,13 +32,15 @@ from handiwork.session.watch import Watch
 class Terms(Model):
     """What a session runs with. ``settings`` are kept in the log as they are, for whoever opens it again.
 
-    ``temperature`` is the least that the model is asked with; None leaves it to the agent.
+    ``temperature`` is the least that the model is asked with; None leaves it to the agent. ``shadowed`` are the
+    names of reading programs for which the workspace has programs of its own.
     """
 
     limits: Limits = Limits()
     confirmation: Confirmation = "never"
     temperature: float | None = None
     in_place: bool = False
+    shadowed: frozenset[str] = frozenset()
     settings: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -58,27 +60,32 @@ class Session:
         branches: Branches | None = None,
         analyser: Analyser | None = None,
         secrets: Secrets = Secrets(),  # noqa: B008 - frozen
+        *,
+        begun: bool = False,
     ) -> None:
+        """``begun`` means that this process has put the beginning of the session into the log already."""
         log.redactor.learn(secrets.values)
         self._secrets, self._told = secrets, False
         self._log, self._branches, self._held = log, branches, False
         self._journal = Journal(log, watch)
         self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
         self._models = Models(llm, make_llm, terms.temperature)
-        place = Place(sandbox.name != "none", terms.in_place, frozenset(secrets.values))
+        place = Place(sandbox.name != "none", terms.in_place, frozenset(secrets.values), shadowed=terms.shadowed)
         gate = Gate(place, analyser)
         self._over = never
         parts = Parts(self._journal, self._models, gate, Delegation(blobs, branches).answer, lambda: self._over())
         self._loop = Loop(parts, 0, agent, self._executor)
-        self._started: SessionStarted | None = SessionStarted(
-            agent=agent.__name__,
-            model=llm.name,
-            sandbox=sandbox.name,
-            workspace=sandbox.workspace,
-            limits=terms.limits,
-            confirmation=terms.confirmation,
-            settings=terms.settings,
-        )
+        self._started: SessionStarted | None = None
+        if not begun:
+            self._started = SessionStarted(
+                agent=agent.__name__,
+                model=llm.name,
+                sandbox=sandbox.name,
+                workspace=sandbox.workspace,
+                limits=terms.limits,
+                confirmation=terms.confirmation,
+                settings=terms.settings,
+            )
 
     @property
     def state(self) -> State:
@@ -130,7 +137,7 @@ class Session:
         """End the sandbox and the models' connections; remove the copies that no child needs any more."""
         await self._executor.close()
         await self._models.close()
-        if self._branches is not None:
+        if self._branches is not None and self.state.last_id:  # before its log is read nobody knows which are needed
             await self._branches.keep(self.state.subtasks)
 
     async def _begin(self) -> None:
@@ -151,9 +158,9 @@ class Session:
         if message is not None:
             said = MessageAction(content=message) if isinstance(message, str) else message
             await journal.append(said.placed(source="user", subtask=self.state.active))
-            if self._secrets.values and not self._told:
-                # Again by every process, as the secrets may be others than before.
-                self._told = True
-                await journal.append(MessageAction(content=told(self._secrets), source="environment"))
         elif self.state.agent_state in ("paused", "error"):
             await journal.append(ChangeAgentStateAction(agent_state="running", source="user"))
+        if self._secrets.values and not self._told and self.state.agent_state == "running":
+            # Every process tells it once: the secrets may differ from those of the process before.
+            self._told = True
+            await journal.append(MessageAction(content=told(self._secrets), source="environment"))

@@ -290,3 +290,9 @@ def test_a_reply_that_is_no_action_is_malformed(text: str) -> None:
 def test_the_history_without_undone_edits_is_the_history_where_there_are_none() -> None:
     state = state_of(*START, *RUN, *READ, *WRONG)
     assert visible(state) == state.history
+
+
+def test_a_condensation_of_negative_actions_from_a_damaged_row_is_folded() -> None:
+    state = State()
+    state.apply(CondensationEvent(id=1, first=0, last=-1, summary="s"))
+    assert [action.id for action, _ in state.history] == [0]

@@ -46,6 +46,49 @@ def test_a_run_ends_in_a_report(program: Program, data: Path, tmp_path: Path) ->
     assert (same["p"], same["better"], same["worse"]) == (1.0, [], [])
 
 
+@pytest.mark.parametrize("out", [(), ("--out", "runs/first")])
+def test_a_run_is_measured_in_a_fresh_folder_and_named_relative_to_it(
+    program: Program, data: Path, out: tuple[str, ...]
+) -> None:
+    """Absolute, relative or not named at all: the rollouts' workspaces are found."""
+    model = program.script(bash("cat sum.txt"), finish("4"))
+    done = program("eval", "run", ADDING, "--data", "../sums", "--model", model, "--limit", "2", *out)
+    assert done.returncode == 0, done.stderr
+    assert "100.0 %" in done.stdout
+    found = program.workspace / "runs/first" if out else next((program.workspace / "evals").iterdir())
+    again = program("eval", "reproduce", str(found.relative_to(program.workspace)), "--out", "again", "--json")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["difference"]["n"] == 2
+
+
+def test_a_run_that_loses_rollouts_or_measures_nothing_does_not_exit_0(program: Program, tmp_path: Path) -> None:
+    ids = ["ungradable", "sum-1"]
+    model = program.script(bash("cat sum.txt"), finish("4"))
+    run = ["eval", "run", ADDING, "--data", str(sums(tmp_path / "broken", *ids)), "--model", model]
+    lost = program(*run, "--out", "lost")
+    assert lost.returncode == 4
+    assert "1 of its rollouts failed, through no fault of the agent: see" in lost.stderr
+    assert "run --resume" in lost.stderr
+    resumed = program("eval", "run", "--resume", "lost")
+    assert (resumed.returncode, "1 of its rollouts failed" in resumed.stderr) == (4, True)
+    again = program("eval", "reproduce", "lost", "--out", "again")
+    assert (again.returncode, "1 of its rollouts failed" in again.stderr) == (4, True)
+    nothing = program(*run, "--out", "nothing", "--ids", "ungradable")
+    assert (nothing.returncode, "the run measured nothing" in nothing.stderr) == (4, True)
+
+
+@pytest.mark.parametrize(("colours", "red"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_run_that_measures_nothing_says_so_in_red(
+    program: Program, tmp_path: Path, colours: dict[str, str], red: bool
+) -> None:
+    data = sums(tmp_path / "broken", "ungradable")
+    model = program.script(bash("cat sum.txt"), finish("4"))
+    with program.at_terminal("eval", "run", ADDING, "--data", str(data), "--model", model, **colours) as terminal:
+        said = terminal.until("the run measured nothing")
+        assert ("\x1b[31mhandiwork: the run measured nothing" in said) == red
+        assert terminal.exit_code() == 4
+
+
 def test_a_run_that_is_killed_goes_on_where_it_was(program: Program, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     slow = flags(program, data, out, {**bash("cat sum.txt"), "delay": 0.3}, finish("4"))

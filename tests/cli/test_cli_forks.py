@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
+
 import pytest
 
-from tests.cli.program import Program, bash, finish
+from tests.cli.program import HANDIWORK, PATIENCE, Program, bash, finish
+from tests.cli.test_killed_before_the_first_step import fill
 from tests.sandbox.conftest import namespaces_allowed
 
 pytestmark = [
@@ -54,6 +58,27 @@ def test_room_is_made_and_told(program: Program) -> None:
     collected = program("gc")
     assert (collected.returncode, "freed 0 bytes; snapshots take" in collected.stderr) == (0, True), collected.stderr
     assert "snapshots" in program("doctor").stdout
+
+
+def test_what_a_killed_run_left_is_removed(program: Program) -> None:
+    fill(program.workspace)
+    model = program.script(finish())
+    process = subprocess.Popen(
+        [HANDIWORK, "run", "greet", "--model", model, "--sandbox", "none"],
+        cwd=program.workspace,
+        env=program.environment,
+        stderr=subprocess.DEVNULL,
+    )
+    deadline = time.monotonic() + PATIENCE
+    while not list(program.data.glob("sessions/*/base/file-*")) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    process.kill()
+    process.wait()
+    assert program("sessions").stdout == ""
+    collected = program("gc")
+    assert " of session folders; snapshots take" in collected.stderr, collected.stderr
+    assert list(program.data.glob("sessions/*")) == []
+    assert "freed 0 bytes" in program("gc").stderr
 
 
 def test_of_several_candidates_the_best_is_shown_and_can_be_applied(program: Program) -> None:

@@ -25,6 +25,7 @@ def test_json_is_all_there_is_on_stdout(program: Program) -> None:
     assert program("show", "--json").stdout == run.stdout
 
 
+@pytest.mark.slow
 def test_json_keeps_errors_on_stderr_and_the_exit_code(program: Program) -> None:
     run = program.run({"error": "no such luck"}, flags=("--json",))
     assert run.returncode == 4
@@ -33,6 +34,7 @@ def test_json_keeps_errors_on_stderr_and_the_exit_code(program: Program) -> None
     assert (failed.returncode, failed.stdout) == (2, "")
 
 
+@pytest.mark.slow
 def test_json_of_a_resumed_session_has_only_what_is_new(program: Program) -> None:
     program.run(bash("echo one"), finish(), flags=("--max-iterations", "1"))
     before = program.events()
@@ -91,6 +93,7 @@ def test_the_end_says_what_it_took_and_what_can_be_done_next(program: Program) -
     ]
 
 
+@pytest.mark.slow
 def test_sessions_are_listed_newest_first(program: Program) -> None:
     program.run(finish())
     program("run", "a second task", "--model", program.script(finish()), "--sandbox", "none")
@@ -101,6 +104,7 @@ def test_sessions_are_listed_newest_first(program: Program) -> None:
     assert program("show", infos[1]["id"][:6]).stdout.count("you: greet the world") == 1
 
 
+@pytest.mark.slow
 def test_the_diff_is_a_patch_that_git_applies(program: Program) -> None:
     made = "printf 'caf\\303\\251\\r\\nno end' > new.txt; echo more >> greeting.txt"
     program.run(bash(made), finish())
@@ -120,6 +124,7 @@ def test_apply_takes_the_changes_over_and_a_dry_run_does_not(program: Program) -
     assert program("apply").stdout == "the same  greeting.txt\n"
 
 
+@pytest.mark.slow
 def test_apply_with_a_conflict_changes_nothing(program: Program) -> None:
     program.run(edit("greeting.txt", "hello", "good day"), bash("echo new > new.txt"), finish())
     (program.workspace / "greeting.txt").write_text("servus\n")
@@ -173,6 +178,7 @@ def test_the_doctor_says_what_forbids_a_task(program: Program) -> None:
     assert str(program.data) in failed[1]
 
 
+@pytest.mark.slow
 def test_every_command_explains_itself(program: Program) -> None:
     listed = program("--help").stdout
     for command in (

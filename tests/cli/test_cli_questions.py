@@ -282,6 +282,17 @@ async def test_hosts_can_be_allowed_at_any_question(desk: Desk) -> None:
     assert desk.screen.count("/allow HOST...") == 1
 
 
+async def test_a_host_is_allowed_only_by_who_knows_of_the_commands_at_work(desk: Desk) -> None:
+    job = {"tool_calls": [{"name": "bash", "arguments": {"command": "sleep 1000", "background": True}}]}
+    answers = ("y", "/allow example.org", "n", "/allow pypi", "y", "y")
+    opened = await desk.open(job, bash("true"), finish(), confirmation="always")
+    async with opened.held():
+        state = await desk.drive(opened, "greet", *answers)
+    assert state.totals.network == ["pypi"]
+    assert desk.screen.count("    job1: sleep 1000") == 2
+    assert "the network stays as it is" in desk.screen
+
+
 @pytest.mark.parametrize(
     ("reason", "question"), [("context", "larger context window"), ("user", "a message to the agent")]
 )

@@ -147,7 +147,7 @@ def test_a_preset_is_several_hosts_and_not_a_name(preset: str) -> None:
     [
         *("", "*", "*.", "a*.org", "*.*.org", "example.*", "https://example.org", "example.org/path", "1.2.3.4"),
         *("[::1]", "::1", "example.org:0", "example.org:70000", "example.org:http", "a b", "10.0.0.0/8", "exa_\n.org"),
-        *("::1:80", "127.1:80", "10.0.0.1:", "10.0.0.0/8:80", "2130706433:80"),
+        *("::1:80", "127.1:80", "10.0.0.1:", "10.0.0.0/8:80", "2130706433:80", "all.", "all。"),
     ],
 )
 def test_what_is_no_pattern_is_told_so(text: str) -> None:

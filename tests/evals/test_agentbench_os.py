@@ -119,6 +119,14 @@ async def test_a_reference_is_what_the_example_prints_without_a_terminal(tmp_pat
         assert await scored(instance, "1  2  3", sandbox) == 0
 
 
+async def test_a_check_sees_no_process_but_its_script_and_the_agents(tmp_path: Path) -> None:
+    lines = [None, {"language": "python", "file": "check/string-match.py"}]
+    (instance,) = loaded(tmp_path, {**COUNT, "evaluation": {"check": lines, "example": "ps -eo comm="}})
+    async with prepared(AGENTBENCH, instance, tmp_path) as sandbox:
+        await do(sandbox, "ps -eo comm= > seen")
+        assert await scored(instance, (Path(sandbox.workspace) / "seen").read_text(), sandbox) == 1
+
+
 async def test_what_starts_a_task_is_typed_into_the_agents_shell(tmp_path: Path) -> None:
     (instance,) = loaded(tmp_path, VARIABLE)
     async with prepared(AGENTBENCH, instance, tmp_path) as sandbox:

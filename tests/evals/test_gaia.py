@@ -69,13 +69,13 @@ async def test_true_answers_score_and_others_do_not(data: Path) -> None:
             assert (await GAIA().score(rollout(one, said))).value == 0.0
 
 
-def test_an_attached_file_is_copied_into_the_workspace(data: Path, tmp_path: Path) -> None:
+def test_an_attached_file_is_copied_into_the_workspace_by_a_name_without_the_id(data: Path, tmp_path: Path) -> None:
     attached = next(one for one in GAIA().load(data, "validation") if one.id == "attached")
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     GAIA().prepare(attached, workspace)
-    assert (workspace / "attached.csv").read_text() == "a,b\n3,4\n"
-    assert "attached.csv, in your working directory" in GAIA().instruction(attached)
+    assert (workspace / "attachment.csv").read_text() == "a,b\n3,4\n"
+    assert "attachment.csv, in your working directory" in GAIA().instruction(attached)
 
 
 def test_what_cannot_be_scored_is_skipped_with_the_reason(data: Path) -> None:

@@ -33,8 +33,8 @@ def runnable(split: str) -> list[Instance]:
 @pytest.mark.parametrize("split", ["python", "js"])
 async def test_the_canonical_solution_passes_and_the_buggy_one_does_not(split: str) -> None:
     instance = runnable(split)[0]
-    assert (await run(instance, solution_of(instance.row, "canonical_solution"))).exit_code == 0
-    assert (await run(instance, solution_of(instance.row, "buggy_solution"))).exit_code != 0
+    assert (await run(instance, solution_of(instance.row, "canonical_solution"))).passed
+    assert not (await run(instance, solution_of(instance.row, "buggy_solution"))).passed
 
 
 async def test_an_agent_repairs_the_file_and_its_own_changes_of_the_tests_do_not_count(tmp_path: Path) -> None:
@@ -60,21 +60,21 @@ async def test_an_agent_repairs_the_file_and_its_own_changes_of_the_tests_do_not
 
 @pytest.mark.parametrize("early", ["import sys\nsys.exit(0)\n", "def unfinished(:\n"])
 async def test_a_python_program_that_does_not_come_to_its_tests_end_fails(early: str) -> None:
-    assert (await run(runnable("python")[0], early)).exit_code not in (0, None)
+    assert not (await run(runnable("python")[0], early)).passed
 
 
 async def test_what_an_agent_leaves_for_the_command_line_is_not_run() -> None:
     """The official scorer executes the program without calling it __main__."""
     instance = runnable("python")[0]
     solution = solution_of(instance.row, "canonical_solution") + "\n\nif __name__ == '__main__':\n    input('n? ')\n"
-    assert (await run(instance, solution)).exit_code == 0
+    assert (await run(instance, solution)).passed
 
 
 async def test_a_javascript_program_must_neither_complain_nor_leave_early() -> None:
     instance = runnable("js")[0]
     right = solution_of(instance.row, "canonical_solution")
-    assert (await run(instance, f"process.exit(0)\n{right}")).exit_code == 1
-    assert (await run(instance, f"console.log(1)\n{right}")).exit_code == 1
+    assert not (await run(instance, f"process.exit(0)\n{right}")).passed
+    assert not (await run(instance, f"console.log(1)\n{right}")).passed
 
 
 @pytest.mark.timeout(1200)
@@ -85,8 +85,8 @@ async def test_instances_tell_right_from_wrong(split: str) -> None:
     for instance in runnable(split)[:: 1 if split in ("python", "js") else 4]:
         for field, passes in ("canonical_solution", True), ("buggy_solution", False):
             done = await run(instance, solution_of(instance.row, field))
-            if (done.exit_code == 0) != passes:
-                wrong.append(f"{instance.id} {field}: {done.content[-300:]}")
+            if done.passed != passes:
+                wrong.append(f"{instance.id} {field}: {done.output[-300:]}")
     assert not wrong
 
 

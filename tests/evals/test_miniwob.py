@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -9,13 +10,13 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from handiwork.evals import packages, plan
-from handiwork.evals.benchmark import Instance
-from handiwork.evals.benchmarks.miniwob import FOLDER, PACKAGE, SHA256, MiniWoB
+from handiwork.evals import plan
+from handiwork.evals.benchmark import PROVIDED, Instance
+from handiwork.evals.benchmarks.miniwob import GOALS, PAGE, MiniWoB
 from handiwork.evals.conditions import Conditions
 from handiwork.evals.plan import Choice
-from handiwork.events.action import BrowseInteractiveAction
-from handiwork.events.observation import BrowserOutputObservation
+from handiwork.events.action import BrowseInteractiveAction, CmdRunAction
+from handiwork.events.observation import BrowserOutputObservation, CmdOutputObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.layers import Places
@@ -25,7 +26,19 @@ from tests.evals.runs import finished, script
 
 pytestmark = [needs_benchdata, pytest.mark.timeout(300)]
 
-MINIWOB = MiniWoB()
+
+class InOneSandbox(MiniWoB):
+    """Exchanges the page before it is opened."""
+
+    async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
+        provided = Path(sandbox.workspace).parent / PROVIDED
+        for old in provided.iterdir():
+            shutil.rmtree(old)
+        self.provide(instance, provided)
+        await super().set_up(instance, sandbox)
+
+
+MINIWOB = InOneSandbox()
 AGENTS = Path(__file__).with_name("pressing.py")
 SEEDS = 5
 
@@ -37,11 +50,11 @@ def task(name: str, seed: int = 1) -> Instance:
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def sandbox(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Sandbox]:
-    """One with the pages of all tasks."""
-    place = tmp_path_factory.mktemp("miniwob")
-    (place / "session").mkdir()
-    shutil.copytree(packages.fetched(PACKAGE, SHA256) / "miniwob/html", place / "workspace" / FOLDER)
-    found = sandboxes.create("bubblewrap", Places(place / "session", place / "workspace"), no_blobs)
+    place = tmp_path_factory.mktemp("pages")
+    for name in ("session", "workspace", PROVIDED):
+        (place / name).mkdir()
+    places = Places(place / "session", place / "workspace")
+    found = sandboxes.create("bubblewrap", places, no_blobs, [place / PROVIDED])
     await found.start()
     yield found
     await found.close()
@@ -74,10 +87,45 @@ def test_there_are_125_tasks() -> None:
     assert {"original", "nodelay", "debug", "additional", "hidden test"} == {one.group for one in found}
 
 
-def test_the_workspace_gets_the_page_of_the_task_and_no_other(tmp_path: Path) -> None:
-    MINIWOB.prepare(task("click-test"), tmp_path)
-    assert [one.name for one in (tmp_path / FOLDER / "miniwob").iterdir()] == ["click-test.html"]
-    assert (tmp_path / FOLDER / "core/core.js").is_file()
+def test_the_page_is_provided_under_a_name_that_tells_nothing(tmp_path: Path) -> None:
+    MINIWOB.provide(task("click-test"), tmp_path)
+    assert [one.name for one in (tmp_path / PAGE).parent.iterdir()] == [Path(PAGE).name]
+    assert (tmp_path / "core/core.js").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(
+    ("name", "goal"),
+    [
+        ("use-colorwheel-2", r"Select the following color #[0-9a-f]{6} with the color picker and hit Submit\."),
+        ("click-menu-2", r'Click the "Menu" button, and then (find and )?click on the item (with|labeled) .+\.'),
+    ],
+)
+async def test_a_goal_that_is_partly_a_picture_is_told_in_words(sandbox: Sandbox, name: str, goal: str) -> None:
+    assert name in GOALS
+    for seed in range(1, SEEDS + 1):
+        await MINIWOB.set_up(task(name, seed), sandbox)
+        told = await MINIWOB.task(task(name, seed), sandbox, "BrowsingAgent")
+        assert re.fullmatch(goal, told), told
+        if "icon" in told:
+            assert re.search(r'"ui-icon-[\w-]+"', told), told
+
+
+@pytest.mark.slow
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_agent_with_a_shell_cannot_rewrite_the_page_that_scores_it(sandbox: Sandbox) -> None:
+    await MINIWOB.set_up(task("click-test"), sandbox)
+    pages = Path(sandbox.workspace).parent / PROVIDED
+    for one in (pages, *pages.rglob("*")):
+        one.chmod(0o777)  # so that it is the mount which refuses, whoever the files belong to
+    before = (pages / "core/core.js").read_text()
+    for command in (f"echo >> {pages / PAGE}", f"rm {pages / 'core/core.js'}", f"mv {pages} /tmp", f"mkdir {pages}/x"):
+        done = await sandbox.execute(CmdRunAction(command=command))
+        assert isinstance(done, CmdOutputObservation)
+        assert done.exit_code != 0
+        assert "Read-only file system" in done.content or "busy" in done.content or "cannot move" in done.content
+    assert (pages / "core/core.js").read_text() == before
 
 
 @pytest.mark.slow

@@ -46,6 +46,9 @@ def test_an_agent_is_told_facts_question_and_options_and_never_the_answer() -> N
         ("  C.", "C"),
         ("It follows, so the correct option is A) True", "A"),
         ("Thus, the answer is C) Unknown", "C"),
+        ("The correct option is: C", "C"),
+        ("A is possible.\nThe correct option is: B) False", "B"),
+        ("The correct option is: A. No.\nThe correct option is: B", "B"),
         ("the correct answer is not A, and the correct option is B", "B"),  # the phrases have an order
         ("Thus, the answer is not clear", ""),
         ("(A)", ""),

@@ -8,13 +8,24 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.agents.state import State
 from handiwork.evals import plan
-from handiwork.evals.benchmark import DataError
+from handiwork.evals.benchmark import Benchmark, DataError
+from handiwork.evals.benchmarks.agentbench_os import AgentBenchOS
+from handiwork.evals.benchmarks.bird import Bird
+from handiwork.evals.benchmarks.gaia import GAIA
+from handiwork.evals.benchmarks.toolqa import ToolQA
+from handiwork.evals.data import digest
+from handiwork.evals.outcome import outcome_of
 from handiwork.evals.plan import Choice
-from handiwork.evals.results import FILE
+from handiwork.evals.results import FILE, Result, Results
 from handiwork.evals.run import Caps, RunStoppedError
-from handiwork.events.action import MessageAction
+from handiwork.events.action import CmdRunAction, MessageAction
+from handiwork.events.base import Event
 from handiwork.events.codec import from_json
+from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation, ErrorObservation
+from handiwork.events.record import CompletionEvent, SessionStarted, Usage
+from tests.agents.states import state_of
 from tests.cli.program import bash, finish
 from tests.evals.adding import Adding
 from tests.evals.runs import by_id, finished, planned, script, sums
@@ -34,6 +45,40 @@ async def test_every_instance_has_a_result_and_its_trajectory(tmp_path: Path) ->
         "AgentFinishAction",
     ]
     assert not (tmp_path / "out/work").exists()
+
+
+LOOKS = (
+    "pwd; env; id; hostname; ls -laR .; git log --all",
+    "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline | tr '\\0' '\\n'",
+    "cut -d' ' -f4- /proc/self/mountinfo | tr ',' '\\n' | grep -e workspace -e handiwork-",
+)
+
+
+async def test_nothing_inside_tells_the_benchmark_the_instance_or_its_number(tmp_path: Path) -> None:
+    """ProofWriter's ids have the label in them, and agents are told the path of their workspace."""
+    model = script(tmp_path / "script", *map(bash, LOOKS), finish("4"))
+    work, out = await planned(sums(tmp_path / "data", "Theory-Q1", "Theory-Q2"), model, trials=2), tmp_path / "sums"
+    places = set[str]()
+    for one in (await finished(out, work)).values():
+        events = [from_json(line) for line in (out / one.trajectory).read_text().splitlines()]
+        started = next(event for event in events if isinstance(event, SessionStarted))
+        seen = [started.workspace, *(event.content for event in events if isinstance(event, CmdOutputObservation))]
+        assert len(seen) == len(LOOKS) + 1
+        for telltale in ("Theory", "Q1", "Q2", "adding", "sums", str(out)):
+            assert telltale not in "\n".join(seen), telltale
+        assert started.workspace in seen[-1]
+        places.add(started.workspace)
+    assert len(places) == 4
+
+
+async def test_what_a_killed_process_left_is_removed_when_the_run_goes_on(tmp_path: Path) -> None:
+    left, out = tmp_path / "left", tmp_path / "out"
+    (left / "a rollout").mkdir(parents=True)
+    out.mkdir()
+    (out / "work").symlink_to(left)
+    await finished(out, await planned(sums(tmp_path / "data", "a"), script(tmp_path / "script")))
+    assert not left.exists()
+    assert not (out / "work").is_symlink()
 
 
 async def test_the_simulated_user_answers_until_it_has_nothing_to_say(tmp_path: Path) -> None:
@@ -120,6 +165,79 @@ async def test_a_cap_of_cost_stops_the_run_and_a_higher_one_goes_on(tmp_path: Pa
     assert outcomes == ["submitted", "stopped"]
     found = by_id((await finished(out, work, Caps(cost=4.0), workers=1)).values())
     assert [found[one].outcome for one in "abc"] == ["submitted"] * 3
+
+
+async def test_a_cap_of_cost_binds_for_all_workers_together(tmp_path: Path) -> None:
+    model = script(tmp_path / "script", bash("cat sum.txt", cost=0.4), {**finish("4"), "cost": 0.4})
+    work, out = await planned(sums(tmp_path / "data", *"abcd"), model), tmp_path / "out"
+    with pytest.raises(RunStoppedError, match=r"has spent 1\.20 USD, its --max-cost"):
+        await finished(out, work, Caps(cost=1.0), workers=4)
+
+
+async def test_a_rollout_whose_share_is_spent_is_done_again_while_the_run_has_money(tmp_path: Path) -> None:
+    """The first costs nothing but a step, the others more than twice as much."""
+    costs = [{**finish("4"), "cost": 0.1}]
+    work, out = await planned(sums(tmp_path / "data", "a"), script(tmp_path / "script", *costs)), tmp_path / "out"
+    await finished(out, work, Caps(cost=5.0))
+    dear = script(tmp_path / "script", bash("a", cost=0.3), bash("b", cost=0.3), {**finish("4"), "cost": 0.3})
+    work = await planned(sums(tmp_path / "data", *"abc"), dear)
+    found = by_id((await finished(out, work, Caps(cost=5.0), workers=3)).values())
+    assert [found[one].outcome for one in "abc"] == ["submitted"] * 3
+    assert found["b"].attempts + found["c"].attempts > 2
+
+
+def test_the_cost_of_a_rollout_that_was_done_again_is_that_of_all_its_attempts(tmp_path: Path) -> None:
+    results = Results(tmp_path)
+    results.add(Result(id="a", outcome="model", cost=0.5, usage=Usage(input=7), attempts=3, seconds=2))
+    results.add(Result(id="a", outcome="submitted", score=1.0, cost=0.25, usage=Usage(input=5), seconds=1))
+    for found in (results, Results(tmp_path)):
+        again = found.found["a", 1]
+        assert (again.cost, again.usage.input, again.attempts, again.seconds) == (0.75, 12, 4, 3)
+        assert (again.outcome, again.score, found.spent, found.dearest) == ("submitted", 1.0, 0.75, 0.5)
+
+
+def replied(*replies: str, reason: str = "stuck") -> State:
+    """A session that was ended after malformed replies, and commands."""
+    events: list[Event] = [MessageAction(content="The task.", source="user")]
+    for number, reply in enumerate(replies):
+        if reply == "malformed":
+            completion = CompletionEvent(model="m", response={"content": "?", "tool_calls": []})
+            events += [completion, ErrorObservation(content="?", error_id=reply).placed(cause=len(events) + 1)]
+        else:
+            command = CmdRunAction(command=f"echo {number}")
+            events += [
+                command,
+                CmdOutputObservation(command="echo", content="", exit_code=0).placed(cause=len(events) + 1),
+            ]
+    return state_of(*events, AgentStateChangedObservation(agent_state="paused", reason=reason))  # pyright: ignore
+
+
+@pytest.mark.parametrize(
+    ("replies", "outcome"),
+    [(["malformed"] * 3, "format"), (["command", *["malformed"] * 3], "format"), (["command"] * 3, "repeat")],
+)
+def test_malformed_replies_are_a_failure_of_form_and_no_repetition(replies: list[str], outcome: str) -> None:
+    assert outcome_of(replied(*replies), [])[0] == outcome
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "split", "file"),
+    [
+        (Bird(), "dev", "dev_databases/a/a.sqlite"),
+        (ToolQA(), "easy", "external_corpus/coffee/coffee.csv"),
+        (AgentBenchOS(), "std", "scripts/4/init/words.sh"),
+        (GAIA(), "validation", "2023/validation/attached.csv"),
+    ],
+)
+async def test_the_hash_of_the_data_covers_all_that_instances_use(
+    benchmark: Benchmark, split: str, file: str, tmp_path: Path
+) -> None:
+    hashes = {await digest(benchmark, split, tmp_path)}
+    (tmp_path / file).parent.mkdir(parents=True)
+    for text in ("one", "another"):
+        (tmp_path / file).write_text(text)
+        hashes.add(await digest(benchmark, split, tmp_path))
+    assert len(hashes) == 3
 
 
 async def test_a_run_is_planned_from_what_can_be_run(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ def stats() -> Any:
     return pytest.importorskip("scipy.stats", reason="scipy is of the dependency group perf")
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(proportion=PROPORTIONS)
 def test_wilson_is_that_of_scipy(stats: Any, proportion: tuple[int, int]) -> None:

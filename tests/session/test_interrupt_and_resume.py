@@ -8,6 +8,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from handiwork.agents.base import Agent, InterruptedCallError
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, CmdRunAction
@@ -68,6 +70,7 @@ class Blocking(Agent):
         return AgentFinishAction()
 
 
+@pytest.mark.slow
 async def test_an_interrupt_reaches_a_blocking_step_and_what_it_returns_then_is_dropped(bench: Bench) -> None:
     log = await bench.log()
     session = await bench.session([Reply(content="a\nb\nc\n", delay=3.0), "x"], log, Blocking)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -15,13 +14,7 @@ from uuid import uuid4
 
 import pytest
 
-from handiwork.agents.state import State
-from handiwork.events.action import CmdRunAction
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation
-from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
-from handiwork.session.assemble import Setup, create
-from tests.session import killed
 
 
 def _script(mark: str | None) -> list[dict[str, Any]]:
@@ -111,63 +104,3 @@ async def test_a_killed_session_goes_on(tmp_path: Path, kind: str, nth: int) -> 
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     assert (platform.workspace / "file").read_text() == "as it was\n"
     assert not (platform.workspace / "one").exists()
-
-
-async def _make(store: Store, folder: Path) -> str:
-    """A session of killed.Planner that asks about everything it does."""
-    script = folder / "script.jsonl"
-    script.write_text('{"content": "reply", "delay": 0.005}\n' * 40)
-    setup = Setup(
-        agent=f"{killed.__file__}:Planner",
-        model=f"scripted:{script}",
-        workspace=str(folder / "project"),
-        sandbox="none",
-        confirmation="always",
-    )
-    opened = await create(store, folder / "data", setup, lambda _: None, "a test")
-    # What it runs with is in the log once it ran.
-    await opened.run()
-    await opened.close()
-    return opened.id
-
-
-async def _check(log: EventLog, shown: list[list[Any]], tally: list[str]) -> None:
-    """What was shown is stored; everything is answered; what was answered with its output was done once."""
-    events = await log.read()
-    kinds = {event.id: event.kind for event in events}
-    assert list(kinds) == list(range(1, len(events) + 1))
-    assert all(kinds[number] == kind for number, kind in shown)
-    state = State()
-    for event in events:
-        state.apply(event)
-    assert (state.agent_state, state.pending, state.subtasks) == ("finished", [], {})
-    answers = {event.cause: event for event in events if getattr(event, "cause", None) is not None}
-    for action in events:
-        if isinstance(action, CmdRunAction):
-            times = tally.count(action.command.split()[1])
-            answer = answers[action.id]
-            unknown = isinstance(answer, ErrorObservation) and answer.error_id == "crashed"
-            assert times in (0, 1) if unknown else times == isinstance(answer, CmdOutputObservation), answer
-
-
-@pytest.mark.parametrize(
-    ("sessions", "kills"), [(1, 2), pytest.param(25, 2, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
-)
-async def test_killed_anywhere_a_session_goes_on_from_its_log(tmp_path: Path, sessions: int, kills: int) -> None:
-    (tmp_path / "project").mkdir()
-    data = tmp_path / "data"
-    async with Store.open(data) as store:
-        made = [await _make(store, tmp_path) for _ in range(1 + sessions)]
-    seed = random.randrange(10**9)
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, killed.__file__, data, str(kills), str(seed), *made),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    out, errors = await process.communicate()
-    assert process.returncode == 0, f"seed {seed}: {errors.decode()}"
-    async with Store.open(data) as store:
-        for session, line in zip(made, out.splitlines(), strict=True):
-            await _check(await store.log(session), json.loads(line), (data / session).read_text().split())
-        undisturbed = await (await store.log(made[0])).read()
-        assert not any(isinstance(event, ErrorObservation) for event in undisturbed)

@@ -33,6 +33,7 @@ async def test_the_token_limit_binds(bench: Bench) -> None:
     assert state.change.reason == "limit"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "slow", [bash("sleep 60"), bash("true", content="a\nb\n", delay=60.0)], ids=["command", "model"]
 )

@@ -162,15 +162,77 @@ def test_what_nothing_needs_is_swept_and_then_said_to_be_gone(tmp_path: Path) ->
         Objects(tmp_path / "store").layer(trees[0])
 
 
-def test_over_its_budget_nothing_more_is_kept(tmp_path: Path) -> None:
-    root = tmp_path / "root"
+def test_what_does_not_fit_into_the_budget_is_said_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    root, objects = tmp_path / "root", Objects(tmp_path / "store")
     root.mkdir()
-    snapshots = Snapshots(Objects(tmp_path / "store"), {"workspace": Place(root)}, budget=10_000)
-    (root / "file").write_bytes(bytes(20_000))
-    assert snapshots.take()
-    (root / "file").write_bytes(bytes(21_000))
-    with pytest.raises(WorkspaceError, match="handiwork gc"):
-        snapshots.take()
+    snapshots = Snapshots(objects, {"workspace": Place(root)}, budget=300_000)
+    (root / "large").write_bytes(os.urandom(200_000))
+    first = snapshots.take()
+    assert first is not None
+    before = set(objects.folder.rglob("*-*"))
+    for size in (150_000, 30_000):
+        for number in range(6):
+            (root / f"new{number}").write_bytes(os.urandom(size))
+        with pytest.raises(WorkspaceError, match=r"not fit.*handiwork gc"):
+            snapshots.take()
+        assert set(objects.folder.rglob("*-*")) == before
+    for number in range(6):
+        (root / f"new{number}").unlink()
+    (root / "copy").write_bytes((root / "large").read_bytes())
+    os.utime(root / "copy", ns=(1, (root / "large").stat().st_mtime_ns))
+    assert snapshots.take()  # what is kept already needs no room
+
+
+def test_a_snapshot_that_would_fill_the_disk_is_refused_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "root/large").write_bytes(os.urandom(20_000_000))
+    for number in range(300):
+        (tmp_path / f"root/{number}").write_bytes(os.urandom(60_000))
+    script = """
+import os, sys
+from pathlib import Path
+from handiwork.sandbox.objects import Objects
+from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.sandbox.snapshots import Place, Snapshots
+root, disk = map(Path, sys.argv[1:])
+for gone in ("", "large"):
+    if gone:
+        (root / gone).unlink()
+    try:
+        Snapshots(Objects(disk / "store"), {"workspace": Place(root)}).take()
+    except WorkspaceError as error:
+        print(error)
+    print([name for folder, _, names in os.walk(disk / "store") for name in names if name != "used"])
+"""
+    mounted = 'mount -t tmpfs -o size=16m tmpfs "$1" && exec "$2" -c "$3" "$4" "$1"'
+    arguments = [str(tmp_path / "disk"), sys.executable, script, str(tmp_path / "root")]
+    command = ["unshare", "-Urm", "bash", "-c", mounted, "bash", *arguments]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    first, nothing, second, nothing_either = done.stdout.splitlines() or [done.stderr]
+    assert "does not fit" in first
+    assert "nearly full" in second
+    assert nothing == nothing_either == "[]"
+
+
+def test_holes_of_a_file_stay_holes_in_snapshots_and_forks(tmp_path: Path) -> None:
+    root, objects = tmp_path / "root", Objects(tmp_path / "store")
+    root.mkdir()
+    with (root / "sparse").open("wb") as file:
+        for at in (0, 1 << 30, 3 << 30):
+            file.seek(at)
+            file.write(b"data at %d" % at)
+    taken = Snapshots(objects, {"workspace": Place(root)}).take()
+    assert taken is not None
+    assert taken.size < 1_000_000
+    assert objects.recount() < 1_000_000
+    found = objects.layer(taken.tree) / "workspace/sparse"
+    status = found.stat()
+    assert (status.st_size, status.st_blocks < 100) == ((root / "sparse").stat().st_size, True)
+    with found.open("rb") as file:
+        for at in (0, 1 << 30, 3 << 30):
+            file.seek(at - 1 if at else 0)
+            assert file.read(20).strip(b"\0").startswith(b"data at %d" % at)
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
@@ -198,3 +260,28 @@ def test_killed_in_the_middle_of_a_snapshot_the_store_stays_whole(tmp_path: Path
     fresh = Snapshots(objects, {"workspace": Place(root)}).take()
     assert fresh is not None
     assert listing(objects.layer(fresh.tree) / "workspace") == listing(root)
+
+
+SWEEP = """
+import pathlib, sys
+from handiwork.sandbox.objects import Objects
+Objects(pathlib.Path(sys.argv[1])).sweep(sys.argv[2:], (), grace=-1)
+"""
+
+
+def test_a_layer_whose_removal_was_killed_is_made_anew(tmp_path: Path) -> None:
+    def count(folder: Path) -> int:
+        try:
+            return len(os.listdir(folder))
+        except FileNotFoundError:
+            return 0
+
+    objects = Objects(tmp_path / "store")
+    tree = objects.put_tree({str(name): objects.put_bytes(b"content") for name in range(5000)})
+    layer = objects.layer(tree)
+    sweeper = subprocess.Popen([sys.executable, "-c", SWEEP, objects.folder, *objects.reachable([tree])])
+    while count(layer) == 5000 and sweeper.poll() is None:
+        pass
+    sweeper.kill()
+    sweeper.wait()
+    assert count(objects.layer(tree)) == 5000

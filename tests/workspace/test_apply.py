@@ -91,7 +91,27 @@ def test_edits_of_both_sides_are_merged_and_modes_kept(session: Start) -> None:
     assert (here.source / "new").stat().st_mode & 0o022 == 0
 
 
+TYPE_CHANGES = {
+    "a file becomes a directory": "rm text; mkdir -p text/deep; echo 2 > text/deep/in",
+    "a directory becomes a file": "rm -r dir; echo 2 > dir",
+    "a directory becomes a link": "rm -r dir; ln -s text dir",
+}
+
+
+@pytest.mark.parametrize("change", TYPE_CHANGES)
+def test_a_second_apply_finds_everything_unchanged_after_a_change_of_type(session: Start, change: str) -> None:
+    here = session({"text": b"1\n", "dir/a": b"1\n", "dir/sub/b": b"1\n"})
+    changes = here.run(TYPE_CHANGES[change])
+    apply(changes, here.source)
+    after = read_tree(here.source)
+    again = apply(changes, here.source)
+    assert (again.written, again.deleted, again.warnings) == ((), (), ())
+    assert sorted(again.unchanged) == sorted(change.path for change in changes)
+    assert read_tree(here.source) == after
+
+
 CONFLICTS = {
+    "but a directory here": ("rm text", "rm text; mkdir text; echo mine > text/x", "text"),
     "the same lines": ("echo theirs > text", "echo mine > text", "text"),
     "not a text": ("printf '\\0t' > bin", "printf '\\0m' > bin", "bin"),
     "different contents": ("echo theirs > new", "echo mine > new", "new"),

@@ -151,3 +151,9 @@ def test_a_copy_belongs_as_a_whole_to_the_owner_of_what_it_is_of(tmp_path: Path)
     base = make_copy(source, tmp_path / "s").base
     # The owner of the directory itself is who a sandbox takes for the owner of all.
     assert {path.lstat().st_uid for path in (base, *base.rglob("*")) if ".git" not in path.parts} == {12345}
+
+
+def test_an_empty_git_directory_as_a_killed_session_leaves_it_is_no_repository(tmp_path: Path) -> None:
+    source = write_tree(tmp_path / "p", {"a": b"1"})
+    (source / ".git").mkdir()
+    assert read_tree(make_copy(source, tmp_path / "s").base) == {"a": b"1"}

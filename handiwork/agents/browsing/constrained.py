@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, BrowseInteractiveAction
 from handiwork.events.base import Action
+from handiwork.llm.strict_json import parse as parse_json
 from handiwork.llm.types import JsonSchema, Message
 
 PAGE = 2_500
@@ -128,7 +128,7 @@ def _variant(**properties: JsonSchema) -> JsonSchema:
 def parse(reply: str, now: Situation) -> Action:
     """Return the action of a reply. Raises MalformedReplyError."""
     try:
-        found = json.loads(reply)
+        found = parse_json(reply)
         if found["do"] == DONE:
             return AgentFinishAction(outputs={"message": str(found["message"])})
         choice = _chosen(now.left, found["do"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import cast
@@ -21,6 +20,7 @@ from handiwork.events.action import AgentFinishAction, AgentThinkAction, Message
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.observation import ErrorObservation, IPythonRunCellObservation
 from handiwork.events.record import CompletionEvent
+from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Completion, Message, Tool, ToolCall
 
 
@@ -108,7 +108,7 @@ def _action(call: ToolCall, thought: str, makers: Makers) -> Action:
     if make is None:
         raise MalformedReplyError(f"There is no tool {call.name!r}. There are: {', '.join(makers)}.")
     try:
-        arguments = json.loads(call.arguments or "{}")
+        arguments = parse(call.arguments or "{}")
         action = make(arguments)
     except KeyError as error:
         raise MalformedReplyError(f"The call of {call.name} lacks the argument {error}.") from None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 from typing import Any, cast
 
 from handiwork.agents.base import MalformedReplyError
@@ -17,6 +16,7 @@ from handiwork.events.action import (
     IPythonRunCellAction,
 )
 from handiwork.events.base import Action
+from handiwork.llm.strict_json import parse as parse_json
 from handiwork.llm.types import JsonSchema
 
 THOUGHT = 300
@@ -26,7 +26,7 @@ THOUGHT = 300
 def parse(reply: str, shown: dict[str, str]) -> Action:
     """Return the action of a reply; an edit's line is one of the files ``shown``. Raises MalformedReplyError."""
     try:
-        found = json.loads(reply)
+        found = parse_json(reply)
         if not isinstance(found, dict):
             raise TypeError("it is no object")
         return _action(cast("dict[str, Any]", found), shown)

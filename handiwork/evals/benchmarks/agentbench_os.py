@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from handiwork.evals.answers import tagged
@@ -57,6 +57,10 @@ class AgentBenchOS(Benchmark):
         """Return the files with the tasks; the scripts that some refer to are used where the data folder has them."""
         paths = [f"data/{name}.json" for name in FILES[split]]
         return {path: f"{UPSTREAM}/data/os_interaction/{path}" for path in paths}
+
+    def further_files(self, split: str) -> Sequence[str]:
+        """Return the scripts that tasks refer to."""
+        return ("scripts",)
 
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the tasks, named as upstream does, by the folder they are in. Raises DataError, OSError."""

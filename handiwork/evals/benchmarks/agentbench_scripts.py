@@ -34,22 +34,33 @@ REFUSED = re.compile(
 )
 """What a script prints where the machine does not let it do its work, or has not what it needs."""
 
-_FRESH = "/usr/bin/env -i PATH=/usr/bin:/bin xargs -0 -a /proc/1/environ sh -c"
-"""Runs a program with the sandbox's first environment as its arguments; the agent's functions and PATH are not used."""
+_APART = """{{
+/usr/bin/env -i PATH=/usr/bin:/bin bash -c {script} bash $$
+/usr/bin/env -i PATH=/usr/bin:/bin bash -c {show} bash $?
+}} 3<>{output}"""
+"""Runs ``script`` and then ``show``: the agent's functions and PATH are not used.
 
-_APART = """
-output=$(mktemp) && exec 3<>"$output" && rm "$output" && cd {workspace} || exit 1
-env -i "$@" {command} </dev/null >&3 2>&1 3>&-
-code=$?
+Only the shell waits while the script runs: a task may ask for the number of processes.
+"""
+
+_SCRIPT = """
+rm {output} && cd {workspace} || exit 1
+while IFS= read -r -d '' variable; do environment+=("$variable"); done < /proc/$1/environ
+exec env -i "${{environment[@]}}" {command} </dev/null >&3 2>&1 3>&-
+"""
+"""Becomes the command, with the environment that the shell began with.
+
+The output is a file: a terminal changes what programs print, and background programs keep a pipe open. The file has no
+name by then: a task may ask for the number of files.
+"""
+
+_SHOW = """
 echo {mark}
 cat /proc/self/fd/3
 echo {mark}
-exit $code
+exit $1
 """
-"""No terminal, as that changes what programs print; and no pipe, which what goes on in the background keeps open.
-
-Outside of the marks is what the agent's shell tells of its own background programs.
-"""
+"""Prints the output between marks, as the agent's shell reports its own background programs outside of them."""
 
 INTERPRETERS = {"bash": ("bash", "-c"), "python": ("python3", "-c")}
 
@@ -175,8 +186,10 @@ async def run(sandbox: Sandbox, script: Script, *given: str) -> tuple[int, str]:
     marks = ["--"] if script.language == "bash" else []
     whole = shlex.join([*INTERPRETERS[script.language], _code(script), *marks, *given])
     mark = secrets.token_hex(8)
-    apart = _APART.format(workspace=shlex.quote(sandbox.workspace), command=whole, mark=mark)
-    done = await command_in(sandbox, f"{_FRESH} {shlex.quote(apart)} sh", SECONDS)
+    output = f"/tmp/{secrets.token_hex(16)}"
+    run_it = _SCRIPT.format(workspace=shlex.quote(sandbox.workspace), command=whole, output=output)
+    quoted = {"script": shlex.quote(run_it), "show": shlex.quote(_SHOW.format(mark=mark))}
+    done = await command_in(sandbox, _APART.format(output=output, **quoted), SECONDS)
     within = re.search(rf"{mark}\n(.*){mark}\n", done.content.replace("\r\n", "\n"), re.DOTALL)
     return (1 if done.exit_code is None else done.exit_code), within[1] if within else done.content
 

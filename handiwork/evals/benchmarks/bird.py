@@ -7,7 +7,7 @@ import json
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,10 @@ class Bird(Benchmark):
         """Return the file with the questions."""
         path, address = _FILES[split]
         return {path: address}
+
+    def further_files(self, split: str) -> Sequence[str]:
+        """Return the databases and the descriptions of their tables."""
+        return ("dev_databases", "database_description")
 
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the questions, in the file's order. Raises DataError, OSError."""

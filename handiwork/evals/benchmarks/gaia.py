@@ -11,7 +11,7 @@ import math
 import re
 import shutil
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from handiwork.evals import jsonlines
@@ -48,6 +48,10 @@ class GAIA(Benchmark):
         path = f"2023/{split}/metadata.jsonl"
         return {path: f"{self.source}/resolve/{COMMIT}/{path}"}
 
+    def further_files(self, split: str) -> Sequence[str]:
+        """Return the attached files."""
+        return (f"2023/{split}",)
+
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the questions, by level; ``file_path`` of a row is its attached file's. Raises DataError, OSError."""
         file = data / "2023" / split / "metadata.jsonl"
@@ -67,14 +71,14 @@ class GAIA(Benchmark):
         return ""
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
-        """Copy the attached file into the workspace."""
+        """Copy the attached file into the workspace, by a name that does not tell the question's id."""
         if path := instance.row["file_path"]:
-            shutil.copyfile(path, workspace / Path(path).name)
+            shutil.copyfile(path, workspace / _attachment(path))
 
     def instruction(self, instance: Instance) -> str:
         """Return the question and the form that the official scorer wants of its answer."""
         path = instance.row["file_path"]
-        attached = f"The attached file is {Path(path).name}, in your working directory.\n\n" if path else ""
+        attached = f"The attached file is {_attachment(path)}, in your working directory.\n\n" if path else ""
         return (
             f"Answer this question.\n\n{instance.row['Question'].strip()}\n\n{attached}"
             "The answer is a number, a few words, or a list of these separated by commas. Write a number in digits, "
@@ -86,6 +90,10 @@ class GAIA(Benchmark):
         """Score 1 for an answer that the official scorer takes, else 0."""
         answer, truth = answer_in(rollout.said), str(rollout.instance.row[TRUTH])
         return Score(float(answer != "" and matches(answer, truth)), answer, {"truth": truth})
+
+
+def _attachment(path: str) -> str:
+    return f"attachment{Path(path).suffix}"
 
 
 def answer_in(text: str) -> str:

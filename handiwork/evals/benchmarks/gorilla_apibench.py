@@ -5,7 +5,9 @@ is looked up in the hub's database, and the first entry with the same name whose
 taken; the answer is right where that entry's domain is the question's, and a hallucination where there is none. Which
 arguments must occur differs by hub. Two slips of upstream's code are not kept: with no call of an entry's name in the
 answer it compares the entry with whatever part of the answer it looked at last, and for Torch Hub an answer without
-``api_call`` is no hallucination.
+``api_call`` is no hallucination. For Torch Hub upstream reads the call only from what follows ``api_call`` and takes
+any other answer as wrong; here a call counts for every hub with or without that word, as the task asks for the call
+alone.
 
 Upstream finds calls by tree-sitter. Here a call is a dotted name and what stands in balanced parentheses after it, for
 neither the answers nor the database are all valid Python. On every API, example and reference answer of Hugging Face

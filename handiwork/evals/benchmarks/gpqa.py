@@ -2,7 +2,9 @@
 
 The order of the choices is drawn anew for each record by a generator seeded with the record's id, so that every run
 shows the same one. Scored is the letter; an answer that names none is wrong. Of the phrases that name a letter, those
-of the authors' own parser are understood (https://github.com/idavidrein/gpqa), and a letter alone.
+of the authors' own parser are understood (https://github.com/idavidrein/gpqa), and a letter alone. One thing differs:
+of several letters that are named their parser takes the first, and here the last counts, so that an answer which first
+considers (A) and then decides for (C) is C.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -12,14 +13,15 @@ from typing import Any
 from handiwork.evals import jsonlines
 from handiwork.evals.answers import left_in
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
-from handiwork.evals.execution import run_code
-from handiwork.evals.programs import run_program
-from handiwork.events.observation import CmdOutputObservation
+from handiwork.evals.harness import FOLDER
+from handiwork.evals.programs import Tested, new_nonce, run_program, run_tests
 
 _RAW = "https://raw.githubusercontent.com/bigcode-project/octopack/e17a8f6470264286bc6a52eb8263582083bf3bf6/"
 FIELDS = ("task_id", "declaration", "buggy_solution", "canonical_solution", "bug_type", "entry_point", "test")
 _GOPATH = "/usr/share/gocode"
 _TESTIFY = f"{_GOPATH}/src/github.com/stretchr/testify/assert"
+_CPP = "$(command -v g++ c++ | head -n 1) -std=c++11"
+_RUST = "rustc --edition 2021 -A warnings --test"
 _CRATES = re.compile(r"^use (rand::Rng|regex::Regex|md5);\n", re.MULTILINE)
 
 
@@ -28,7 +30,8 @@ class Language:
     """How one language is put to an agent and scored.
 
     The agent runs ``command`` on the files ``solution`` and ``tests``; ``programs`` are what it needs, "a|b" being
-    either. ``seconds`` is what compiling, where that is done, and running may take together in the scorer.
+    either. ``seconds`` is what compiling, where that is done, and running may take together in the scorer, which runs
+    ``scoring`` with ``says`` as the last statement of the tests.
     """
 
     folder: str
@@ -37,6 +40,8 @@ class Language:
     programs: tuple[str, ...]
     command: str
     seconds: float
+    scoring: str = ""
+    says: str = ""
 
 
 # The official limits are 10 s (Python, JavaScript), 20 s (Go), 60 s for compiling and again for running (C++), 5 times
@@ -44,21 +49,37 @@ class Language:
 LANGUAGES = {
     "Python": Language("python", "solution.py", "test_solution.py", ("python3",), "python3 test_solution.py", 10),
     "JavaScript": Language("js", "solution.js", "test_solution.js", ("node",), "node test_solution.js", 10),
-    "Java": Language("java", "Solution.java", "Main.java", ("javac", "java"), "javac Main.java && java Main", 35),
+    "Java": Language(
+        "java",
+        "Solution.java",
+        "Main.java",
+        ("javac", "java"),
+        "javac Main.java && java Main",
+        35,
+        "javac Main.java && rm *.java && java Main",
+        'System.out.println("{nonce}");',
+    ),
     "Go": Language(
         *("go", "solution.go", "solution_test.go", ("go",)),
         f"GO111MODULE=off GOPATH={_GOPATH} go test solution.go solution_test.go",
         120,
+        f"export GO111MODULE=off GOPATH={_GOPATH}; go test -c -o tests solution.go {{tests}} && rm *.go && "
+        "./tests -test.v",
+        'println("{nonce}")',
     ),
     "CPP": Language(
         *("cpp", "solution.cpp", "test_solution.cpp", ("g++|c++",)),
-        "$(command -v g++ c++ | head -n 1) -std=c++11 test_solution.cpp -o tests && ./tests",
+        f"{_CPP} test_solution.cpp -o tests && ./tests",
         120,
+        f"{_CPP} -x c++ - -o tests < {{tests}} && rm *.cpp && ./tests",
+        'puts("{nonce}");',
     ),
     "Rust": Language(
         *("rust", "solution.rs", "test_solution.rs", ("rustc",)),
-        "rustc --edition 2021 -A warnings --test test_solution.rs -o tests && ./tests",
+        f"{_RUST} test_solution.rs -o tests && ./tests",
         300,
+        f"{_RUST} --crate-name tests {{tests}} -o tests && rm *.rs && ./tests --nocapture",
+        'println!("\\n{nonce}");',
     ),
 }
 """By the first part of an instance's id."""
@@ -69,9 +90,12 @@ class HumanEvalFix(Benchmark):
 
     The rule is that of the benchmark's scorer (bigcode-evaluation-harness, humanevalpack.py, and the metric
     code_eval_octopack): the program made of solution and test ends well within the language's time; for JavaScript it
-    also prints nothing, because console.assert only prints. Two things differ. The scorer puts imports of its own
-    before an answer that is only a function body; here the file stands as the agent left it. And Rust and Go have no
-    packages from a registry here: see ``skipped``.
+    also prints nothing, because console.assert only prints. As there, what follows ``int main`` in C++ and an empty
+    class Main in Java are taken away. Three things differ. The scorer puts imports of its own before an answer that is
+    only a function body; here the file stands as the agent left it. Rust and Go have no packages from a registry here:
+    see ``skipped``. And an exit code alone is no pass: the tests print a nonce at their end. Tests in Python and
+    JavaScript run in another process than the solution and get copies of its values; in the other languages both are
+    one program, which could find the nonce in itself.
 
     Upstream's own flaws stay: the bug of JavaScript/10 passes its tests, and the declaration of CPP/38 holds half of
     the function's body, so that its file does not compile as it is given.
@@ -121,27 +145,45 @@ class HumanEvalFix(Benchmark):
         solution = await left_in(rollout.sandbox, name)
         if not solution.strip():
             return Score(0.0, details={"output": f"there is no {name}"})
-        done = await run(rollout.instance, solution)
-        return Score(float(done.exit_code == 0), solution, {"output": done.content[-2000:]})
+        found = await run(rollout.instance, solution)
+        return Score(float(found.passed), solution, {"output": found.output[-2000:]})
 
 
-async def run(instance: Instance, solution: str) -> CmdOutputObservation:
-    """Return what came of a solution and the benchmark's tests in a new sandbox; exit code 0 is a pass.
-
-    Raises SandboxError.
-    """
+async def run(instance: Instance, solution: str) -> Tested:
+    """Return what the benchmark's tests say of a solution, in a new sandbox. Raises SandboxError."""
     row, language = instance.row, _language(instance)
+    if language.folder == "python":
+        return await run_program(solution, row["test"], language.seconds)
+    nonce = new_nonce()
+    if language.folder == "js":
+        case = {"tests": row["test"], "names": _javascript_names(row), "nonce": nonce}
+        programs = {name: (FOLDER / name).read_text() for name in ("tester.js", "server.js")}
+        files = {**programs, "case.json": json.dumps(case), "solution.js": solution}
+        command = "mkfifo questions answers && node tester.js < /dev/null"
+        return await run_tests(files, command, nonce, language.seconds, silent=True)
+    # Its name cannot be guessed when the solution is compiled, and the file is gone when it runs.
+    tests = language.tests if language.folder == "java" else f"{nonce[:8]}_{language.tests}"
+    files = {language.solution: without_main(solution, language), tests: ended(_tests(row, language), language, nonce)}
+    return await run_tests(files, language.scoring.format(tests=tests), nonce, language.seconds)
+
+
+def without_main(solution: str, language: Language) -> str:
+    """Return a solution without the program's entry, of which the tests bring their own, as upstream takes it away."""
     match language.folder:
-        case "python":
-            return await run_program(f"{solution}\n\n{row['test']}\n", language.seconds)
-        case "js":
-            # Its last line tells a program that went through its tests from one that left before them.
-            files = {"program.js": f"{solution}\n{row['test']}\nconsole.log('the end')\n"}
-            command = 'said="$(node program.js 2>&1 < /dev/null)"; echo "$said"; test "$said" = "the end"'
+        case "cpp":
+            return solution.split("int main")[0]
+        case "java":
+            return solution.replace("public class Main {\n    }", "")
         case _:
-            files = {language.solution: solution, language.tests: _tests(row, language)}
-            command = language.command
-    return await run_code(files, command, language.seconds)
+            return solution
+
+
+def ended(tests: str, language: Language, nonce: str) -> str:
+    """Return tests that print the nonce as the last statement of their one function."""
+    closing = re.search(r"\}\s*\}\s*$" if language.folder in ("java", "rust") else r"\}\s*$", tests)
+    if closing is None:
+        raise DataError(f"the tests of {language.folder} end in no function: get the file again")
+    return f"{tests[: closing.start()]}\n{language.says.format(nonce=nonce)}\n{closing[0]}"
 
 
 def solution_of(row: Mapping[str, Any], field: str) -> str:
@@ -149,14 +191,19 @@ def solution_of(row: Mapping[str, Any], field: str) -> str:
     language, code = LANGUAGES[row["task_id"].split("/")[0]], row["declaration"] + row[field]
     match language.folder:
         case "js":
-            names = re.findall(r"^(?:const|let|var|function)\s+(\w+)", code, re.MULTILINE)
-            return f"{code.rstrip()}\n\nmodule.exports = {{ {', '.join(names)} }}\n"
+            return f"{code.rstrip()}\n\nmodule.exports = {{ {', '.join(_javascript_names(row))} }}\n"
         case "go":
             return f"package main\n{_go_imports(row, code)}{code}"
         case "rust":
             return _CRATES.sub("", code)
         case _:
             return code
+
+
+def _javascript_names(row: Mapping[str, Any]) -> list[str]:
+    """Return the names that the row's own code defines, which its tests use."""
+    code = row["declaration"] + row["buggy_solution"]
+    return re.findall(r"^(?:const|let|var|function)\s+(\w+)", code, re.MULTILINE)
 
 
 def _language(instance: Instance) -> Language:
@@ -173,12 +220,11 @@ def _tests(row: Mapping[str, Any], language: Language) -> str:
         case "python":
             head = "from solution import *\n"
         case "js":
-            names = re.search(r"module.exports = (.*)\n", solution_of(row, "buggy_solution"))
-            head = f'const {names[1] if names else ""} = require("./solution")\n'
+            head = f'const {{ {", ".join(_javascript_names(row))} }} = require("./solution")\n'
         case "java":
             head = "\n".join(re.findall(r"^import .*;", row["declaration"], re.MULTILINE)) + "\n"
         case "cpp":
-            head = f'#include "{language.solution}"\n'
+            head = f'#include "{language.solution}"\n#include <stdio.h>\n'
         case "rust":
             head = f'include!("{language.solution}");\n'
         case _:

@@ -6,8 +6,8 @@ without success for who leaves the page. As there, the page does not show the go
 seed of a task is the number of the trial. In one way it is milder: following a link to a place of the same page is not
 leaving it.
 
-The pages are the files of the package miniwob, got from PyPI and used as data. They are copied into the workspace,
-for the browser is in the sandbox.
+The pages are the files of the package miniwob, got from PyPI and used as data. They are read-only in the sandbox, where
+the browser is: an agent cannot rewrite the page that scores it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import JsonValue
+
 from handiwork.evals import packages
-from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.evals.benchmark import PROVIDED, Benchmark, DataError, Instance, Rollout, Score
 from handiwork.evals.browsing import on_open_page
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
@@ -31,10 +33,27 @@ PACKAGE = "miniwob==1.1.0"
 SHA256 = "297006e84219d56ad037e843527ed773a4a82509dc43b6031ec4a3ad3e3e61d9"
 STEPS = 10
 VIEWPORT = (332, 214)
-FOLDER = ".miniwob"
-"""Where the pages are in the workspace."""
+PAGE = "task/page.html"
+"""Where the task's page is among what is provided: neither the benchmark nor the task is in its address."""
 
-_BEGIN = """async (seed) => {
+GOALS = {
+    "click-menu-2": """() => {
+      const query = document.getElementById('query');
+      const text = (node) => node.textContent.replace(/\\s+/g, ' ').trim();
+      const icon = query.children[0];
+      if (!icon) return text(query);
+      return [text(query.childNodes[0]), `"${icon.classList[1]}"`, text(query.childNodes[2])].join(' ');
+    }""",
+    "use-colorwheel-2": """() => {
+      const [before, colour, after] = document.getElementById('query').children;
+      const parts = colour.style.backgroundColor.match(/\\d+/g).slice(0, 3);
+      const hex = '#' + parts.map((part) => Number(part).toString(16).padStart(2, '0')).join('');
+      return [before.textContent, hex, after.textContent].map((part) => part.replace(/\\s+/g, ' ').trim()).join(' ');
+    }""",
+}
+"""Reads the goal where the page shows a part of it as a picture, in the words that BrowserGym gives it."""
+
+_BEGIN = """async ([seed, goalOf]) => {
   const style = document.createElement('style');
   style.textContent = `#reward-display, #click-canvas, #sync-task-cover { display: none !important }
     #query { visibility: hidden }`;
@@ -43,7 +62,7 @@ _BEGIN = """async (seed) => {
   core.EPISODE_MAX_TIME = 1000000;
   core.startEpisodeReal();
   while (!WOB_TASK_READY) await new Promise((done) => setTimeout(done, 20));
-  const goal = core.getUtterance();
+  const goal = goalOf ? eval(goalOf)() : core.getUtterance();
   return typeof goal === 'string' ? goal : goal.utterance;
 }"""
 
@@ -86,54 +105,51 @@ class MiniWoB(Benchmark):
             raise DataError(f"{data / FILE} is not BrowserGym's list of tasks: it has no column task_name")
         return [Instance(row["task_name"].removeprefix("miniwob."), row, row["miniwob_category"]) for row in rows]
 
-    def prepare(self, instance: Instance, workspace: Path) -> None:
-        """Put the task's page, and what all pages use, into the workspace. Raises DataError."""
-        pages, place = packages.fetched(PACKAGE, SHA256) / "miniwob/html", workspace / FOLDER
+    def provide(self, instance: Instance, folder: Path) -> None:
+        """Put the task's page, and what all pages use, into the folder. Raises DataError."""
+        pages = packages.fetched(PACKAGE, SHA256) / "miniwob/html"
         for shared in ("core", "common"):
-            shutil.copytree(pages / shared, place / shared)
-        (place / "miniwob").mkdir()
-        shutil.copy(pages / _page(instance), place / _page(instance))
+            shutil.copytree(pages / shared, folder / shared)
+        (folder / PAGE).parent.mkdir()
+        shutil.copy(pages / "miniwob" / f"{instance.id}.html", folder / PAGE)
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
         """Open the page. Raises BrowserError."""
-        await sandbox.browser("open", url=_url(instance, sandbox), viewport=list(VIEWPORT))
+        await sandbox.browser("open", url=_url(sandbox), viewport=list(VIEWPORT))
 
     def instruction(self, instance: Instance) -> str:
         """Return what is known before the episode begins."""
-        return f"Do what the page {instance.id}, which is open in the browser, asks for."
+        return "Do what the page that is open in the browser asks for."
 
     async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
         """Begin the episode and return its goal. Raises BrowserError."""
-        return on_open_page(await begin(instance.trial, sandbox), agent)
+        return on_open_page(await begin(instance, sandbox), agent)
 
     async def over(self, rollout: Rollout) -> bool:
         """Return whether the page has given its reward, or the agent has left it. Raises BrowserError."""
-        return (await standing(rollout.instance, rollout.sandbox)).over
+        return (await standing(rollout.sandbox)).over
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the page's raw reward is above 0. Raises BrowserError."""
-        stands = await standing(rollout.instance, rollout.sandbox)
+        stands = await standing(rollout.sandbox)
         return Score(float(stands.reward > 0), details={"raw reward": stands.reward, "reason": stands.reason})
 
 
-async def begin(seed: int, sandbox: Sandbox) -> str:
+async def begin(instance: Instance, sandbox: Sandbox) -> str:
     """Begin an episode on the page that is open, and return its goal. Raises BrowserError."""
-    return str(await sandbox.browser("evaluate", expression=_BEGIN, argument=seed))
+    argument: list[JsonValue] = [instance.trial, GOALS.get(instance.id)]
+    return str(await sandbox.browser("evaluate", expression=_BEGIN, argument=argument))
 
 
-async def standing(instance: Instance, sandbox: Sandbox) -> Standing:
+async def standing(sandbox: Sandbox) -> Standing:
     """Return how the episode stands. Raises BrowserError."""
     found = await sandbox.browser("evaluate", expression=_STANDS)
     match found:
-        case [url, bool(over), int() | float() as reward, reason] if url == _url(instance, sandbox):
+        case [url, bool(over), int() | float() as reward, reason] if url == _url(sandbox):
             return Standing(over, float(reward), str(reason or ""))
         case _:
             return Standing(over=True, reward=0.0, reason="the agent left the page")
 
 
-def _page(instance: Instance) -> str:
-    return f"miniwob/{instance.id}.html"
-
-
-def _url(instance: Instance, sandbox: Sandbox) -> str:
-    return f"file://{sandbox.workspace}/{FOLDER}/{_page(instance)}"
+def _url(sandbox: Sandbox) -> str:
+    return f"file://{Path(sandbox.workspace).parent / PROVIDED / PAGE}"

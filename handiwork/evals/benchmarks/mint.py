@@ -51,7 +51,9 @@ class Mint(Benchmark):
     answer must be is said at ``correct``. A step is one of the agent's, whatever it does. In two ways it is stricter
     than upstream's code, which reads answers from a tag only: what has no tag must be the answer and nothing else; and
     the letter of an option must be named, where upstream looks for it anywhere in the text, so that any sentence with
-    a "c" in it is right where c is. ``more`` gives the accuracy as upstream's code has it.
+    a "c" in it is right where c is. ``more`` gives the accuracy as upstream's code has it. In one way it
+    is milder: a formula of theoremqa may use sqrt, pi and the like by name; else it may use less Python than upstream's
+    eval runs, see ``arithmetic.value_of``.
     """
 
     name = "mint"
@@ -105,8 +107,8 @@ class Mint(Benchmark):
             code = _code(answer)
             if not code.strip():
                 return Score(0.0, details={"output": "there is no code"})
-            done = await run_program(f"{code}\n\n{row['reference']}\n", SECONDS)
-            return Score(float(done.exit_code == 0), code, {"output": done.content[-2000:]})
+            found = await run_program(code, row["reference"], SECONDS)
+            return Score(float(found.passed), code, {"output": found.output[-2000:]})
         right = bool(answer) and correct(row, answer, whole=answer == said)
         details = {"as upstream": bool(answer) and _upstream_choice(row, answer)} if row["set"] == "mmlu" else {}
         return Score(float(right), answer, details)
@@ -159,7 +161,9 @@ def _options(row: Mapping[str, Any]) -> dict[str, str]:
 def _choice(row: Mapping[str, Any], answer: str) -> bool:
     answer, reference, options = answer.strip().lower(), row["reference"].strip().lower(), _options(row)
     named = set(re.findall(r"(?<![a-z])([a-z]) ?\)", answer)) & set(options)
-    if alone := re.fullmatch(r"\W*(?:(?:option|answer)\W*)?([a-z])\W*", answer):
+    if alone := re.fullmatch(
+        r"\W*(?:(?:the )?(?:correct |right )?(?:option|answer|choice)(?: is)?\W*)?([a-z])\W*", answer
+    ):
         named = {alone[1]}
     if named:
         return named == {reference}

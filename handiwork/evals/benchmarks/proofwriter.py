@@ -1,9 +1,10 @@
 """ProofWriter, as Logic-LM uses it: is a statement true, false or unknown, given facts and rules in plain English?
 
 Theories of depth 5 in the open world, where what does not follow is unknown. The letter is taken from the answer as
-Logic-LM's scorer does (https://github.com/teacherpeterpan/Logic-LLM, models/evaluation.py): its first character, where
-that is a capital from A to H, whatever follows; else the first character after the first of a few phrases. An answer
-that names no letter so is wrong. Other than in OpenHands, the agent gets no logic program that another model wrote.
+Logic-LM does (https://github.com/teacherpeterpan/Logic-LLM): of an answer with "The correct option is:" what follows
+the last of these counts (models/model_baseline.py); of that, the first character, if it is a capital from A to H,
+whatever follows, else the first character after the first of a few phrases (models/evaluation.py). An answer that names
+no letter so is wrong. Unlike OpenHands, no logic program that another model wrote is given to the agent.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ FILE = "dev.json"
 UPSTREAM = "https://raw.githubusercontent.com/teacherpeterpan/Logic-LLM/d29f1e5e7203e8826cb9c41ba3003e43dc0b9d34"
 FIELDS = ("id", "context", "question", "options", "answer")
 LETTERS = "ABCDEFGH"
+
+LABEL = "The correct option is:"
+"""What Logic-LM's prompts make an answer begin with."""
 
 PHRASES = (
     "the correct option is",
@@ -80,7 +84,7 @@ class ProofWriter(Benchmark):
 
 def letter_in(answer: str) -> str:
     """Return the letter that an answer names by Logic-LM's rule, "" where it names none."""
-    answer = answer.strip()
+    answer = answer.split(LABEL)[-1].strip()
     if answer[:1] not in LETTERS:
         phrase = next((one for one in PHRASES if one in answer), "")
         answer = answer.split(phrase)[1].strip() if phrase else ""

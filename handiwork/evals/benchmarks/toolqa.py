@@ -49,6 +49,10 @@ class ToolQA(Benchmark):
         """Return the file of questions of each data set."""
         return {path: f"{UPSTREAM}/{path}" for path in _paths(split).values()}
 
+    def further_files(self, split: str) -> Sequence[str]:
+        """Return the corpora."""
+        return (CORPUS,)
+
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the questions of the data sets that are there. Raises DataError, OSError."""
         instances: list[Instance] = []

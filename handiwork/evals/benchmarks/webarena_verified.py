@@ -28,7 +28,7 @@ from handiwork.sandbox.base import Sandbox
 
 PACKAGE = "webarena-verified==1.2.3"
 DATA = "webarena_verified/assets/dataset"
-HAR = ".webarena.har"
+HAR = ".traffic.har"
 """Where the traffic is kept in the workspace."""
 
 _ANSWER = """The page to begin with is open. When you are done, finish with this JSON object alone:
@@ -48,11 +48,19 @@ from pathlib import Path
 from webarena_verified.api import WebArenaVerified
 from webarena_verified.types.config import WebArenaVerifiedConfig
 config = WebArenaVerifiedConfig(environments={f"__{site.upper()}__": {"urls": [url]} for site, url in given["urls"]})
-found = WebArenaVerified(config=config).evaluate_task(
-    task_id=given["task"], agent_response=given["answer"], network_trace=Path(given["har"])
-)
+
+def evaluated(answer):
+    return WebArenaVerified(config=config).evaluate_task(
+        task_id=given["task"], agent_response=answer, network_trace=Path(given["har"])
+    )
+
+found = evaluated(given["answer"])
+if found.status == "error":
+    plain = evaluated({"task_type": "NAVIGATE", "status": "SUCCESS", "retrieved_data": None, "error_details": None})
+    assert plain.status != "error", found
 print(found.model_dump_json())
 """
+"""Evaluates an answer; what is an error of the package also for a plain answer is none of the agent's."""
 
 
 class WebArenaVerified(Benchmark):
@@ -121,7 +129,10 @@ class WebArenaVerified(Benchmark):
 
 
 async def scored(task: int, answer: str, har: bytes) -> dict[str, Any]:
-    """Return what the package says of a task's answer and traffic. Raises RuntimeError where it cannot say."""
+    """Return what the package says of a task's answer and traffic; it scores 0 if it cannot read the answer.
+
+    Raises RuntimeError if it can read no answer to the task, or not the traffic.
+    """
     tree = await asyncio.to_thread(packages.fetched, PACKAGE)
     with tempfile.TemporaryDirectory() as place:
         file = Path(place, "network.har")
@@ -130,7 +141,7 @@ async def scored(task: int, answer: str, har: bytes) -> dict[str, Any]:
             "tree": str(tree),
             "urls": sorted((site, url) for site, url in sites.urls().items() if site != "homepage"),
             "task": task,
-            "answer": answer,
+            "answer": answer.encode(errors="replace").decode(),  # the package cannot print half a character
             "har": str(file),
         }
         process = await asyncio.create_subprocess_exec(
@@ -148,7 +159,4 @@ async def scored(task: int, answer: str, har: bytes) -> dict[str, Any]:
                 await process.wait()
     if process.returncode:
         raise RuntimeError(f"webarena-verified ended with {process.returncode}: {problems.decode()[-1000:]}")
-    found = json.loads(said.splitlines()[-1])
-    if found["status"] == "error":
-        raise RuntimeError(f"webarena-verified: {found['error_msg']}")
-    return found
+    return json.loads(said.splitlines()[-1])

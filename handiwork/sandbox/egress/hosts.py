@@ -29,6 +29,7 @@ Host = str | ipaddress.IPv4Address | ipaddress.IPv6Address
 """A name in lower case, ASCII and without a dot at its end; or an address."""
 
 _NAME_LENGTH = 253
+_PORT = re.compile("[0-9]{1,5}")
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 # What the system's resolver would take for an address, in one of its old forms, if it were asked for it.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
@@ -78,7 +79,7 @@ def parse(text: str) -> tuple[Pattern, ...]:
     host, colon, port = written.rpartition(":")
     if not colon:
         host = written
-    elif not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+    elif not (_PORT.fullmatch(port) and 0 < int(port) < 65536):
         raise HostError(f'"{written}" is not a host: name it alone, as example.org, or with a port, example.org:8080')
     ports = frozenset({int(port)}) if colon else PORTS
     host = host.lower()
@@ -108,6 +109,8 @@ def _pattern(text: str, written: str) -> str:
         raise HostError(f'"{written}" is not a host\'s name: {error}') from error
     if not isinstance(host, str):
         raise HostError(f'"{written}" is an address: name the host, or give the port too, as 10.0.0.5:8080')
+    if host == ALL:
+        raise HostError(f'"{written}" is not a host: to allow every host write all')
     return star + host
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 _HEAD_TIME = 30.0
 _LINE = re.compile(rb"([A-Z]{1,32}) ([\x21-\x7e]+) HTTP/1\.[01]")
+_PORT = re.compile("[0-9]{1,5}")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
 # They are for the proxy, or for the connection to it; or they are said anew: Host as the request line has it, because
 # a server of many names goes by it, and the length as it is counted here.
@@ -84,8 +85,8 @@ def _authority(text: str, default: int | None = None) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     if default is not None and (not colon or text.endswith("]")):
         return text, default
-    if not host or not (port.isdigit() and 0 < int(port) < 65536):
-        raise RequestError("400 Bad Request", f"{text} is not HOST:PORT")
+    if not host or not (_PORT.fullmatch(port) and 0 < int(port) < 65536):
+        raise RequestError("400 Bad Request", f"{text[:300]} is not HOST:PORT")
     return host, int(port)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import base64
 import contextlib
 import os
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 import uvicorn
 
 from .forward import Forwarder
+from .hardening import filter_calls, refuse_inspection
 from .server import App
 
 _OWN_PREFIX = "HANDIWORK_INSIDE_"
@@ -21,26 +23,12 @@ _BACKLOG = 128
 
 def main() -> None:
     """Serve until SIGTERM or SIGINT."""
-    parser = argparse.ArgumentParser(prog="inside", description="The action execution server of a sandbox.")
-    listen = parser.add_mutually_exclusive_group(required=True)
-    listen.add_argument("--fd", type=int, help="descriptor of a listening unix socket")
-    listen.add_argument("--unix", help="path of a unix socket to make")
-    listen.add_argument("--from", dest="giver", help="path of one that gives itself to who connects; ends with it")
-    parser.add_argument("--workspace", required=True, help="directory that relative paths start from")
-    parser.add_argument("--soft-timeout", type=float, default=120.0, help="seconds a command is waited for")
-    parser.add_argument("--no-bashrc", action="store_true", help="start the shell without the user's ~/.bashrc")
-    parser.add_argument(
-        "--forward", nargs=2, metavar=("PORT", "PATH"), help="a port of the loopback, and the unix socket behind it"
-    )
-    parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
-    parser.add_argument("--shell-state", type=int, help="descriptor to read the state from that the shell begins with")
-    parser.add_argument("--until", type=int, help="descriptor of a pipe; when its other end is closed, this ends")
-    parser.add_argument("--lifeline", action="store_true", help="that state is in stdin, with which this ends")
-    options = parser.parse_args()
+    options = _parse()
+    refuse_inspection()
+    if options.seccomp:
+        filter_calls(options.seccomp)
     if options.parent not in (None, os.getppid()):
         return
-    if not os.path.isdir(options.workspace):
-        parser.error(f"the workspace {options.workspace} is no directory")
     state_from: int | None = options.shell_state
     if options.giver is not None:
         listener, state_from = _given(options.giver)
@@ -52,6 +40,34 @@ def main() -> None:
     if options.lifeline:
         state = _told()
     _keep_descriptors_from_children()
+    _serve(options, listener, state)
+
+
+def _parse() -> argparse.Namespace:
+    """Read the command line; a wrong one ends the process with a message."""
+    parser = argparse.ArgumentParser(prog="inside", description="The action execution server of a sandbox.")
+    listen = parser.add_mutually_exclusive_group(required=True)
+    listen.add_argument("--fd", type=int, help="descriptor of a listening unix socket")
+    listen.add_argument("--unix", help="path of a unix socket to make")
+    listen.add_argument("--from", dest="giver", help="path of one that gives itself to who connects; ends with it")
+    parser.add_argument("--workspace", required=True, help="directory that relative paths start from")
+    parser.add_argument("--soft-timeout", type=float, default=120.0, help="seconds a command is waited for")
+    parser.add_argument("--no-bashrc", action="store_true", help="start the shell without the user's ~/.bashrc")
+    parser.add_argument(
+        "--forward", nargs=2, metavar=("PORT", "PATH"), help="a port of the loopback, and the unix socket behind it"
+    )
+    parser.add_argument("--seccomp", type=base64.b64decode, help="a seccomp filter for this process and its children")
+    parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
+    parser.add_argument("--shell-state", type=int, help="descriptor to read the state from that the shell begins with")
+    parser.add_argument("--until", type=int, help="descriptor of a pipe; when its other end is closed, this ends")
+    parser.add_argument("--lifeline", action="store_true", help="that state is in stdin, with which this ends")
+    options = parser.parse_args()
+    if not os.path.isdir(options.workspace):
+        parser.error(f"the workspace {options.workspace} is no directory")
+    return options
+
+
+def _serve(options: argparse.Namespace, listener: socket.socket, state: bytes) -> None:
     forwarder = Forwarder(int(options.forward[0]), options.forward[1]) if options.forward else None
     app = App(
         options.workspace,

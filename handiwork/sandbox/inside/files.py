@@ -113,6 +113,7 @@ def replacing(path: str) -> Generator[int]:
     """Yield a descriptor of a new file that takes the place of ``path`` at the end, and goes away on an error."""
     with telling(path):
         target = os.path.realpath(path)
+        _check_link(path, target)
         mode, owner = _mode_and_owner(target)
         directory, name = os.path.split(target)
         os.makedirs(directory, exist_ok=True)
@@ -140,6 +141,13 @@ def list_directory(path: str) -> list[str]:
         named = [(not entry.is_dir(), entry.name) for entry in entries]
     named.sort(key=lambda entry: (entry[0], entry[1].lower(), entry[1]))
     return [name if is_file else name + "/" for is_file, name in named]
+
+
+def _check_link(path: str, target: str) -> None:
+    """Refuse a path that leads to a hidden file by a link: who allowed the edit saw only the path."""
+    seen = f"{os.path.abspath(path)}/{os.getcwd()}".split("/")
+    if any(part.startswith(".") and part not in seen for part in target.split("/")):
+        raise ActionError("is_link", f"{path} is a link to the hidden file {target}; edit that by its own name.")
 
 
 def _mode_and_owner(path: str) -> tuple[int | None, tuple[int, int]]:

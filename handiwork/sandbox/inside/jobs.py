@@ -16,7 +16,7 @@ from .output import Keep, Output, Spools, Text
 from .probe import processes
 from .shell import Shell
 from .startup import command_text, job_code
-from .terminal import ALL_SIGNALS, find_bash
+from .terminal import ALL_SIGNALS, find_bash, memory
 
 Status = Literal["running", "done", "stopped"]
 
@@ -86,13 +86,15 @@ class Job:
         self._exited, self._silent = asyncio.Event(), asyncio.Event()
         self._limit: asyncio.Task[None] | None = None
 
-    def open(self, bash: str, arguments: list[str], environment: Mapping[str, str], text: int) -> None:
-        """Start the process; ``text`` is the descriptor with the command, closed at its end."""
+    def open(self, bash: str, arguments: list[str], environment: Mapping[str, str], text: int, state: int) -> None:
+        """Start the process, which inherits two descriptors: ``text``, closed at its end, and ``state``."""
         self._text = text
         self._pipe, printed = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         os.set_blocking(printed, True)
         standard = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         standard += [(os.POSIX_SPAWN_DUP2, printed, fd) for fd in (1, 2)]
+        # A descriptor that is duplicated to itself is inherited.
+        standard += [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in (text, state)]
         try:
             self.pid = os.posix_spawn(
                 bash, arguments, environment, file_actions=standard, setsid=True, setsigmask=[], setsigdef=ALL_SIGNALS
@@ -209,12 +211,13 @@ class Jobs:
         """
         self._make_room()
         bash = find_bash(self._environment)
-        text = os.memfd_create("job")
+        text = memory("job")
         os.pwrite(text, command_text(command, secrets), 0)
         self._started += 1
         job = Job(f"job{self._started}", command.decode(), self._children)
-        code = job_code(self._shell.state, self._shell.last, f"/proc/{os.getpid()}/fd/{text}")
-        job.open(bash, ["bash", "--norc", "-c", code, "bash", self._shell.directory], self._environment, text)
+        code = job_code(self._shell.state, self._shell.last, text)
+        arguments = ["bash", "--norc", "-c", code, "bash", self._shell.directory]
+        job.open(bash, arguments, self._environment, text, self._shell.state)
         self._jobs[job.handle] = job
         if timeout is not None:
             job.stop_after(timeout)

@@ -16,7 +16,7 @@ from .children import Children
 from .errors import ActionError
 from .output import Keep, Output, Spools, Text
 from .startup import command_line, command_text
-from .terminal import LINE_LIMIT, Terminal
+from .terminal import LINE_LIMIT, Terminal, memory
 
 Status = Literal["done", "running", "input", "exited", "interrupted", "timeout"]
 OnOutput = Callable[[bytes], None]
@@ -69,7 +69,7 @@ class Shell:
         self._children = children
         self._soft_timeout = soft_timeout
         self._bashrc = bashrc
-        self._state = os.memfd_create("state")
+        self._state = memory("state")
         self._output = Output(spools)
         self._on_output: OnOutput | None = None
         self._ready = asyncio.Event()
@@ -89,9 +89,9 @@ class Shell:
         return self._token is not None
 
     @property
-    def state(self) -> str:
-        """The path of a file with bash code that gives another shell this one's state."""
-        return f"/proc/{os.getpid()}/fd/{self._state}"
+    def state(self) -> int:
+        """The descriptor of a file with bash code that gives another shell this one's state."""
+        return self._state
 
     def open(self, state: bytes = b"") -> None:
         """Start the shell, with the ``state`` of another one; raises ActionError where there is no bash."""

@@ -20,12 +20,12 @@ __hw_dump() {
 __hw_begin() {
   __hw_id=$1 __hw_ended= __hw_due=1
   export -n __hw_id __hw_command
-  local secret
+  local __hw_secret
   {
     IFS= builtin read -r -d '' __hw_command || :
-    while IFS= builtin read -r -d '' secret; do
-      __hw_secrets+=("${secret%%=*}")
-      builtin export "$secret"
+    while IFS= builtin read -r -d '' __hw_secret; do
+      __hw_secrets+=("${__hw_secret%%=*}")
+      builtin export "$__hw_secret" || builtin export "${__hw_secret%%=*}"
     done
   } <@COMMAND@
   if ((${#__hw_secrets[@]})); then : >|@COMMAND@; fi
@@ -33,7 +33,11 @@ __hw_begin() {
   __hw_tell began 0
 }
 __hw_forget() {
-  if ((${#__hw_secrets[@]})); then unset -v "${__hw_secrets[@]}"; fi
+  local __hw_secret
+  for __hw_secret in "${__hw_secrets[@]}"; do
+    # One that the command made read-only cannot be unset.
+    builtin unset -v "$__hw_secret" || builtin export -n "$__hw_secret"
+  done
   __hw_secrets=()
 }
 __hw_options() {
@@ -127,7 +131,7 @@ fi
 } <@COMMAND@
 : >|@COMMAND@
 unset __hw_state __hw_left __hw_restore __hw_secrets
-exec 2>&9 9>&-
+exec 2>&9 9>&- @CLOSE@
 builtin cd -- "$1" || exit
 shift
 eval "$__hw_command"
@@ -146,12 +150,16 @@ def startup_code(status: str, command: str, state: str, *, restored: bool, bashr
     return parts.replace("@STATUS@", status).replace("@COMMAND@", command).replace("@STATE@", state)
 
 
-def job_code(state: str, last: str, command: str) -> str:
+def job_code(state: int, last: str, command: int) -> str:
     """Return what a bash runs, its first argument a directory, to do a command there as the shell would.
 
-    ``state`` and ``command`` are paths, ``last`` is the token of the shell's last command.
+    ``state`` and ``command`` are descriptors that it inherits, ``last`` is the token of the shell's last command.
     """
-    return _JOB.replace("@COMMAND@", command).replace("@STATE@", state).replace("@ID@", last)
+    opened = {"@STATE@": f"/proc/self/fd/{state}", "@COMMAND@": f"/proc/self/fd/{command}"}
+    code = _JOB.replace("@CLOSE@", f"{state}<&- {command}<&-").replace("@ID@", last)
+    for place, path in opened.items():
+        code = code.replace(place, path)
+    return code
 
 
 def command_line(token: str) -> bytes:

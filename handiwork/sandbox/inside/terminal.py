@@ -15,6 +15,7 @@ from typing import Protocol
 
 from .children import Children, give_way
 from .errors import ActionError
+from .holder import Holder
 from .probe import Waiting, processes, waiting_for_terminal
 from .startup import startup_code
 
@@ -28,6 +29,7 @@ _CHUNKS_PER_TURN = 64  # then the event loop gets to do something else
 _KERNEL_BUFFER = 256 * 1024  # more than a terminal's buffers hold
 _STATUS_LIMIT = 4096
 _ROWS, _COLUMNS = 50, 100
+_FIRST_DESCRIPTOR = 20
 _TERMINAL_SETTINGS = {
     "TERM": "dumb",
     "PAGER": "cat",
@@ -74,15 +76,15 @@ class Terminal:
         self._status, self._status_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._command = os.memfd_create("command")
         os.set_blocking(self._master, False)
-        code = startup_code(
-            _path(self._status_end), _path(self._command), _path(self._state), restored=restored, bashrc=bashrc
-        )
-        startup = os.memfd_create("startup")
-        os.pwrite(startup, f"cd -P -- {_quoted(directory)}\n{code}".encode("utf-8", "surrogateescape"), 0)
-        self.pid = _spawn(bash, _path(startup), os.ttyname(self._slave), self._environment)
+        self._startup = os.memfd_create("startup")
+        held = (self._status_end, self._command, self._state, self._startup)
+        self._holder = Holder(bash, held, self._children, lost=self.kill)
+        status, command, state, startup = map(self._holder.path, held)
+        code = startup_code(status, command, state, restored=restored, bashrc=bashrc)
+        os.pwrite(self._startup, f"cd -P -- {_quoted(directory)}\n{code}".encode("utf-8", "surrogateescape"), 0)
+        self.pid = _spawn(bash, startup, os.ttyname(self._slave), self._environment)
         self._children.own.add(self.pid)
         give_way(self.pid)
-        self._startup = startup  # open until bash has read it, which the first status tells
         self._process = os.pidfd_open(self.pid)
         self.alive = True
         self._loop.add_reader(self._master, self._read)
@@ -213,7 +215,6 @@ class Terminal:
             token, _, code = rest.partition(" ")
             if word == "ended":
                 self._drain(_KERNEL_BUFFER)
-                self._close_startup()
             if code.isascii() and code.isdigit():
                 self._listener.on_status(word, token, int(code))
 
@@ -232,15 +233,20 @@ class Terminal:
         for fd in (self._master, self._status, self._process):
             self._loop.remove_reader(fd)
         self._loop.remove_writer(self._master)
-        self._close_startup()
-        for fd in (self._master, self._slave, self._status, self._status_end, self._process, self._command):
+        self._holder.close()
+        held = (self._status_end, self._command, self._startup)
+        for fd in (self._master, self._slave, self._status, self._process, *held):
             if fd >= 0:
                 os.close(fd)
 
-    def _close_startup(self) -> None:
-        if self._startup >= 0:
-            os.close(self._startup)
-            self._startup = -1
+
+def memory(name: str) -> int:
+    """Return the descriptor of an empty file in memory, of a number that bash code does not use."""
+    low = os.memfd_create(name)
+    try:
+        return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
+    finally:
+        os.close(low)
 
 
 def find_bash(environment: Mapping[str, str]) -> str:
@@ -280,10 +286,6 @@ def _spawn(bash: str, startup: str, terminal: str, environment: Mapping[str, str
 def _signal_group(group: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-
-
-def _path(fd: int) -> str:
-    return f"/proc/{os.getpid()}/fd/{fd}"
 
 
 def _quoted(text: str) -> str:

@@ -23,6 +23,7 @@ FILE_COST = 4096
 _CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 16
 _LONGEST_PATH = 4000
+_MOST = 1 << 63
 _OPAQUE = "user.overlay.opaque"
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -137,15 +138,29 @@ def _nodes(stream: BinaryIO) -> Iterator[Node]:
             raise StreamError("the stream was cut")
         try:
             node = Node(**json.loads(line))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise StreamError("the stream has a line that is none of it") from error
+        if not _is_sound(node):
+            raise StreamError("the stream has a line with values that no file has")
         if node.kind == "end":
             if node.target:
                 raise StreamError(node.target)
             return
-        if node.size < 0 or any(part in ("", ".", "..") or "\0" in part for part in node.path.split("/")):
+        if any(part in ("", ".", "..") or "\0" in part for part in node.path.split("/")):
             raise StreamError(f"{node.path!r} is no path of a file")
         yield node
+
+
+def _is_sound(node: Node) -> bool:
+    """Whether every value is of its type, and one that the system takes: the line may say anything."""
+    texts, numbers = (node.path, node.kind, node.target), (node.mode, node.size, node.mtime_ns)
+    if not all(type(text) is str for text in texts) or not all(type(number) is int for number in numbers):
+        return False
+    try:
+        found = [os.fsencode(text) for text in texts]
+    except UnicodeEncodeError:
+        return False
+    return b"\0" not in found[2] and 0 <= node.size < _MOST and abs(node.mtime_ns) < _MOST and type(node.opaque) is bool
 
 
 def _write_line(stream: BinaryIO, node: Node) -> None:

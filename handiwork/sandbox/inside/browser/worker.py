@@ -19,6 +19,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from inside.hardening import refuse_inspection
+
 _LIMIT = 7 << 20  # bytes of an answer, a little less than the server takes
 _TEXT_LIMIT = 4 << 20  # bytes of a page's text
 _REQUEST_LIMIT = 64 << 20
@@ -95,6 +97,7 @@ def _encoded(answer: dict[str, Any]) -> bytes:
 
 def main() -> None:
     """Serve until the socket is closed."""
+    refuse_inspection()
     tree, executable = sys.argv[1:]
     sys.path.insert(0, tree)
     # Chromium's processes stay below this one, by which the server finds them if it must end them.

@@ -1,0 +1,161 @@
+"""HTTP clients for model servers that may send anything: no redirects, no compression, no answer without an end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from handiwork.llm.errors import AnswerTooLargeError, LLMError, RedirectError
+
+MEGABYTE = 1024 * 1024
+
+STREAM_BYTES = 64 * MEGABYTE
+"""Bytes of a streamed answer: the longest ones of today's models take 40 MB with all that is around their tokens."""
+
+PAGE_BYTES = 4 * MEGABYTE
+"""Bytes of what is got without a prompt, such as a list of models."""
+
+ERROR_BYTES = 64 * 1024
+"""Bytes that are read of what a server says about an error; the rest is left out."""
+
+EVENT_BYTES = MEGABYTE
+"""Bytes of a streamed answer without an empty line, which ends an event."""
+
+
+def bounded_client(**options: Any) -> httpx2.AsyncClient:
+    """Return a client with these options of httpx2.
+
+    Its requests raise RedirectError instead of following a redirect, AnswerTooLargeError while the body of an answer
+    is read, and LLMError for a compressed answer: the bounds would have to hold for what it unpacks to.
+    """
+    hooks = {"request": [_refuse_compression], "response": [_bound]}
+    return httpx2.AsyncClient(follow_redirects=False, event_hooks=hooks, **options)
+
+
+async def lines_of(response: httpx2.Response) -> AsyncIterator[str]:
+    """Give the lines of a streamed answer that have data, and an empty one for every piece that arrives.
+
+    Raises AnswerTooLargeError for a line that is too long.
+    """
+    rest = bytearray()
+    async for piece in response.aiter_raw():
+        yield ""
+        *whole, last = piece.split(b"\n")
+        for line in whole:
+            rest += line
+            if rest.startswith(b"data:"):
+                yield rest.decode(errors="replace").removesuffix("\r")
+            rest.clear()
+        rest += last
+        if len(rest) > EVENT_BYTES:
+            raise _too_large(response, EVENT_BYTES, " in one event")
+    if rest:
+        yield rest.decode(errors="replace")
+
+
+async def _refuse_compression(request: httpx2.Request) -> None:
+    request.headers["Accept-Encoding"] = "identity"
+
+
+async def _bound(response: httpx2.Response) -> None:
+    if 300 <= response.status_code < 400:
+        raise RedirectError(_redirect(response))
+    stream = response.stream
+    assert isinstance(stream, httpx2.AsyncByteStream)
+    encodings = {encoding.strip() for encoding in response.headers.get("content-encoding", "").lower().split(",")}
+    encoded = bool(encodings - {"", "identity"})
+    if not response.is_success:
+        response.stream = _Beginning(stream, 0 if encoded else ERROR_BYTES)
+    elif encoded:
+        raise LLMError(f"{origin_of(response.request.url)} sent a compressed answer, which was not asked for")
+    else:
+        # Whatever the answer calls itself: the libraries read it as a stream of events.
+        streamed = response.request.method != "GET"
+        response.stream = _Bounded(stream, response, STREAM_BYTES if streamed else PAGE_BYTES, streamed)
+
+
+def _redirect(response: httpx2.Response) -> str:
+    here = origin_of(response.request.url)
+    try:
+        target = urlsplit(str(response.request.url.join(response.headers["location"])))
+        there = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"[:200]
+    except (KeyError, ValueError, httpx2.InvalidURL):
+        there = "an address that is none"
+    return (
+        f"{here} redirects to {there} (HTTP {response.status_code}), and a conversation is sent to no other address "
+        "than the one you gave: make the base URL the final one if you trust it"
+    )
+
+
+def origin_of(url: httpx2.URL) -> str:
+    """Return scheme, host and port of an address, without credentials."""
+    return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
+
+
+def _too_large(response: httpx2.Response, limit: int, where: str = "") -> AnswerTooLargeError:
+    server = origin_of(response.request.url)
+    return AnswerTooLargeError(
+        f"the model's server {server} sent more than {limit // MEGABYTE} MB{where}, so its answer was not read further"
+    )
+
+
+_EMPTY_LINE = re.compile(rb"\n\r?\n|\r\r")
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The body of an answer; raises AnswerTooLargeError after ``limit`` bytes, ``streamed`` also for a long event."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, response: httpx2.Response, limit: int, streamed: bool) -> None:
+        self._body, self._response, self._limit, self._streamed = body, response, limit, streamed
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = event = 0
+        before = b""
+        async for piece in self._body:
+            size += len(piece)
+            ends = [found.end() for found in _EMPTY_LINE.finditer(before + piece)]
+            event = len(before) + len(piece) - ends[-1] if ends else event + len(piece)
+            before = piece[-3:]
+            if size > self._limit:
+                raise _too_large(self._response, self._limit)
+            if self._streamed and event > EVENT_BYTES:
+                raise _too_large(self._response, EVENT_BYTES, " in one event")
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+class _Beginning(httpx2.AsyncByteStream):
+    """The first bytes of a body."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, size: int) -> None:
+        self._body, self._size = body, size
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = self._size
+        if left:
+            async for piece in self._body:
+                yield piece[:left]
+                left -= len(piece)
+                if left <= 0:
+                    break
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+def cause_of(error: BaseException) -> LLMError | None:
+    """Return the LLMError that a library wrapped into an error of its own, None where there is none."""
+    met: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in met:
+        if isinstance(found, LLMError):
+            return found
+        met.add(id(found))
+        found = found.__cause__ or found.__context__
+    return None

@@ -1,0 +1,62 @@
+"""JSON that a model or its server wrote, parsed so that nothing odd in it reaches the log or the next request."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, cast
+
+DEPTH = 64
+"""Levels of nesting that are taken: deeper values break whatever walks through them later."""
+
+
+_LONE = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parse(text: str) -> Any:
+    """Return the value of a JSON text, with U+FFFD for every lone surrogate, which has no UTF-8.
+
+    Raises ValueError, also for NaN, infinity and nesting beyond DEPTH.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refused, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    # Few texts have that many brackets, so few values are walked through.
+    if text.count("[") + text.count("{") > DEPTH:
+        _check_depth(value, DEPTH)
+    return _encodable(value) if _ESCAPED_SURROGATE.search(text) else value
+
+
+def _check_depth(value: object, left: int) -> None:
+    if not isinstance(value, dict | list):
+        return
+    if left == 0:
+        raise ValueError("the JSON is nested too deeply")
+    items = cast("dict[str, object]", value).values() if isinstance(value, dict) else cast("list[object]", value)
+    for item in items:
+        _check_depth(item, left - 1)
+
+
+def _encodable(value: object) -> object:
+    if isinstance(value, str):
+        return _LONE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_encodable(item) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return {_LONE.sub("\ufffd", key): _encodable(item) for key, item in fields.items()}
+    return value
+
+
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is too large a number")
+    return number
