@@ -1,14 +1,15 @@
 # What each target does is in CONTRIBUTING.md; .ci/run calls the same ones.
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
-.PHONY: help setup demo test test-slow test-crash lint bundle perf screenshots lock
+.PHONY: help setup demo test test-slow test-crash test-benchmarks lint bundle perf screenshots lock
 
 help:
 	@echo "make setup      install everything that is needed, in .venv and the user's cache"
 	@echo "make demo       an agent repairs a real bug with a local model (sets up first)"
 	@echo "make test       the fast tests, under 3 minutes"
 	@echo "make test-slow  the tests with the model and long runs, under 35 minutes"
-	@echo "make test-crash  kill -9 and full disks at 1,000 random points, 20 minutes"
+	@echo "make test-crash  kill -9 and full disks at 1,000 random points, and sessions of 5,000 steps, 25 minutes"
+	@echo "make test-benchmarks  every instance of the benchmarks whose scorer needs a sandbox, 10 minutes"
 	@echo "make lint       ruff, pyright, structure, tsc, prettier"
 	@echo "make bundle     build and install what sandboxes mount: the bundle and the browser"
 	@echo "make perf       measure Handiwork beside two peers, 12 minutes; rewrites docs/performance.md"
@@ -26,11 +27,14 @@ test: setup
 	@scripts/test.sh -n 3
 
 test-slow: setup
-	@scripts/test.sh -m slow --ignore tests/fuzz --durations 15
-	@scripts/test.sh -m slow tests/fuzz -n 2 --durations 15
+	@scripts/test.sh -m 'slow and not campaign' --ignore tests/fuzz --durations 15
+	@scripts/test.sh -m 'slow and not campaign' tests/fuzz -n 2 --durations 15
 
 test-crash: setup
-	@$(PYTHON) -m pytest -m crash -s tests/crash
+	@$(PYTHON) -m pytest -m campaign -s tests/crash tests/session
+
+test-benchmarks: setup
+	@$(PYTHON) -m pytest -m campaign --durations 0 tests/evals
 
 lint: setup
 	@.venv/bin/ruff check .

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,14 +28,16 @@ class Disk:
         self._limit = limit
         self.used = 0
         """Bytes taken when last measured."""
-        self._before = sys.maxsize
+        self._before = 0
         self._free = 0
         self._next = 0.0
         self._latest = 0.0
 
-    def begin(self) -> None:
-        """A command begins: only what is added from now on is held against it."""
-        self._before = self.used if self._latest else sys.maxsize
+    async def begin(self) -> None:
+        """Note the use before a command: only what the command adds counts against it."""
+        if not self._latest:
+            await self.measure()
+        self._before = self.used
 
     async def full(self) -> Literal["", "disk", "machine_disk"]:
         """Tell what is full, if the command added to it: what the session may take, or the machine's own disk."""

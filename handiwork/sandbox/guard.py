@@ -66,7 +66,7 @@ class Guard:
         self._since, self._ended_once = processes.ticks(), False
         self._running, self._stopped = True, False
         if self._disk is not None:
-            self._disk.begin()
+            await self._disk.begin()
         try:
             observation = await execute()
         finally:

@@ -34,7 +34,7 @@ def test_a_few_kills_of_everything() -> None:
     crash(40)
 
 
-@pytest.mark.crash
+@pytest.mark.campaign
 @pytest.mark.timeout(7200)
 def test_a_thousand_kills_of_everything() -> None:
     crash(1000)

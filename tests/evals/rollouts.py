@@ -20,6 +20,18 @@ from tests.agents.states import state_of
 
 BENCHDATA = os.environ.get("HANDIWORK_BENCHDATA", "")
 
+SAMPLE = 8
+"""Instances of a split that are run in test-slow."""
+
+some_or_all = pytest.mark.parametrize(
+    "at_most",
+    [
+        pytest.param(SAMPLE, id="some", marks=pytest.mark.slow),
+        pytest.param(10_000, id="all", marks=pytest.mark.campaign),
+    ],
+)
+"""Runs a test with a sample of instances in test-slow, and with all of them in test-benchmarks."""
+
 needs_benchdata = pytest.mark.skipif(not BENCHDATA, reason="HANDIWORK_BENCHDATA names no folder with benchmark data")
 
 
@@ -31,6 +43,11 @@ def folder(benchmark: Benchmark) -> Path:
     if not found.is_dir():
         pytest.skip(f"HANDIWORK_BENCHDATA has no folder {benchmark.name}")
     return found
+
+
+def sample(found: Sequence[Instance], at_most: int) -> Sequence[Instance]:
+    """At most so many instances, from the whole length of the list."""
+    return found[:: -(-len(found) // at_most)]
 
 
 def instances(benchmark: Benchmark, split: str = "") -> list[Instance]:

@@ -43,6 +43,13 @@ def used_by_this_program() -> int:
     return sum(resident(process) for process in family(os.getpid())[1:])
 
 
+async def test_the_first_command_of_a_sandbox_fills_the_disk_at_once(box: Box) -> None:
+    sandbox = box.make(limits=SMALL)
+    await sandbox.start()
+    burst = await run(sandbox, "for i in 1 2 3 4 5 6; do head -c 16M /dev/zero > $i; done; sleep 10")
+    assert burst.limit == "disk"
+
+
 async def test_memory(sandbox: Sandbox) -> None:
     bomb = await run(sandbox, f'{PYTHON} -c "{MEMORY_BOMB}"')
     assert (bomb.exit_code, bomb.limit) == (137, "memory")
