@@ -58,7 +58,9 @@ async def test_code_is_run_with_its_tests() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("split", CODE)
 async def test_every_reference_solution_passes(split: str, at_most: int) -> None:
-    failed = [i.id for i in sample(instances(MINT, split), at_most) if (await MINT.score(answered(i, gold(i)))).value != 1]
+    failed = [
+        i.id for i in sample(instances(MINT, split), at_most) if (await MINT.score(answered(i, gold(i)))).value != 1
+    ]
     assert not failed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -33,6 +34,27 @@ def test_a_posted_task_outlives_the_server_that_was_killed_with_it(program: Prog
     place = f"/api/sessions/{session['id']}"
     assert api.until(place, "finished")["title"] == "greet the world"
     assert [e["content"] for e in api.events(place) if e["type"] == "MessageAction"] == ["greet the world"]
+
+
+@pytest.mark.slow
+def test_a_server_starts_beside_a_session_whose_settings_are_damaged(program: Program) -> None:
+    api = program.start()
+    running = api.create(bash("sleep 60"), task="wait")
+    api.until(running, "running")
+    finished = api.create(finish(), task="finish")
+    api.until(finished, "finished")
+    program.kill()
+    session = running.rpartition("/")[2]
+    with sqlite3.connect(program.folder / "data/handiwork.db") as database:
+        where = "type = 'SessionStarted' AND session = ?"
+        database.execute(f"UPDATE events SET json = replace(json, 'bubblewrap', 'martian') WHERE {where}", (session,))
+    database.close()
+
+    api = program.start()
+    assert {one["title"] for one in api.get("/api/sessions")["sessions"]} == {"wait", "finish"}
+    api.post(f"{running}/messages", content="go on")
+    assert "does not say what it runs with (sandbox: " in api.until(running, "error")["why"]
+    api.until(api.create(finish(), task="again"), "finished")
 
 
 @pytest.mark.slow
