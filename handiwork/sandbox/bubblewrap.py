@@ -23,7 +23,6 @@ from handiwork.sandbox.egress.inside import find_certificates, server_arguments
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.identity import sandbox_ids
-from handiwork.sandbox.in_place import InPlaceFolder
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint, in_memory
@@ -77,8 +76,7 @@ class BubblewrapSandbox(ServedSandbox):
         self._places.check()
         uid, gid = sandbox_ids(self._places.session_dir)
         if self._places.base is None:
-            folder = self._places.workspace, self._places.session_dir
-            self._in_place = await asyncio.to_thread(InPlaceFolder, *folder)
+            await self._enter_folder(self._places.workspace, self._places.session_dir)
         self._places.make(uid, gid, "home", "tmp")
         view = self._view(endpoint)
         self._groups = ControlGroups(endpoint.groups, self._limits)

@@ -35,7 +35,6 @@ from handiwork.sandbox.egress.inside import find_certificates, server_arguments,
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.guard import Guard
 from handiwork.sandbox.identity import container_ids
-from handiwork.sandbox.in_place import InPlaceFolder
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.limits import ResourceLimits
 from handiwork.sandbox.runtime import Endpoint, in_memory
@@ -114,8 +113,7 @@ class DockerSandbox(ServedSandbox):
         self._filter = _filter_options(daemon.machine)
         uid, gid = (0, 0) if daemon.rootless else container_ids(self._places.base or self._places.workspace)
         if self._places.base is None and not elsewhere:
-            folder = self._places.workspace, self._places.session_dir
-            self._in_place = await asyncio.to_thread(InPlaceFolder, *folder)
+            await self._enter_folder(self._places.workspace, self._places.session_dir)
         own = (os.getuid(), os.getgid()) if daemon.rootless else (uid, gid)
         self._places.make(*own, "home")
         make_points(self._places, *own)

@@ -163,6 +163,14 @@ class ServedSandbox(ABC):
             in_place, self._in_place = self._in_place, None
             await _to_its_end(in_place.close)
 
+    async def _enter_folder(self, workspace: Path, session_dir: Path) -> None:
+        """Begin to work in the user's directory. Raises SandboxError, OSError."""
+
+        def enter() -> None:
+            self._in_place = InPlaceFolder(workspace, session_dir)
+
+        await _to_its_end(enter)
+
     async def _make_harmless(self) -> None:
         """Make repositories that the agent made in place run nothing, while its processes stand still."""
         if self._in_place is None or self._process is None:
@@ -198,7 +206,7 @@ class ServedSandbox(ABC):
 
 
 async def _to_its_end(work: Callable[[], T]) -> T:
-    """Do in a thread what pauses processes: a caller that is cancelled waits until they run again."""
+    """Do in a thread what must not stop half-way: a caller that is cancelled waits for its end."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(working)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -135,3 +136,19 @@ async def test_a_repository_behind_a_link_is_refused(box: Box) -> None:
     (box.project / ".git").symlink_to("../git")
     with pytest.raises(SandboxError, match="symbolic link"):
         await box.in_place().start()
+
+
+async def test_a_start_that_is_cancelled_leaves_nothing_in_the_directory(box: Box) -> None:
+    shutil.rmtree(box.project / ".git")
+    for number in range(2_000):
+        (box.project / f"deep/{number}").mkdir(parents=True)
+    sandbox = box.in_place()
+    starting = asyncio.create_task(sandbox.start())
+    while not list(box.session_dir.parent.parent.glob("in-place/*")):
+        await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    await sandbox.close()
+    assert not (box.project / ".git").exists()
+    assert not list(box.session_dir.parent.parent.glob("in-place/*"))
