@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docker.daemon import daemon
-from tests.docker.images import RECIPES
+from scripts.harness.daemon import daemon
+from scripts.harness.images import RECIPES
 from tests.sandbox.conftest import blobs, box, project, runtime_dir_of_its_own, session_dir
 
 __all__ = ["blobs", "box", "project", "runtime_dir_of_its_own", "session_dir"]

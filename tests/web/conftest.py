@@ -11,10 +11,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
+from scripts.harness import everything
+from scripts.harness.serving import Api, Program
+from scripts.harness.window import PATIENCE, chromium, window
 from tests.sandbox.conftest import namespaces_allowed
-from tests.server.serving import Api, Program
-from tests.web import everything
-from tests.web.window import PATIENCE, chromium, window
 
 OpenWindow = Callable[..., Awaitable[Page]]
 
