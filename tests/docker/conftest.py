@@ -21,6 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Those without Docker are only quick looks at what is said where there is none.
         if Path(__file__).parent in item.path.parents and "docker_daemon" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.docker)
             item.add_marker(pytest.mark.timeout(600))
 
 

@@ -46,7 +46,12 @@ __all__ = [
     "test_the_notebook",
 ]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.usefixtures("elsewhere", "nothing_is_left")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.docker,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("elsewhere", "nothing_is_left"),
+]
 
 
 @pytest.fixture(scope="module")
