@@ -24,11 +24,11 @@ demo: setup
 
 test: setup
 	@scripts/web.sh npm test -- --reporter=dot
-	@scripts/test.sh -n 3
+	@$(PYTHON) scripts/run_tests.py -n 3
 
 test-slow: setup
-	@scripts/test.sh -m 'slow and not campaign' --ignore tests/fuzz --durations 15
-	@scripts/test.sh -m 'slow and not campaign' tests/fuzz -n 2 --durations 15
+	@$(PYTHON) -m pytest -m 'slow and not campaign' tests/fuzz -n 2 --durations 15
+	@$(PYTHON) scripts/run_tests.py -m 'slow and not campaign' --ignore tests/fuzz --durations 15
 
 test-crash: setup
 	@$(PYTHON) -m pytest -m campaign -s tests/crash tests/session

@@ -22,7 +22,7 @@ from websockets.exceptions import ConnectionClosed
 
 from perf import report
 from perf.processes import memory
-from tests.server.serving import Api, Program, bash, finish
+from scripts.harness.serving import Api, Program, bash, finish
 
 ACTIVE, IDLE = 50, 200
 STEPS = 25

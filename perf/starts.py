@@ -21,8 +21,8 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.create import create
 from handiwork.sandbox.layers import Places
 from handiwork.sandbox.workspace import make_copy
-from tests.docker.daemon import daemon
-from tests.docker.images import image
+from scripts.harness.daemon import daemon
+from scripts.harness.images import image
 
 AT_ONCE = 20
 MOST = {"bubblewrap": 0.8, "docker": 1.3}

@@ -25,8 +25,8 @@ from handiwork.events.record import CompletionEvent, SessionStarted, StepStarted
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from perf import report
-from tests.server.serving import Api, Program
-from tests.web.window import PATIENCE, chromium, window
+from scripts.harness.serving import Api, Program
+from scripts.harness.window import PATIENCE, chromium, window
 
 EVENTS, MORE = 30_000, 5_000
 STEP = 4

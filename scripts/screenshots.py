@@ -1,6 +1,6 @@
 """``make screenshots``: pictures of every page and pane of the web app, light, dark and on a phone, to be looked at.
 
-They go into docs/screenshots-out. The session that is shown is the one of tests/web.
+They go into docs/screenshots-out. They show the session that tests/web shows.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from playwright.async_api import Browser, Page, expect
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.server.serving import Api, Program, bash, finish  # noqa: E402
-from tests.web import everything  # noqa: E402
-from tests.web.window import PATIENCE, chromium, window  # noqa: E402
+from scripts.harness import everything  # noqa: E402
+from scripts.harness.serving import Api, Program, bash, finish  # noqa: E402
+from scripts.harness.window import PATIENCE, chromium, window  # noqa: E402
 
 OUT = ROOT / "docs/screenshots-out"
 LOOKS = {

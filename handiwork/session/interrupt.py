@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 class Interrupt(asyncio.Event):
@@ -24,3 +27,13 @@ class Interrupt(asyncio.Event):
         finally:
             stop.cancel()
         return task.done()
+
+    async def unless_set(self, work: Coroutine[None, None, T], seconds: float | None) -> T | None:
+        """Return the result of the work; cancel the work and return None on the interrupt or after ``seconds``."""
+        task = asyncio.create_task(work)
+        if await self.race(task, seconds):
+            return task.result()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
 
 from handiwork.agents.base import Agent, MalformedReplyError
 from handiwork.agents.state import State
@@ -33,8 +30,6 @@ HEAT, PATIENCE = 0.8, 2
 """The temperature that helps an agent out of a loop it was told of, and the actions it has to leave it."""
 
 STUCK = "{} Go on, rewind to before the loop, give it a hint, or stop."
-
-T = TypeVar("T")
 
 Answer = Callable[["Loop", Action], Awaitable[Observation | None]]
 """Answers the actions that need no sandbox; None where the answer is still to come."""
@@ -131,7 +126,7 @@ class Loop:
         if not self.goes_on:
             return
         try:
-            actions = await self._unless_interrupted(self._stepper.step(self.state))
+            actions = await self.journal.interrupt.unless_set(self._stepper.step(self.state), time_left(self.root))
         except MalformedReplyError as error:
             malformed = ErrorObservation(content=str(error), error_id="malformed", cause=self._llm.last_event)
             await self.journal.append(malformed.placed(subtask=self.subtask))
@@ -142,7 +137,8 @@ class Loop:
 
     async def _condense(self, *, overflow: bool = False) -> None:
         """Make the history shorter where the model's window asks for it."""
-        if condensed := await self._unless_interrupted(self._condenser.condense(self.state, overflow=overflow)):
+        condensing = self._condenser.condense(self.state, overflow=overflow)
+        if condensed := await self.journal.interrupt.unless_set(condensing, time_left(self.root)):
             await self.journal.append(condensed.placed(subtask=self.subtask))
 
     async def _take(self, actions: list[Action]) -> None:
@@ -154,16 +150,6 @@ class Loop:
             await self._act()
         if first_end < len(actions) and self.may_act and not self.state.pending:
             await self.journal.append(actions[first_end])
-
-    async def _unless_interrupted(self, thinking: Coroutine[None, None, T]) -> T | None:
-        """Return what the thinking comes to, None where the user, or the time limit, ended it."""
-        task = asyncio.create_task(thinking)
-        if await self.journal.interrupt.race(task, time_left(self.root)):
-            return task.result()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
-        return None
 
     async def _act(self) -> None:
         """Carry out the actions that wait, in their order, for as long as the session runs."""

@@ -19,11 +19,12 @@ from tests.sandbox.helpers import Box, new_box, output
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = [item for item in items if Path(__file__).parent in item.path.parents and "slow" in item.keywords]
+    for item in here:
+        item.add_marker(pytest.mark.browser)
     if not namespaces_allowed():
-        skip = pytest.mark.skip(reason="this machine does not allow unprivileged user namespaces")
-        for item in items:
-            if Path(__file__).parent in item.path.parents and "slow" in item.keywords:
-                item.add_marker(skip)
+        for item in here:
+            item.add_marker(pytest.mark.skip(reason="this machine does not allow unprivileged user namespaces"))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 def test_chromium_runs_where_there_is_nothing_else(run_inside: Run) -> None:
     browser = browser_root()
     assert browser is not None
@@ -29,6 +30,7 @@ def test_chromium_runs_where_there_is_nothing_else(run_inside: Run) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 async def test_playwright_drives_chromium_outside_of_a_sandbox(tmp_path: Path) -> None:
     script = chromium_outside(tmp_path)
     (tmp_path / "page.html").write_text("<title>a file of this machine</title>")

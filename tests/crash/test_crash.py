@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not namespaces_allowed(), reason="this machine a
 def crash(kills: int, *kinds: str) -> None:
     """Run the campaign in a process of its own, which shows its progress on stderr."""
     kills = int(os.environ.get("HANDIWORK_CRASH_KILLS", kills))
-    # The parent's number: what scripts/test.sh runs once more after a failure is the same.
+    # Another seed for each run; the message of a failure has it.
     seed = os.environ.get("HANDIWORK_CRASH_SEED", str(os.getppid()))
     command = [sys.executable, "-m", "tests.crash.campaign", str(kills), seed, *kinds]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], check=False)

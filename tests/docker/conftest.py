@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docker.daemon import daemon
-from tests.docker.images import RECIPES
+from scripts.harness.daemon import daemon
+from scripts.harness.images import RECIPES
 from tests.sandbox.conftest import blobs, box, project, runtime_dir_of_its_own, session_dir
 
 __all__ = ["blobs", "box", "project", "runtime_dir_of_its_own", "session_dir"]
@@ -21,6 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # Those without Docker are only quick looks at what is said where there is none.
         if Path(__file__).parent in item.path.parents and "docker_daemon" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.docker)
             item.add_marker(pytest.mark.timeout(600))
 
 

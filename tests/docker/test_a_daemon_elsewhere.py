@@ -21,8 +21,8 @@ from handiwork.sandbox.docker_elsewhere import FOLDER, Record
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.layers import layers_of, upper_dir
 from handiwork.session.forks import fork
-from tests.docker.daemon import daemon_elsewhere
-from tests.docker.images import image
+from scripts.harness.daemon import daemon_elsewhere
+from scripts.harness.images import image
 from tests.docker.test_any_image import (
     test_a_command_in_the_background,
     test_a_program_that_waits_for_input_gets_it,
@@ -46,7 +46,12 @@ __all__ = [
     "test_the_notebook",
 ]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.usefixtures("elsewhere", "nothing_is_left")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.docker,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("elsewhere", "nothing_is_left"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.harness.images import image
 from tests.cli.conftest import cache, program
 from tests.cli.program import Program, bash, finish
-from tests.docker.images import image
 
 __all__ = ["cache", "program"]
 

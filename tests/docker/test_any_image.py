@@ -28,8 +28,8 @@ from handiwork.events.observation import (
 )
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.layers import upper_dir
+from scripts.harness.images import image
 from tests.docker.conftest import IMAGES
-from tests.docker.images import image
 from tests.sandbox.helpers import Box, output, run
 from tests.sandbox.test_executing import pieces
 

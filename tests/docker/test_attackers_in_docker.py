@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.docker.images import image
+from scripts.harness.images import image
 from tests.hostile.probes import CALLS, SERVER, SOCKETS, told
 from tests.sandbox.helpers import Box
 

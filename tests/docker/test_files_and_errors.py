@@ -12,7 +12,7 @@ import pytest
 from handiwork.sandbox import docker_cli
 from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.layers import git_layers, upper_dir
-from tests.docker.images import image
+from scripts.harness.images import image
 from tests.sandbox.helpers import Box, git, output, run
 
 NOBODY = 12345

@@ -15,7 +15,7 @@ from handiwork.events.record import SnapshotEvent
 from handiwork.log.store import Store
 from handiwork.session.collecting import collect
 from handiwork.session.forks import changes_from_to, fork
-from tests.docker.images import image
+from scripts.harness.images import image
 from tests.sandbox.helpers import PYTHON
 from tests.snapshots import trees
 from tests.snapshots.workbench import Workbench, outputs

@@ -12,7 +12,7 @@ import pytest
 
 from handiwork.process import Process
 from handiwork.sandbox import docker_cli
-from tests.docker.images import image
+from scripts.harness.images import image
 from tests.sandbox.helpers import Box, output, run
 
 pytestmark = pytest.mark.usefixtures("docker_daemon")

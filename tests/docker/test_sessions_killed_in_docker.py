@@ -21,9 +21,9 @@ from handiwork.log.store import Store
 from handiwork.paths import runtime_dir
 from handiwork.sandbox import docker_cli
 from handiwork.sandbox.runtime import sweep_stale
+from scripts.harness.images import image
 from tests.cli.conftest import cache, program
 from tests.cli.program import HANDIWORK, Program, bash, finish
-from tests.docker.images import image
 from tests.docker.test_owners_that_die_in_docker import containers, docker, volumes
 
 __all__ = ["cache", "program"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.docker.images import image
+from scripts.harness.images import image
 from tests.sandbox.helpers import Box
 from tests.sandbox.test_the_browser_tree import sandbox, test_chromium_runs, test_playwright_drives_it
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.docker.images import image
+from scripts.harness.images import image
 from tests.limits.test_over_a_limit import (
     sandbox,
     test_a_command_that_starts_too_many_processes,

@@ -10,8 +10,8 @@ import pytest
 
 from handiwork.events.record import EgressEvent
 from handiwork.sandbox.egress.proxy import Egress
+from scripts.harness.images import image
 from tests.docker.conftest import IMAGES
-from tests.docker.images import image
 from tests.egress.world import way_out
 from tests.sandbox.helpers import PYTHON, Box, output, run
 from tests.sandbox.test_egress import ESCAPES

@@ -94,6 +94,7 @@ def test_the_page_is_provided_under_a_name_that_tells_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize(
     ("name", "goal"),
@@ -113,6 +114,7 @@ async def test_a_goal_that_is_partly_a_picture_is_told_in_words(sandbox: Sandbox
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
 async def test_an_agent_with_a_shell_cannot_rewrite_the_page_that_scores_it(sandbox: Sandbox) -> None:
     await MINIWOB.set_up(task("click-test"), sandbox)
@@ -129,6 +131,7 @@ async def test_an_agent_with_a_shell_cannot_rewrite_the_page_that_scores_it(sand
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("name", SOLVERS)
 async def test_a_solver_gets_every_reward(sandbox: Sandbox, name: str) -> None:
@@ -137,6 +140,7 @@ async def test_a_solver_gets_every_reward(sandbox: Sandbox, name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_seed_is_a_task(sandbox: Sandbox) -> None:
     goals = list[str]()
@@ -148,6 +152,7 @@ async def test_a_seed_is_a_task(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
 async def test_what_is_wrong_or_elsewhere_or_not_done_has_no_reward(sandbox: Sandbox) -> None:
     one = task("click-test-2")
@@ -173,6 +178,7 @@ PRESSED = {"content": "It is the only button.\n```\nclick('5')\n```"}
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 @pytest.mark.parametrize(
     ("agent", "replies", "score", "steps", "why"),
     [
@@ -201,6 +207,7 @@ async def test_a_rollout_ends_with_the_episode_or_its_steps(
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="module")
 async def test_who_does_not_see_the_page_by_itself_is_told_where_it_is(sandbox: Sandbox) -> None:
     one = task("click-test")

@@ -326,6 +326,7 @@ def shown(file: Path, place: str = "") -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 class TestInABrowser:
     def test_a_rollout_is_read_step_by_step_and_its_text_is_no_markup(self, tmp_path: Path) -> None:
         written(tmp_path, results(tmp_path, HOSTILE))

@@ -37,6 +37,7 @@ from tests.evals.webarena_site import Sites, serving
 pytestmark = [
     needs_benchdata,
     pytest.mark.slow,
+    pytest.mark.browser,
     pytest.mark.timeout(300),
     pytest.mark.asyncio(loop_scope="module"),
 ]

@@ -21,9 +21,9 @@ from urllib.parse import unquote, urlsplit
 import httpx2
 import pytest
 
+from scripts.harness.serving import PATIENCE, Api, Program, until
 from tests.cli.program import HANDIWORK
 from tests.hostile.same_machine import OTHER, as_user, open_to_others, run_once
-from tests.server.serving import PATIENCE, Api, Program, until
 
 
 @pytest.mark.needs_root

@@ -50,6 +50,7 @@ async def sandbox(box: Box) -> Sandbox:
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 async def test_chromium_runs(sandbox: Sandbox) -> None:
     page = "data:text/html,<script>document.title = 6 * 7</script>"
     options = "--headless --no-sandbox --dump-dom"
@@ -58,6 +59,7 @@ async def test_chromium_runs(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 async def test_playwright_drives_it(sandbox: Sandbox) -> None:
     await sandbox.execute(FileWriteAction(path="drive.py", content=DRIVE))
     said = await output(sandbox, f"{PYTHON} drive.py")

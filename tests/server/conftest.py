@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.serving import Api, Program, in_this_process
+from scripts.harness.serving import Api, Program, in_this_process
 
 
 @pytest.fixture(scope="module")

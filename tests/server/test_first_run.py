@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.settings import SettingsError, set_defaults, settings_file
-from tests.server.serving import Api
+from scripts.harness.serving import Api
 
 
 @pytest.fixture

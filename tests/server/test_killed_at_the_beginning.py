@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from scripts.harness.serving import Api, Program, bash, finish
 from tests.cli.test_killed_before_the_first_step import fill, until_stored
-from tests.server.serving import Api, Program, bash, finish
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from websockets.exceptions import ConnectionClosed
 
+from scripts.harness.serving import PATIENCE, Api, Program, bash, events_until, finish, next_of, until
 from tests.cli.program import Terminal
-from tests.server.serving import PATIENCE, Api, Program, bash, events_until, finish, next_of, until
 
 pytestmark = pytest.mark.slow
 

@@ -19,7 +19,7 @@ from schemathesis.specs.openapi.checks import (
 from handiwork.llm.offered import KEYS
 from handiwork.server.app import OPERATIONS
 from handiwork.server.openapi import document
-from tests.server.serving import Api, bash, finish, in_this_process
+from scripts.harness.serving import Api, bash, finish, in_this_process
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from websockets.sync.client import connect
 
 from handiwork.server.serve import bind, serve, token_of
 from handiwork.settings import SettingsError
-from tests.server.serving import TOKEN, Api
+from scripts.harness.serving import TOKEN, Api
 
 
 def status(api: Api, path: str = "/api/sessions", method: str = "GET", **headers: str) -> int:

@@ -56,6 +56,7 @@ def sandbox(box: Box, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
 
 
 @pytest.mark.slow
+@pytest.mark.browser
 async def test_a_delegate_works_in_the_browser_under_the_same_questions_and_limits(
     bench: Bench, sandbox: Sandbox
 ) -> None:

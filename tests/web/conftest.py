@@ -11,20 +11,21 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
+from scripts.harness import everything
+from scripts.harness.serving import Api, Program
+from scripts.harness.window import PATIENCE, chromium, window
 from tests.sandbox.conftest import namespaces_allowed
-from tests.server.serving import Api, Program
-from tests.web import everything
-from tests.web.window import PATIENCE, chromium, window
 
 OpenWindow = Callable[..., Awaitable[Page]]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = [item for item in items if Path(__file__).parent in item.path.parents]
+    for item in here:
+        item.add_marker(pytest.mark.browser)
     if not namespaces_allowed():
-        skip = pytest.mark.skip(reason="this machine does not allow unprivileged user namespaces")
-        for item in items:
-            if Path(__file__).parent in item.path.parents:
-                item.add_marker(skip)
+        for item in here:
+            item.add_marker(pytest.mark.skip(reason="this machine does not allow unprivileged user namespaces"))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,7 @@ import re
 import pytest
 from playwright.async_api import Locator, Page, expect
 
-from tests.server.serving import Api, bash, finish
+from scripts.harness.serving import Api, bash, finish
 from tests.web.conftest import OpenWindow
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]

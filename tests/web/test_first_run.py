@@ -9,8 +9,8 @@ import pytest
 from playwright.async_api import expect
 
 from handiwork.llm.script import Reply
+from scripts.harness.serving import Program, bash, finish
 from tests.llm.standin import StandIn, serving
-from tests.server.serving import Program, bash, finish
 from tests.web.conftest import OpenWindow
 from tests.web.test_a_session import conversation_of, state_of
 

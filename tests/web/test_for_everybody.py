@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.server.serving import Api, bash, finish
+from scripts.harness.everything import PANES
+from scripts.harness.serving import Api, bash, finish
 from tests.web.conftest import OpenWindow
-from tests.web.everything import PANES
 from tests.web.test_a_session import conversation_of, page_of, question_of, state_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]

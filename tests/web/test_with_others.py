@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.server.serving import Program, bash, finish
+from scripts.harness.serving import Program, bash, finish
 from tests.web.conftest import OpenWindow
 from tests.web.test_a_session import conversation_of, endless, page_of, question_of, state_of
 

@@ -26,7 +26,8 @@ END = 1 << 20
 """Bytes of each end that are kept of what a job printed and nobody read yet."""
 
 _GRACE = 0.2  # seconds in which a command that fails at once is seen to fail
-_RUNGS = ((signal.SIGTERM, 0.6), (signal.SIGKILL, 0.1), (signal.SIGKILL, 0.1))  # and seconds to obey
+_OBEYING = 0.6  # seconds in which a job may tidy up after SIGTERM
+_LOOK, _LOOKS = 0.02, 150  # seconds between looks for killed processes that are left, and how many
 _CHUNK = 65536
 _CHUNKS_OF_PIPE = 16  # a pipe holds no more
 _COMMAND_SHOWN = 200
@@ -139,19 +140,24 @@ class Job:
         if self._exited.is_set() and self._silent.is_set():
             return  # its process id may be another's by now
         self._stopped = True
-        for number, grace in _RUNGS:
-            self.signal(number)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(grace):
-                    await self._exited.wait()
-                    await self._silent.wait()
+        self.signal(signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_OBEYING):
+                await self._exited.wait()
+                await self._silent.wait()
+        for _ in range(_LOOKS):
+            if not self.signal(signal.SIGKILL):
+                break
+            await asyncio.sleep(_LOOK)
 
-    def signal(self, number: int) -> None:
-        """Send a signal to all its processes, also where they are stopped."""
-        for pid in [pid for pid, fields in processes() if int(fields[3]) == self.pid]:
+    def signal(self, number: int) -> bool:
+        """Send a signal to all its processes, even suspended ones; return False if none is left."""
+        pids = [pid for pid, fields in processes() if int(fields[3]) == self.pid]
+        for pid in pids:
             for each in (number, signal.SIGCONT):
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, each)
+        return bool(pids)
 
     def close(self) -> None:
         """Kill all its processes and give back what it holds."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ PATIENCE = 60
 
 
 @asynccontextmanager
-async def chromium(folder: Path) -> AsyncIterator[Browser]:
+async def chromium(folder: Path) -> AsyncGenerator[Browser]:
     """Run Chromium; ``folder`` is for what it needs."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
@@ -31,7 +31,7 @@ async def chromium(folder: Path) -> AsyncIterator[Browser]:
 
 
 @asynccontextmanager
-async def window(browser: Browser, url: str, **options: Any) -> AsyncIterator[Page]:
+async def window(browser: Browser, url: str, **options: Any) -> AsyncGenerator[Page]:
     """Open a window; that its pages had faults, or asked another host than ``url``'s, is said at the end."""
     wrong: list[str] = []
     own = urlsplit(url).netloc
@@ -45,7 +45,8 @@ async def window(browser: Browser, url: str, **options: Any) -> AsyncIterator[Pa
         if "Content Security Policy" in message.text:
             wrong.append(message.text)
 
-    context = await browser.new_context(base_url=url, **{"viewport": {"width": 1400, "height": 1000}, **options})
+    options.setdefault("viewport", {"width": 1400, "height": 1000})
+    context = await browser.new_context(base_url=url, **options)
     context.set_default_timeout(PATIENCE * 1000)
     context.on("request", asked)
     context.on("console", said)

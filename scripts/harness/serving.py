@@ -1,4 +1,4 @@
-"""A server to speak with: in this process, or as ``handiwork serve`` in one of its own, and what its clients do."""
+"""A server for tests and measurements, in this process or as ``handiwork serve`` in its own, and its client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from handiwork.server.guard import names_of
 PATIENCE = 60.0
 """Seconds to wait for what must come."""
 
-TOKEN = "the-token-of-the-tests"
+TOKEN = "the-token-of-the-tests"  # noqa: S105 - of servers that end with their test
 HANDIWORK = Path(sys.executable).with_name("handiwork")
 
 
@@ -98,10 +98,10 @@ class Api:
     def types(self, session: str) -> list[str]:
         return [event["type"] for event in self.events(session)]
 
-    def follow(self, path: str, **more: Any) -> ClientConnection:
+    def follow(self, path: str) -> ClientConnection:
         """Open a WebSocket."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return connect(self.url.replace("http", "ws", 1) + path, additional_headers=headers, **more)
+        return connect(self.url.replace("http", "ws", 1) + path, additional_headers=headers)
 
 
 def next_of(socket: ClientConnection) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def events_until(socket: ClientConnection, last: str) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def in_this_process(folder: Path, token: str | None = TOKEN) -> Iterator[Api]:
+def in_this_process(folder: Path, token: str | None = TOKEN) -> Generator[Api]:
     """Run the server in a thread."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(

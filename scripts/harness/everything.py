@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.server.serving import Api, bash
+from scripts.harness.serving import Api, bash
 
 PAGE = """<!doctype html><html lang="en"><title>Greetings</title>
 <h1>Greetings of the world</h1><p>Choose a language: <button>English</button> <button>French</button></p>

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handiwork.paths import cache_dir
-from tests.docker.packages import unpacked
+from scripts.harness.packages import unpacked
 
 SHELL_TOOLS = ("base-files", "bash", "coreutils", "grep", "procps", "sed")
 

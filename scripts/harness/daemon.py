@@ -10,14 +10,14 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from handiwork.paths import cache_dir
-from tests.docker.packages import unpacked
+from scripts.harness.packages import unpacked
 
 DEADLINE = 120.0
 DAEMON = ["docker.io", "containerd", "runc", "tini", "libnetfilter-conntrack3", "libnfnetlink0"]
@@ -31,7 +31,7 @@ def answers() -> bool:
 
 
 @contextmanager
-def _programs(name: str) -> Iterator[tuple[Path, pytest.MonkeyPatch]]:
+def _programs(name: str) -> Generator[tuple[Path, pytest.MonkeyPatch]]:
     """Have Docker's programs on the PATH, and for as long a folder of the cache for oneself."""
     if os.geteuid() != 0:
         pytest.skip("only root can start a Docker daemon")
@@ -45,7 +45,7 @@ def _programs(name: str) -> Iterator[tuple[Path, pytest.MonkeyPatch]]:
 
 
 @contextmanager
-def daemon() -> Iterator[None]:
+def daemon() -> Generator[None]:
     """Have `docker` and a daemon in the environment; one of our own is ended afterwards, its images are kept."""
     if answers():
         yield
@@ -62,7 +62,7 @@ def daemon() -> Iterator[None]:
 
 
 @contextmanager
-def daemon_elsewhere(hidden: Sequence[Path]) -> Iterator[str]:
+def daemon_elsewhere(hidden: Sequence[Path]) -> Generator[str]:
     """Have a daemon of our own that is reached over TCP and does not see what is in the directories ``hidden``.
 
     What is given is a unix socket at which it is reached too.
