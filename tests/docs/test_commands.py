@@ -29,6 +29,10 @@ from tests.llm.anthropic_stream import reply, said
 from tests.llm.standin import Json, Refusal, StandIn, Stream, serving
 
 VENV = Path(sys.prefix)
+PORT = 8000
+"""That of the server that README names."""
+OWN = re.compile(r"HANDIWORK_|XDG_|PYTHON|VIRTUAL_ENV|NO_COLOR|.*_API_KEY$")
+"""Variables of whoever runs the tests that a new user has not."""
 COMMAND, ANSWER = "echo one >> notes.txt", "<answer>4</answer>"
 # Agents that call tools understand these replies, and so does examples/minimal_agent.py, which reads the text.
 ACT = {
@@ -64,10 +68,10 @@ class Reader:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.checkout = home / "handiwork"
-        self.environment = {
-            "HOME": str(home),
-            "PATH": os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if Path(one) != VENV / "bin"),
-        }
+        # What the machine needs to reach the network is kept.
+        kept = {key: value for key, value in os.environ.items() if not OWN.match(key)}
+        path = [folder for folder in kept["PATH"].split(os.pathsep) if Path(folder) != VENV / "bin"]
+        self.environment = {**kept, "HOME": str(home), "PATH": os.pathsep.join(path)}
         if data := os.environ.get("HANDIWORK_BENCHDATA"):
             self.environment["HANDIWORK_BENCHDATA"] = data
         self.checkout.mkdir(parents=True)
@@ -93,8 +97,8 @@ class Reader:
         (self.home / "models").mkdir()
         (self.home / "models/model.gguf").symlink_to(file)
 
-    async def type(self, blocks: list[Block]) -> str:
-        """Type the blocks into one shell, which ends at the first command that fails; return all that was printed."""
+    async def type(self, blocks: list[Block]) -> None:
+        """Type the blocks into one shell; the first command that fails ends it, and its output is shown."""
         lines = ["set -eo pipefail"]
         for block in blocks:
             text = block.text if block.language == "sh" else f"python - <<'END OF BLOCK'\n{block.text}END OF BLOCK\n"
@@ -110,10 +114,21 @@ class Reader:
             with suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGTERM)
         assert shell.returncode == 0, printed
-        return printed
 
 
-async def read(page: str, blocks: list[Block], reader: Reader) -> str:
+async def free(port: int) -> None:
+    """Wait until nobody listens there any more, like the same test of another checkout."""
+    for _ in range(60):
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except ConnectionRefusedError:
+            return
+        writer.close()
+        await asyncio.sleep(1)
+    raise AssertionError(f"another program has port {port}, which the page names")
+
+
+async def read(page: str, blocks: list[Block], reader: Reader) -> None:
     """Prepare what a page's blocks need and type them."""
     if page != "README.md":  # which tells how
         reader.environment["PATH"] = f"{reader.checkout}/.venv/bin:{reader.environment['PATH']}"
@@ -123,10 +138,12 @@ async def read(page: str, blocks: list[Block], reader: Reader) -> str:
             hosted = await stack.enter_async_context(serving(HostedModel()))
             reader.environment["ANTHROPIC_BASE_URL"] = hosted.base_url.removesuffix("/v1")
             replies = [Reply.model_validate(reply) for reply in (ACT, FINISH)]
-            await stack.enter_async_context(serving(StandIn(replies), 8000))
-        return await reader.type(blocks)
+            await free(PORT)
+            await stack.enter_async_context(serving(StandIn(replies), PORT))
+        await reader.type(blocks)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", FAST)
 async def test_a_page_does_what_it_says(page: str, tmp_path: Path) -> None:
     reader = Reader(tmp_path)
@@ -136,7 +153,7 @@ async def test_a_page_does_what_it_says(page: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("page", SLOW)
 async def test_a_page_does_what_it_says_with_the_default_model(page: str, tmp_path: Path) -> None:
     reader = Reader(tmp_path)
