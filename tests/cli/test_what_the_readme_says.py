@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from importlib.util import find_spec
 from itertools import chain
 from typing import cast
 
@@ -76,6 +77,12 @@ def test_every_make_target_exists() -> None:
     named += re.findall(r"^\| `make ([\w-]+)`", (CHECKOUT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
     assert len(named) > 5
     assert set(named) <= set(targets)
+
+
+def test_every_measurement_exists() -> None:
+    named = {module for line in LINES for module in re.findall(r"python -m (perf[\w.]*)", line)}
+    assert len(named) > 5
+    assert [module for module in named if find_spec(module) is None] == []
 
 
 def test_every_linked_file_is_there() -> None:

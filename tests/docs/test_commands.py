@@ -24,6 +24,7 @@ from handiwork.server.app import OPERATIONS
 from handiwork.server.transient import Channels
 from handiwork.session.watch import OutputDelta, Status, TextDelta
 from tests.docs.blocks import BLOCKS, CHECKOUT, Block, blocks_of, faults
+from tests.evals.rollouts import needs_benchdata
 from tests.llm.anthropic_stream import block as part
 from tests.llm.anthropic_stream import reply, said
 from tests.llm.standin import Json, Refusal, StandIn, Stream, serving
@@ -152,6 +153,7 @@ async def test_a_page_does_what_it_says(page: str, tmp_path: Path) -> None:
     await read(page, FAST[page], reader)
 
 
+@needs_benchdata
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("page", SLOW)
