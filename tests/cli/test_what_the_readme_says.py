@@ -1,11 +1,13 @@
-"""What README.md tells a reader to type is there, and the agent it shows is what it says."""
+"""Commands, flags and files that the documentation names exist. tests/docs runs its code blocks."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
+from importlib.util import find_spec
+from itertools import chain
+from typing import cast
 
 import pytest
 from typer.core import TyperCommand, TyperGroup
@@ -14,18 +16,20 @@ from typer.main import get_command
 from handiwork.cli.exits import Exit
 from handiwork.cli.main import app
 from tests.cli.program import Program
+from tests.docs.blocks import BLOCKS, CHECKOUT, PAGES
 
-CHECKOUT = Path(__file__).parents[2]
 README = (CHECKOUT / "README.md").read_text()
-BLOCKS = re.findall(r"^```\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-INLINE = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", README, flags=re.DOTALL | re.MULTILINE))
-LINES = [line for block in BLOCKS for line in block.splitlines()] + INLINE
-CALLS = [found[1] for line in LINES if (found := re.search(r"(?:^|[\s/])handiwork ([^&]+)$", line))]
+FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+INLINE = {page.name: re.findall(r"`([^`\n]+)`", FENCED.sub("", page.read_text())) for page in PAGES}
+BLOCK_LINES = [
+    line for page in PAGES for block in BLOCKS[page] if block.language == "sh" for line in block.text.split("\n")
+]
+LINES = [line.partition(" #")[0] for line in [*BLOCK_LINES, *chain(*INLINE.values())]]
+CALLS = sorted({call[1] for line in LINES if (call := re.search(r"(?:^|[\s/])handiwork ([^&]+)$", line))})
 TABLE = "\n".join(re.findall(r"^\| (`.*?) \|", README, re.MULTILINE))
 AGENT = CHECKOUT / "examples/minimal_agent.py"
 
-program_itself = get_command(app)
-assert isinstance(program_itself, TyperGroup)
+program_itself = cast("TyperGroup", get_command(app))
 COMMANDS = program_itself.commands
 
 
@@ -41,10 +45,11 @@ def leaves(group: TyperGroup) -> Iterator[TyperCommand]:
 def test_every_call_is_understood(call: str) -> None:
     name, *arguments = shlex.split(call)
     command = COMMANDS[name]
-    while isinstance(command, TyperGroup):
+    while arguments and isinstance(command, TyperGroup):
         name, *arguments = arguments
         command = command.commands[name]
-    assert command.make_context(name, arguments).info_name == name
+    if arguments:  # without any the command itself is meant
+        assert command.make_context(name, arguments).info_name == name
 
 
 def test_every_command_is_named() -> None:
@@ -54,7 +59,7 @@ def test_every_command_is_named() -> None:
 
 def test_every_flag_exists() -> None:
     known = {option for leaf in leaves(program_itself) for parameter in leaf.params for option in parameter.opts}
-    named = {flag for line in LINES for flag in re.findall(r"(?<!\S)--[a-z-]+", line)}
+    named = {flag for text in [*CALLS, *INLINE["README.md"]] for flag in re.findall(r"(?<!\S)--[a-z-]+", text)}
     assert len(named) > 5
     assert named <= known
 
@@ -72,6 +77,12 @@ def test_every_make_target_exists() -> None:
     named += re.findall(r"^\| `make ([\w-]+)`", (CHECKOUT / "CONTRIBUTING.md").read_text(), re.MULTILINE)
     assert len(named) > 5
     assert set(named) <= set(targets)
+
+
+def test_every_measurement_exists() -> None:
+    named = {module for line in LINES for module in re.findall(r"python -m (perf[\w.]*)", line)}
+    assert len(named) > 5
+    assert [module for module in named if find_spec(module) is None] == []
 
 
 def test_every_linked_file_is_there() -> None:
