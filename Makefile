@@ -1,7 +1,7 @@
 # What each target does is in CONTRIBUTING.md; .ci/run calls the same ones.
 .DEFAULT_GOAL := help
 PYTHON := .venv/bin/python
-.PHONY: help setup demo test test-slow test-crash test-benchmarks lint bundle perf screenshots lock
+.PHONY: help setup demo test test-slow test-crash test-benchmarks test-docs lint bundle perf screenshots lock
 
 help:
 	@echo "make setup      install everything that is needed, in .venv and the user's cache"
@@ -10,6 +10,7 @@ help:
 	@echo "make test-slow  the tests with the model and long runs, under 35 minutes"
 	@echo "make test-crash  kill -9 and full disks at 1,000 random points, and sessions of 5,000 steps, 25 minutes"
 	@echo "make test-benchmarks  every instance of the benchmarks whose scorer needs a sandbox, 10 minutes"
+	@echo "make test-docs  the commands of README and docs that need the local model, 15 minutes"
 	@echo "make lint       ruff, pyright, structure, tsc, prettier"
 	@echo "make bundle     build and install what sandboxes mount: the bundle and the browser"
 	@echo "make perf       measure Handiwork beside two peers, 12 minutes; rewrites docs/performance.md"
@@ -35,6 +36,9 @@ test-crash: setup
 
 test-benchmarks: setup
 	@$(PYTHON) -m pytest -m campaign --durations 0 tests/evals
+
+test-docs: setup
+	@$(PYTHON) -m pytest -m campaign --durations 0 tests/docs
 
 lint: setup
 	@.venv/bin/ruff check .

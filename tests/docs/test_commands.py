@@ -144,6 +144,7 @@ async def read(page: str, blocks: list[Block], reader: Reader) -> None:
         await reader.type(blocks)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", FAST)
 async def test_a_page_does_what_it_says(page: str, tmp_path: Path) -> None:
@@ -154,7 +155,7 @@ async def test_a_page_does_what_it_says(page: str, tmp_path: Path) -> None:
 
 
 @needs_benchdata
-@pytest.mark.slow
+@pytest.mark.campaign
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("page", SLOW)
 async def test_a_page_does_what_it_says_with_the_default_model(page: str, tmp_path: Path) -> None:
