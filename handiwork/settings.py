@@ -19,6 +19,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from handiwork.errors import HandiworkError
 from handiwork.events.record import Confirmation, Limits
 from handiwork.sandbox.egress import hosts
 
@@ -29,7 +30,7 @@ FLAGS = {"confirmation": "--confirm", "secrets": "--secret"}
 """The flags that are not called as their setting is."""
 
 
-class SettingsError(Exception):
+class SettingsError(HandiworkError):
     """A setting is unknown or does not fit; the text says which, where it was set and what would be right."""
 
 

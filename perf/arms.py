@@ -16,11 +16,11 @@ from handiwork.agents.state import State
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import CompletionEvent, Limits
 from handiwork.llm import create as llms
-from handiwork.llm.local import LONGEST_ANSWER
-from handiwork.llm.local_server import Address
+from handiwork.llm.local.model import LONGEST_ANSWER
+from handiwork.llm.local.server import Address
 from handiwork.llm.types import Message
 from handiwork.log.store import Store
-from handiwork.session.assemble import Setup, changes, create
+from handiwork.session.open import Setup, changes, create
 from perf.repairs import SOLUTION, Repair, passes
 
 Outcome = Literal["solved", "wrong answer", "repeat", "format", "not submitted", "timeout", "infrastructure"]

@@ -14,11 +14,11 @@ import os
 import sys
 from pathlib import Path
 
-from handiwork.evals.statistics import wilson
+from handiwork.evals.reporting.statistics import wilson
 from handiwork.events.record import Limits
 from handiwork.log.store import Store
-from handiwork.session.assemble import Setup
-from handiwork.session.best_of import Contest, best_of
+from handiwork.session.open import Setup
+from handiwork.session.time_travel.best_of import Contest, best_of
 from perf.repairs import TESTS, Repair, load
 
 MODEL = "local:qwen2.5-coder-1.5b"

@@ -27,8 +27,8 @@ from handiwork.events.observation import BrowserOutputObservation
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.bundle import chromium_outside
 from handiwork.sandbox.create import create
-from handiwork.sandbox.layers import Places
-from handiwork.sandbox.workspace import make_copy
+from handiwork.workspace.copy import make_copy
+from handiwork.workspace.layers import Places
 from perf import report
 from perf.environments import DRIVERS, UnavailableError, environment
 from perf.table import Row, Target, Values, markdown

@@ -73,7 +73,8 @@ def handiwork() -> Contender:
     return Contender(
         name=OURS,
         python=Path(sys.executable),
-        parts="import handiwork.cli.run, handiwork.agents.codeact, handiwork.llm.remote, httpx2, genai_prices",
+        parts="import handiwork.cli.commands.run, handiwork.agents.codeact, "
+        "handiwork.llm.openai_compatible.model, httpx2, genai_prices",
         shown_help=(f"{programs}/handiwork", "--help"),
         driver=("-m", "perf.drivers.handiwork"),
         run=(

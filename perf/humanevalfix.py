@@ -24,10 +24,10 @@ from typing import get_args
 from rich.console import Console
 from rich.progress import Progress
 
-from handiwork.evals.statistics import bootstrap, mcnemar_exact
+from handiwork.evals.reporting.statistics import bootstrap, mcnemar_exact
 from handiwork.events.record import Limits
-from handiwork.llm.local import LocalLLM, place_of
-from handiwork.llm.weights import find
+from handiwork.llm.local.model import LocalLLM, place_of
+from handiwork.llm.local.weights import find
 from perf import arms
 from perf.arms import Arm, Outcome, Try
 from perf.environments import environment

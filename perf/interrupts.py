@@ -28,8 +28,8 @@ from handiwork.events.action import (
 )
 from handiwork.events.record import StepStarted
 from handiwork.log.store import Store
-from handiwork.session.assemble import Setup, create
-from handiwork.session.watch import OutputDelta, TextDelta
+from handiwork.session.open import Setup, create
+from handiwork.session.steps.live import OutputDelta, TextDelta
 
 RUNS = 3
 STUBBORN = "bash -c 'trap \"\" INT TERM; echo begun; while :; do sleep 1; done'"

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from handiwork.evals.programs import run_program
+from handiwork.evals.scoring.programs import run_program
 
 SECONDS = 10
 """What a solution and its tests may take together, as in the benchmark's own scorer for Python."""

@@ -17,11 +17,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from handiwork.events.action import CmdRunAction
-from handiwork.sandbox.bubblewrap import BubblewrapSandbox
-from handiwork.sandbox.layers import Places
-from handiwork.sandbox.objects import Objects, remove_tree
-from handiwork.sandbox.snapshots import Snapshots
-from handiwork.sandbox.workspace import make_copy
+from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from handiwork.workspace.copy import make_copy
+from handiwork.workspace.layers import Places
+from handiwork.workspace.snapshots.object_store import Objects, remove_tree
+from handiwork.workspace.snapshots.store import Snapshots
 
 FILES = 20_000
 PER_FOLDER = 100

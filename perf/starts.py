@@ -19,8 +19,8 @@ from pathlib import Path
 from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.create import create
-from handiwork.sandbox.layers import Places
-from handiwork.sandbox.workspace import make_copy
+from handiwork.workspace.copy import make_copy
+from handiwork.workspace.layers import Places
 from scripts.harness.daemon import daemon
 from scripts.harness.images import image
 

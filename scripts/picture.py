@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.text import Text
 
 from handiwork.agents.state import State
-from handiwork.cli.changes import overview
-from handiwork.cli.sessions import find
-from handiwork.cli.summary import summary
-from handiwork.cli.transcript import Transcript
+from handiwork.cli.commands.changes import overview
+from handiwork.cli.commands.sessions import find
+from handiwork.cli.terminal.summary import summary
+from handiwork.cli.terminal.transcript import Transcript
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.assemble import changes
+from handiwork.session.open import changes
 
 WIDTH = 108
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from handiwork.evals import jsonlines
-from handiwork.evals.answers import tagged
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
+from handiwork.evals.scoring import jsonlines
+from handiwork.evals.scoring.answers import tagged
 from handiwork.events.record import Limits
 
 FILE = "arithmetic.jsonl"

@@ -9,11 +9,12 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from handiwork.agents.base import Agent
+from handiwork.errors import HandiworkError
 
 GROUP = "handiwork.agents"
 
 
-class AgentNotFoundError(Exception):
+class AgentNotFoundError(HandiworkError):
     """There is no agent of this name; the text lists those there are."""
 
 

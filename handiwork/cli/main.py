@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from handiwork.cli import evals, history, serving
-from handiwork.cli.guard import guarded
+from handiwork.cli.commands import history
+from handiwork.cli.commands import serve as serving
+from handiwork.cli.commands.eval import app as evals
+from handiwork.cli.errors import guarded
 from handiwork.cli.options import (
     AgentName,
     AllowNet,
@@ -120,7 +122,7 @@ def run(
     }
 
     def command() -> Any:
-        from handiwork.cli.run import run
+        from handiwork.cli.commands.run import run
 
         return run(task, workspace, in_place, as_json, flags, web)
 
@@ -181,7 +183,7 @@ def best_of(
     }
 
     def command() -> Any:
-        from handiwork.cli.best_of import best_of
+        from handiwork.cli.commands.best_of import best_of
 
         several = [name.strip() for name in models.split(",") if name.strip()]
         return best_of(number, task, test, several, temperature, workspace, as_json, flags)
@@ -229,7 +231,7 @@ def resume(
     }
 
     def command() -> Any:
-        from handiwork.cli.run import resume
+        from handiwork.cli.commands.run import resume
 
         return resume(session, message, rewind, as_json, flags)
 
@@ -253,7 +255,7 @@ def approve(
     """
 
     def command() -> Any:
-        from handiwork.cli.approve import approve
+        from handiwork.cli.commands.approve import approve
 
         return approve(session, reject, always, comment)
 
@@ -280,7 +282,7 @@ def allow(
     """
 
     def command() -> Any:
-        from handiwork.cli.allow import allow
+        from handiwork.cli.commands.allow import allow
 
         return allow(hosts, session, yes)
 
@@ -292,7 +294,7 @@ def sessions(as_json: AsJson = False) -> None:
     """List the sessions, newest first."""
 
     def command() -> Any:
-        from handiwork.cli.sessions import sessions
+        from handiwork.cli.commands.sessions import sessions
 
         return sessions(as_json)
 
@@ -313,7 +315,7 @@ def show(
     """
 
     def command() -> Any:
-        from handiwork.cli.sessions import show
+        from handiwork.cli.commands.sessions import show
 
         return show(session, as_json, full)
 
@@ -335,7 +337,7 @@ def apply(
     """
 
     def command() -> Any:
-        from handiwork.cli.changes import apply
+        from handiwork.cli.commands.changes import apply
 
         return apply(session, dry_run)
 
@@ -347,7 +349,7 @@ def models() -> None:
     """Say which models can be used now, and how to name one."""
 
     def command() -> Any:
-        from handiwork.cli.listing import models
+        from handiwork.cli.commands.listing import models
 
         return models()
 
@@ -359,7 +361,7 @@ def agents() -> None:
     """List the installed agents."""
 
     def command() -> Any:
-        from handiwork.cli.listing import agents
+        from handiwork.cli.commands.listing import agents
 
         return agents()
 
@@ -371,7 +373,7 @@ def doctor(as_json: AsJson = False) -> None:
     """Check whether this machine can run tasks, and say what to do where it cannot."""
 
     def command() -> Any:
-        from handiwork.cli.doctor import doctor
+        from handiwork.cli.commands.doctor import doctor
 
         return doctor(as_json)
 

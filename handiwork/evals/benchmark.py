@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from handiwork.agents.state import State
+from handiwork.errors import HandiworkError
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
@@ -24,7 +25,7 @@ PROVIDED = "provided"
 """The folder beside the workspace that ``Benchmark.provide`` fills."""
 
 
-class DataError(Exception):
+class DataError(HandiworkError):
     """The benchmark's data are not there or not what they must be; the text says what to do."""
 
 

@@ -10,19 +10,21 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
+from handiwork.errors import HandiworkError
 from handiwork.evals import benchmarks
 from handiwork.evals.benchmark import Benchmark
 
 GROUP = "handiwork.benchmarks"
 
 
-class BenchmarkNotFoundError(Exception):
+class BenchmarkNotFoundError(HandiworkError):
     """No benchmark has that name; the text lists those there are."""
 
 
 def all_of() -> list[Benchmark]:
     """Return every installed benchmark, by name."""
-    own = [one for found in pkgutil.iter_modules(benchmarks.__path__) for one in _in(_module(found.name))]
+    modules = pkgutil.walk_packages(benchmarks.__path__, f"{benchmarks.__name__}.")
+    own = [one for module in modules for one in _in(importlib.import_module(module.name))]
     others = [point.load()() for point in entry_points(group=GROUP)]
     return sorted([*own, *others], key=lambda one: one.name)
 
@@ -35,10 +37,6 @@ def find(name: str) -> Benchmark:
     if name not in known:
         raise BenchmarkNotFoundError(f"there is no benchmark {name!r}: there are {', '.join(known)}, or name a file.py")
     return known[name]
-
-
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"{benchmarks.__name__}.{name}")
 
 
 def _in_file(path: Path) -> Benchmark:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handiwork.llm.errors import LLMError
+from handiwork.llm.openai_compatible.wire import Blobs, no_blobs
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import LLM
-from handiwork.llm.wire import Blobs, no_blobs
 
 _CHAT_PREFIXES = ("openai:", "openai-chat:", "openrouter:", "ollama:", "vllm:", "litellm:")
 _FORMS = 'like "anthropic:NAME", "openai:NAME", "google:NAME", "openrouter:NAME", "local:NAME" or "scripted:FILE"'
@@ -33,12 +33,12 @@ def create(
     a name that means nothing.
     """
     if model.startswith("scripted:"):
-        from handiwork.llm.script import read_script
-        from handiwork.llm.scripted import ScriptedLLM
+        from handiwork.llm.scripted.model import ScriptedLLM
+        from handiwork.llm.scripted.script import read_script
 
         return ScriptedLLM(read_script(Path(model.removeprefix("scripted:"))), model)
     if model.startswith("local:"):
-        from handiwork.llm.local import LocalLLM
+        from handiwork.llm.local.model import LocalLLM
 
         return LocalLLM(model.removeprefix("local:"), status)
     if base_url is not None:
@@ -47,13 +47,13 @@ def create(
             return _behind(model, base_url, api_key, blobs, patience)
     if ":" not in model:
         raise LLMError(f'"{model}" does not say whose model it is: write it {_FORMS}, or give --base-url')
-    from handiwork.llm.provider import provider_model
+    from handiwork.llm.pydantic_ai.model import provider_model
 
     return provider_model(model, base_url, api_key, blobs, patience)
 
 
 def _behind(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Patience | None) -> LLM:
-    from handiwork.llm.remote import ChatLLM, Endpoint
+    from handiwork.llm.openai_compatible.model import ChatLLM, Endpoint
 
     if not base_url.startswith(("http://", "https://")):
         raise LLMError(f'the base URL "{base_url}" must begin with http:// or https://')

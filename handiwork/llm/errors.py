@@ -14,8 +14,10 @@ LLMError
 
 from __future__ import annotations
 
+from handiwork.errors import HandiworkError
 
-class LLMError(Exception):
+
+class LLMError(HandiworkError):
     """A model did not answer; the text says why and what to do.
 
     ``failed_attempts`` are the tries before; ``retry_after`` is the seconds the provider asks to wait.

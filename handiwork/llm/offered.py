@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 
-from handiwork.llm.weights import KNOWN
+from handiwork.llm.local.weights import KNOWN
 from handiwork.paths import cache_dir
 
 KEYS = {

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from handiwork.log.errors import BlobMissing, LogError
-from handiwork.log.redaction import Redactor
+from handiwork.log.redaction.redactor import Redactor
 
 P = ParamSpec("P")
 T = TypeVar("T")

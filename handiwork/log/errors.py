@@ -10,21 +10,31 @@ LogError                 the database or a file failed; nothing of the operation
 
 from __future__ import annotations
 
+from handiwork.errors import Exit, HandiworkError
 
-class LogError(Exception):
+
+class LogError(HandiworkError):
     """The log could not do it and nothing of it is stored; the text says why and what to do."""
+
+    exit_code, status = Exit.INFRASTRUCTURE, 503
 
 
 class SessionMissing(LogError):  # noqa: N818
     """No session has this id, or several begin like it."""
 
+    exit_code, status = Exit.USAGE, 404
+
 
 class SessionShared(LogError):  # noqa: N818
     """The session has forks that read its events."""
 
+    status = 409
+
 
 class LeaseHeld(LogError):  # noqa: N818
     """The session is run by somebody else; ``host`` and ``pid`` tell who."""
+
+    exit_code, status = Exit.USAGE, 409
 
     def __init__(self, session: str, host: str, pid: int) -> None:
         super().__init__(
@@ -41,3 +51,5 @@ class LeaseLost(LogError):  # noqa: N818
 
 class BlobMissing(LogError):  # noqa: N818
     """No blob has this digest."""
+
+    status = 404

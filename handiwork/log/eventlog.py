@@ -16,11 +16,11 @@ from handiwork.events.record import SnapshotEvent
 from handiwork.log import lease, session
 from handiwork.log.blobs import Blobs
 from handiwork.log.errors import LeaseLost, LogError
-from handiwork.log.redaction import Redactor
+from handiwork.log.redaction.redactor import Redactor
 from handiwork.log.schema import events, sessions
 from handiwork.log.session import Segment, SessionInfo
+from handiwork.log.subscribers import GONE, Watch
 from handiwork.log.transaction import Transaction
-from handiwork.log.watch import GONE, Watch
 from handiwork.log.worker import Worker
 from handiwork.process import Process
 

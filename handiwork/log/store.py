@@ -16,11 +16,11 @@ from handiwork.log import lease, session
 from handiwork.log.blobs import Blobs, digests_in
 from handiwork.log.errors import LeaseHeld, SessionShared
 from handiwork.log.eventlog import PAGE, EventLog, Shared
-from handiwork.log.redaction import Redactor
+from handiwork.log.redaction.redactor import Redactor
 from handiwork.log.schema import events, leases, sessions
 from handiwork.log.session import SessionInfo
+from handiwork.log.subscribers import GONE, Watch
 from handiwork.log.transaction import Transaction
-from handiwork.log.watch import GONE, Watch
 from handiwork.log.worker import Worker
 
 E = TypeVar("E", bound=Event)

@@ -18,8 +18,8 @@ from handiwork.events.base import utc_now
 from handiwork.log.database import Database
 from handiwork.log.errors import LogError
 from handiwork.log.schema import sessions
+from handiwork.log.subscribers import GONE, Watch
 from handiwork.log.transaction import Transaction
-from handiwork.log.watch import GONE, Watch
 
 T = TypeVar("T")
 POLL_SECONDS = 0.05

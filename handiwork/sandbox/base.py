@@ -9,20 +9,12 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from handiwork.events.base import Action, Observation
-from handiwork.sandbox.snapshots import Snapshot
+from handiwork.workspace.snapshots.store import Snapshot
 
 OnOutput = Callable[[str], None]
 """Called with each piece of a command's output as it arrives."""
 
 NO_SECRETS: Mapping[str, str] = MappingProxyType({})
-
-
-class SandboxError(Exception):
-    """The sandbox could not be started or was lost; the text says what to do."""
-
-
-class BrowserError(Exception):
-    """The sandbox has no browser, or a command of it failed; the text says why."""
 
 
 class Sandbox(Protocol):

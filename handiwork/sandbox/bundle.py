@@ -16,8 +16,8 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+from handiwork.errors import SandboxError
 from handiwork.paths import cache_dir
-from handiwork.sandbox.base import SandboxError
 
 PREFIX = "/opt/handiwork"
 """Where the tree is mounted; the programs in it run from there only."""

@@ -14,11 +14,12 @@ from typing import Any, cast
 import httpx2
 from pydantic import JsonValue
 
+from handiwork.errors import BrowserError, SandboxError
 from handiwork.events.action import CmdRunAction, IPythonRunCellAction
 from handiwork.events.answers import TEXT_LIMIT, AnswerError, answer
 from handiwork.events.base import Action, Observation
 from handiwork.events.codec import to_dict
-from handiwork.sandbox.base import NO_SECRETS, BrowserError, OnOutput, SandboxError
+from handiwork.sandbox.base import NO_SECRETS, OnOutput
 
 SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
 """Keeps bytes and returns their SHA-256 in hex."""

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from handiwork.sandbox.base import Sandbox, SandboxError
-from handiwork.sandbox.bubblewrap import BubblewrapSandbox
+from handiwork.errors import SandboxError
+from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from handiwork.sandbox.client import SaveBlob
-from handiwork.sandbox.docker import DockerSandbox
-from handiwork.sandbox.docker_cli import OnStatus
+from handiwork.sandbox.docker.cli import OnStatus
+from handiwork.sandbox.docker.sandbox import DockerSandbox
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.host import HostSandbox
-from handiwork.sandbox.layers import Places
-from handiwork.sandbox.limits import ResourceLimits
-from handiwork.sandbox.snapshots import Snapshots
+from handiwork.sandbox.limits.limits import ResourceLimits
+from handiwork.workspace.layers import Places
+from handiwork.workspace.snapshots.store import Snapshots
 
 
 def create(

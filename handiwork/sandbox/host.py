@@ -11,13 +11,13 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from handiwork.sandbox import bundle
-from handiwork.sandbox.cgroups import Counters
+from handiwork.sandbox.bubblewrap.mounts import git_environment
 from handiwork.sandbox.client import Client, SaveBlob
-from handiwork.sandbox.guard import Guard
-from handiwork.sandbox.limits import ResourceLimits
-from handiwork.sandbox.runtime import Endpoint
+from handiwork.sandbox.endpoint import Endpoint
+from handiwork.sandbox.limits.cgroups import Counters
+from handiwork.sandbox.limits.limits import ResourceLimits
+from handiwork.sandbox.limits.monitor import Guard
 from handiwork.sandbox.served import ServedSandbox
-from handiwork.sandbox.view import git_environment
 
 _STOP_TIMEOUT = 5.0
 _SECRET = re.compile(

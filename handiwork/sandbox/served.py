@@ -12,16 +12,17 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from handiwork.errors import SandboxError
 from handiwork.events.base import Action, Observation
-from handiwork.sandbox.base import NO_SECRETS, OnOutput, SandboxError
+from handiwork.sandbox.base import NO_SECRETS, OnOutput
 from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.egress.proxy import Egress, Proxy
-from handiwork.sandbox.guard import Guard
-from handiwork.sandbox.in_place import InPlaceFolder
-from handiwork.sandbox.limits import ResourceLimits
-from handiwork.sandbox.processes import paused
-from handiwork.sandbox.runtime import Endpoint, sweep_stale
-from handiwork.sandbox.snapshots import Snapshot, Snapshots
+from handiwork.sandbox.endpoint import Endpoint, sweep_stale
+from handiwork.sandbox.limits.limits import ResourceLimits
+from handiwork.sandbox.limits.monitor import Guard
+from handiwork.sandbox.limits.processes import paused
+from handiwork.workspace.in_place import InPlaceFolder
+from handiwork.workspace.snapshots.store import Snapshot, Snapshots
 
 _START_TIMEOUT = 60.0
 _STDERR_KEPT = 8192

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handiwork.sandbox.base import SandboxError
+from handiwork.errors import SandboxError
 
 SYSTEM = tuple(Path(f"/{name}") for name in ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "nix"))
 """Directories of the operating system, seen in every sandbox where they exist."""

@@ -15,12 +15,16 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.log.store import Store
-from handiwork.server import about, files, first_run, follow, sessions, static, steering
-from handiwork.server.about import Counters
-from handiwork.server.desk import Desk
-from handiwork.server.guard import Guard
+from handiwork.server import follow, static
+from handiwork.server.access import Guard
+from handiwork.server.api import catalog as about
+from handiwork.server.api import control as steering
+from handiwork.server.api import files, sessions
+from handiwork.server.api import onboarding as first_run
+from handiwork.server.api.catalog import Counters
 from handiwork.server.openapi import document
-from handiwork.server.routing import Operation, refused
+from handiwork.server.operations import Operation, refused
+from handiwork.server.supervisor import Desk
 
 OPERATIONS: tuple[Operation, ...] = (
     *sessions.OPERATIONS,

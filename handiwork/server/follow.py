@@ -14,8 +14,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
-from handiwork.server.desk import Desk
-from handiwork.server.shapes import LARGEST, SessionRow
+from handiwork.server.schemas.sessions import LARGEST, SessionRow
+from handiwork.server.supervisor import Desk
 
 PAGE = 200
 LIST_SECONDS = 0.25

@@ -11,8 +11,8 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from handiwork.server.routing import Operation
-from handiwork.server.shapes import Problem
+from handiwork.server.operations import Operation
+from handiwork.server.schemas.sessions import Problem
 
 _REF = "#/components/schemas/{model}"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import uvicorn
 
 from handiwork.log.errors import LogError
+from handiwork.server.access import is_loopback, names_of
 from handiwork.server.app import application
 from handiwork.server.connections import limited_protocol
-from handiwork.server.guard import is_loopback, names_of
 from handiwork.settings import SettingsError
 
 MESSAGE_LIMIT = 64 * 1024

@@ -30,9 +30,9 @@ from handiwork.events.observation import (
 )
 from handiwork.log.blobs import Blobs
 from handiwork.sandbox.base import Sandbox
-from handiwork.session.executor import Executor
 from handiwork.session.loop import Loop
-from handiwork.session.outputs import read_output
+from handiwork.session.steps.executor import Executor
+from handiwork.session.steps.read_output import read_output
 
 DEPTH, CHILDREN, AT_ONCE = 5, 64, 8
 """How deep delegates may delegate, how many children a ForkAction may have, and how many of them work at a time."""

@@ -7,24 +7,24 @@ from dataclasses import dataclass
 
 from handiwork.agents.base import Agent, MalformedReplyError
 from handiwork.agents.state import State
+from handiwork.errors import SandboxError
 from handiwork.events.action import AgentState
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import ErrorObservation, StateReason
 from handiwork.events.record import LoopEvent, StepStarted
 from handiwork.llm.errors import ContextWindowError, LLMError, RequestRejectedError
 from handiwork.log.errors import LogError
-from handiwork.sandbox.base import SandboxError
-from handiwork.session.budget import LimitReachedError, check_step_budget, time_left
-from handiwork.session.calls import RecordedLLM
-from handiwork.session.condense import CannotCondenseError, Condenser
-from handiwork.session.executor import Executor
-from handiwork.session.gate import Gate
-from handiwork.session.journal import Journal
-from handiwork.session.models import Models
-from handiwork.session.pending import abandoned, ends, not_run, waits_for_user
-from handiwork.session.stepper import Stepper
-from handiwork.session.stuck import find_loop
-from handiwork.session.watch import OutputDelta
+from handiwork.session.approval.gate import Gate
+from handiwork.session.policies.budget import LimitReachedError, check_step_budget, time_left
+from handiwork.session.policies.condense import CannotCondenseError, Condenser
+from handiwork.session.policies.repetition import find_loop
+from handiwork.session.steps.agent_runner import Stepper
+from handiwork.session.steps.executor import Executor
+from handiwork.session.steps.journal import Journal
+from handiwork.session.steps.live import OutputDelta
+from handiwork.session.steps.model_switch import Models
+from handiwork.session.steps.pending import abandoned, ends, not_run, waits_for_user
+from handiwork.session.steps.recorded_llm import RecordedLLM
 
 HEAT, PATIENCE = 0.8, 2
 """The temperature that helps an agent out of a loop it was told of, and the actions it has to leave it."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from handiwork.errors import HandiworkError
 from handiwork.events.action import CmdRunAction, IPythonRunCellAction
 from handiwork.events.base import Action
 
@@ -26,7 +27,7 @@ _TAKEN = re.compile(
 )
 
 
-class SecretError(Exception):
+class SecretError(HandiworkError):
     """A secret cannot be taken; the text says which, and what to do, and never its value."""
 
 

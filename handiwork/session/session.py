@@ -17,16 +17,16 @@ from handiwork.llm.types import LLM
 from handiwork.log.blobs import Blobs
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.base import Sandbox
-from handiwork.session.approvals import Analyser, Place
+from handiwork.session.approval.gate import Gate
+from handiwork.session.approval.rules import Analyser, Place
 from handiwork.session.delegation import Branches, Delegation
-from handiwork.session.executor import Executor
-from handiwork.session.gate import Gate
-from handiwork.session.journal import Journal
 from handiwork.session.loop import Loop, Over, Parts, never
-from handiwork.session.models import MakeLLM, Models
-from handiwork.session.pending import abandoned, crashed, not_run
 from handiwork.session.secrets import Secrets, told
-from handiwork.session.watch import Watch
+from handiwork.session.steps.executor import Executor
+from handiwork.session.steps.journal import Journal
+from handiwork.session.steps.live import Watch
+from handiwork.session.steps.model_switch import MakeLLM, Models
+from handiwork.session.steps.pending import abandoned, crashed, not_run
 
 
 class Terms(Model):

@@ -25,7 +25,7 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CompletionEvent, Limits, SessionStarted, StepStarted
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 
 
 async def shell(folder: Path, count: int) -> dict[str, object]:

@@ -19,8 +19,8 @@ import httpx2
 import uvicorn
 from websockets.sync.client import ClientConnection, connect
 
+from handiwork.server.access import names_of
 from handiwork.server.app import application
-from handiwork.server.guard import names_of
 
 PATIENCE = 60.0
 """Seconds to wait for what must come."""
@@ -98,10 +98,10 @@ class Api:
     def types(self, session: str) -> list[str]:
         return [event["type"] for event in self.events(session)]
 
-    def follow(self, path: str) -> ClientConnection:
+    def follow(self, path: str, **options: Any) -> ClientConnection:
         """Open a WebSocket."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return connect(self.url.replace("http", "ws", 1) + path, additional_headers=headers)
+        return connect(self.url.replace("http", "ws", 1) + path, additional_headers=headers, **options)
 
 
 def next_of(socket: ClientConnection) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.browsing import ERRORS, BrowsingAgent, VisualBrowsingAgent, free
-from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.message_cache import Made
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,
@@ -19,7 +19,7 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action, Event, Part
 from handiwork.events.observation import BrowserOutputObservation, ErrorObservation
-from handiwork.llm.scripted import ScriptedLLM
+from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities, Completion
 from tests.agents.states import check_golden, reply, shown, state_of
 

@@ -18,7 +18,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, BrowseInteractiveAction, MessageAction
 from handiwork.events.base import Action, Event
 from handiwork.events.observation import BrowserOutputObservation
-from handiwork.llm.scripted import ScriptedLLM
+from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
 from tests.agents.states import check_golden, shown, state_of
 

@@ -10,7 +10,7 @@ import pytest
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import constrained
 from handiwork.agents.codeact.examples import BLANK as BLANK_EXAMPLE
-from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.message_cache import Made
 from handiwork.agents.codeact.progress import OVERVIEW, attempts, failing, tried_already, useless_edit, visible
 from handiwork.agents.codeact.replies import parse
 from handiwork.agents.state import State
@@ -25,7 +25,7 @@ from handiwork.events.action import (
 )
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CondensationEvent, CondensationKind
-from handiwork.llm.scripted import ScriptedLLM
+from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities, Completion, JsonSchema
 from tests.agents.states import check_golden, edited, listed, ran, read, reply, shown, state_of, task
 

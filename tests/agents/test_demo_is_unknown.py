@@ -9,7 +9,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def test_no_line_and_no_name_of_the_demo_stands_in_the_package() -> None:
     files = {file for file in (ROOT / "handiwork").rglob("*") if file.suffix in (".py", ".j2")}
-    package = "\n".join(file.read_text() for file in files - {ROOT / "handiwork/server/demo.py"})
+    package = "\n".join(file.read_text() for file in files - {ROOT / "handiwork/server/api/demo.py"})
     demo = [file.read_text() for file in (ROOT / "examples/demo/todo").rglob("*.py")]
     script = (ROOT / "examples/demo/run.py").read_text()
     task = script.split('TASK = "')[1].split('"')[0]

@@ -6,7 +6,7 @@ import pytest
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import native
-from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.message_cache import Made
 from handiwork.events.action import AgentFinishAction, CmdRunAction, FileEditAction, MessageAction
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileEditObservation
 from handiwork.events.record import CondensationEvent

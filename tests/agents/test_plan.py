@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handiwork.agents.codeact import native
 from handiwork.agents.plan import DONE, InvalidTaskError, Plan, Task
-from handiwork.cli.transcript import Transcript
+from handiwork.cli.terminal.transcript import Transcript
 from handiwork.events.action import AddTaskAction, ModifyTaskAction, TaskState
 from handiwork.events.observation import PlanObservation
 from handiwork.llm.types import Completion, ToolCall

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from handiwork.agents.codeact import constrained
 from handiwork.agents.codeact.lines import functions
-from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.message_cache import Made
 from handiwork.agents.codeact.rewrite import LONGEST, outline, suspects
 from handiwork.agents.state import State
 from handiwork.events.action import CmdRunAction, FileEditAction
-from handiwork.llm.scripted import ScriptedLLM
+from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
 from tests.agents.states import check_golden, listed, ran, read, reply, shown, state_of, task
 

@@ -10,9 +10,9 @@ import pytest
 import pytest_asyncio
 
 from handiwork.events.action import CmdRunAction
-from handiwork.sandbox.layers import Places
-from handiwork.sandbox.objects import Objects
-from handiwork.sandbox.snapshots import Snapshots
+from handiwork.workspace.layers import Places
+from handiwork.workspace.snapshots.object_store import Objects
+from handiwork.workspace.snapshots.store import Snapshots
 from tests.browser.helpers import OTHER, SITE, Browsing
 from tests.sandbox.conftest import namespaces_allowed
 from tests.sandbox.helpers import Box, new_box, output

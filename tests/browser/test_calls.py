@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.sandbox.inside.browser.calls import LONGEST, MOST, Call, CallError, parse_calls, signature
-from handiwork.sandbox.inside.browser.primitives import ACTIONS
+from handiwork.sandbox.inside.browser.actions.calls import LONGEST, MOST, Call, CallError, parse_calls, signature
+from handiwork.sandbox.inside.browser.actions.primitives import ACTIONS
 
 
 def parse(text: str) -> list[tuple[str, dict[str, Any]]]:

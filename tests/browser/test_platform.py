@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.errors import BrowserError
 from handiwork.events.action import BrowseInteractiveAction, BrowseURLAction
 from handiwork.events.observation import ErrorObservation
-from handiwork.sandbox.base import BrowserError
 from handiwork.sandbox.host import HostSandbox
 from tests.browser.helpers import OTHER, SITE, Browsing
 from tests.egress.world import way_out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.sandbox.inside.browser.tree import Node, from_accessibility, text
+from handiwork.sandbox.inside.browser.observation.tree import Node, from_accessibility, text
 
 
 def described(role: str, name: str = "", **properties: object) -> dict[str, object]:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from handiwork.sandbox.inside.browser.websocket import WebSocket
+from handiwork.sandbox.inside.browser.cdp.websocket import WebSocket
 
 FINAL, MASKED = 0x80, 0x80
 CONTINUED, TEXT, PING = 0, 1, 9

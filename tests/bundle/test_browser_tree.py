@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import async_playwright
 
-from handiwork.sandbox.base import SandboxError
+from handiwork.errors import SandboxError
 from handiwork.sandbox.bundle import BROWSER, browser_root, chromium_outside
 from tests.bundle.bundle_run import Run
 

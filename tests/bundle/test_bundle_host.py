@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.errors import SandboxError
 from handiwork.sandbox import bundle
-from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.bundle import INSIDE_PYTHON, PREFIX, browser_root, bundle_root, host_command, inside_code
 from tests.bundle.bundle_run import Run
 

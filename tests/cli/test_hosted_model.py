@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from handiwork.llm.script import Reply
+from handiwork.llm.scripted.script import Reply
 from tests.cli.program import Program, bash, edit, finish
 from tests.llm.standin import Refusal, StandIn, Stream, serving, text
 

@@ -13,8 +13,8 @@ import pytest
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from handiwork.cli.exits import Exit
 from handiwork.cli.main import app
+from handiwork.errors import Exit
 from tests.cli.program import Program
 from tests.docs.blocks import BLOCKS, CHECKOUT, PAGES
 

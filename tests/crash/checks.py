@@ -15,8 +15,8 @@ from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.log.store import Store
 from handiwork.process import Process
-from handiwork.sandbox.runtime import sweep_stale
-from handiwork.session.assemble import reopen
+from handiwork.sandbox.endpoint import sweep_stale
+from handiwork.session.open import reopen
 from tests.crash.bench import Bench, events_of, folded, handiwork, sessions, wait
 from tests.crash.warm import orphans
 

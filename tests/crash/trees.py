@@ -9,8 +9,8 @@ from itertools import pairwise
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import SnapshotEvent
 from handiwork.log.store import Store
-from handiwork.session.collecting import collect
-from handiwork.session.keeping import GIGABYTE, objects_of
+from handiwork.session.storage.gc import collect
+from handiwork.session.storage.layout import GIGABYTE, objects_of
 from tests.crash.bench import FINISH, Bench, bash, handiwork, lines_of, newest, run_task, say, sessions, wait
 from tests.crash.checks import Told, check_events, close_all, finish_all
 

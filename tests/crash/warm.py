@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from handiwork.sandbox.processes import family
+from handiwork.sandbox.limits.processes import family
 
 LONGEST = 120.0
 """Seconds after which a child that neither ends nor writes is taken to hang."""

@@ -13,14 +13,17 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.errors import SandboxError
 from handiwork.events.record import EgressEvent
 from handiwork.log.store import Store
-from handiwork.sandbox import bundle, docker_bundle, docker_cli
-from handiwork.sandbox.base import Sandbox, SandboxError
-from handiwork.sandbox.docker_elsewhere import FOLDER, Record
+from handiwork.sandbox import bundle
+from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.docker import cli as docker_cli
+from handiwork.sandbox.docker import remote_bundle as docker_bundle
+from handiwork.sandbox.docker.remote_files import FOLDER, Record
 from handiwork.sandbox.egress.proxy import Egress
-from handiwork.sandbox.layers import layers_of, upper_dir
-from handiwork.session.forks import fork
+from handiwork.session.time_travel.fork import fork
+from handiwork.workspace.layers import layers_of, upper_dir
 from scripts.harness.daemon import daemon_elsewhere
 from scripts.harness.images import image
 from tests.docker.test_any_image import (
@@ -176,7 +179,7 @@ from pathlib import Path
 from handiwork.events.action import CmdRunAction
 from handiwork.sandbox.create import create
 from handiwork.sandbox.egress.proxy import Egress
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 from tests.sandbox.helpers import Blobs, run
 
 async def main():

@@ -27,7 +27,7 @@ from handiwork.events.observation import (
     JobObservation,
 )
 from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.layers import upper_dir
+from handiwork.workspace.layers import upper_dir
 from scripts.harness.images import image
 from tests.docker.conftest import IMAGES
 from tests.sandbox.helpers import Box, output, run

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox import docker_cli
-from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.layers import git_layers, upper_dir
+from handiwork.errors import SandboxError
+from handiwork.sandbox.docker import cli as docker_cli
+from handiwork.workspace.layers import git_layers, upper_dir
 from scripts.harness.images import image
 from tests.sandbox.helpers import Box, git, output, run
 

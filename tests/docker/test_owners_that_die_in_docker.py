@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.process import Process
-from handiwork.sandbox import docker_cli
+from handiwork.sandbox.docker import cli as docker_cli
 from scripts.harness.images import image
 from tests.sandbox.helpers import Box, output, run
 
@@ -21,7 +21,7 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from handiwork.sandbox.create import create
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 from tests.sandbox.helpers import Blobs, run
 
 async def main():

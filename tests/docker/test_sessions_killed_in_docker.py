@@ -19,8 +19,8 @@ from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.events.record import CompletionEvent, SnapshotEvent
 from handiwork.log.store import Store
 from handiwork.paths import runtime_dir
-from handiwork.sandbox import docker_cli
-from handiwork.sandbox.runtime import sweep_stale
+from handiwork.sandbox.docker import cli as docker_cli
+from handiwork.sandbox.endpoint import sweep_stale
 from scripts.harness.images import image
 from tests.cli.conftest import cache, program
 from tests.cli.program import HANDIWORK, Program, bash, finish

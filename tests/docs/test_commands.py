@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 from examples.demo.run import make_repository
-from handiwork.llm.script import Reply
-from handiwork.llm.weights import QWEN_CODER, fetch
+from handiwork.llm.local.weights import QWEN_CODER, fetch
+from handiwork.llm.scripted.script import Reply
 from handiwork.paths import cache_dir
 from handiwork.server.app import OPERATIONS
-from handiwork.server.transient import Channels
-from handiwork.session.watch import OutputDelta, Status, TextDelta
+from handiwork.server.live import Channels
+from handiwork.session.steps.live import OutputDelta, Status, TextDelta
 from tests.docs.blocks import BLOCKS, CHECKOUT, Block, blocks_of, faults
 from tests.evals.rollouts import needs_benchdata
 from tests.llm.anthropic_stream import block as part

@@ -15,7 +15,7 @@ from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 from tests.agents.states import state_of
 
 BENCHDATA = os.environ.get("HANDIWORK_BENCHDATA", "")

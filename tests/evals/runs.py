@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from handiwork.evals import manifest, plan, registry
-from handiwork.evals.conditions import Conditions
-from handiwork.evals.plan import Choice, Plan
-from handiwork.evals.results import Result
-from handiwork.evals.run import Caps, Run, local
+from handiwork.evals import registry
+from handiwork.evals.running import manifest, plan
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.plan import Choice, Plan
+from handiwork.evals.running.results import Result
+from handiwork.evals.running.run import Caps, Run, local
 from handiwork.events.record import Limits
 from tests.cli.program import bash, finish
 

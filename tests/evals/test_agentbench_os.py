@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import DataError, Instance, UnfitError
-from handiwork.evals.benchmarks.agentbench_os import ROUNDS, AgentBenchOS
-from handiwork.evals.benchmarks.agentbench_scripts import COMPARISONS, Task, run, task_of
+from handiwork.evals.benchmarks.agentbench.benchmark import ROUNDS, AgentBenchOS
+from handiwork.evals.benchmarks.agentbench.scripts import COMPARISONS, Task, run, task_of
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.observation import AgentStateChangedObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 from tests.agents.states import state_of
 from tests.evals.rollouts import instances, no_blobs, prepared, rollout, sample, some_or_all
 

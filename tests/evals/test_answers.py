@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.evals.answers import LARGEST, fenced, left_in, tagged
-from handiwork.evals.arithmetic import value_of
 from handiwork.evals.benchmark import Instance
+from handiwork.evals.scoring.answers import LARGEST, fenced, left_in, tagged
+from handiwork.evals.scoring.arithmetic import value_of
 from handiwork.events.action import CmdRunAction
 from handiwork.sandbox import create as sandboxes
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 from tests.evals.rollouts import no_blobs, rollout, said
 
 words = st.text().filter(lambda text: "answer>" not in text)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handiwork.evals.compare import CompareError, Comparison, Flip, compare
-from handiwork.evals.results import Result
-from handiwork.evals.statistics import bootstrap, mcnemar_exact
+from handiwork.evals.reporting.compare import CompareError, Comparison, Flip, compare
+from handiwork.evals.reporting.statistics import bootstrap, mcnemar_exact
+from handiwork.evals.running.results import Result
 
 
 def run(scores: Mapping[str, float | None], trial: int = 1) -> list[Result]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from handiwork.evals.execution import run_code
-from handiwork.evals.programs import run_program
+from handiwork.evals.scoring.execution import run_code
+from handiwork.evals.scoring.programs import run_program
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import DataError, Instance
 from handiwork.evals.benchmarks.gpqa import COLUMNS, GPQA, choices, letter_in
-from handiwork.evals.data import get
+from handiwork.evals.scoring.data import get
 from tests.evals.rollouts import rollout
 
 ROWS = [

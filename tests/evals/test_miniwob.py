@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from handiwork.evals import plan
 from handiwork.evals.benchmark import PROVIDED, Instance
 from handiwork.evals.benchmarks.miniwob import GOALS, PAGE, MiniWoB
-from handiwork.evals.conditions import Conditions
-from handiwork.evals.plan import Choice
+from handiwork.evals.running import plan
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.plan import Choice
 from handiwork.events.action import BrowseInteractiveAction, CmdRunAction
 from handiwork.events.observation import BrowserOutputObservation, CmdOutputObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 from tests.evals.miniwob_solvers import SOLVERS, Solver
 from tests.evals.rollouts import folder, instances, needs_benchdata, no_blobs, rollout
 from tests.evals.runs import finished, script

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.evals import packages
 from handiwork.evals.benchmark import DataError
 from handiwork.evals.benchmarks.miniwob import PACKAGE, SHA256
+from handiwork.evals.scoring import packages
 
 pytestmark = pytest.mark.slow
 

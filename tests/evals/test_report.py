@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handiwork.evals import report, trajectory
-from handiwork.evals.compare import compare
-from handiwork.evals.results import Result
-from handiwork.evals.summary import Summary, summarise
+from handiwork.evals.reporting import report, trajectory
+from handiwork.evals.reporting.compare import compare
+from handiwork.evals.reporting.summary import Summary, summarise
+from handiwork.evals.running.results import Result
 from handiwork.events.action import (
     AgentDelegateAction,
     AgentFinishAction,

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from handiwork.agents.state import State
-from handiwork.evals import plan
 from handiwork.evals.benchmark import Benchmark, DataError
-from handiwork.evals.benchmarks.agentbench_os import AgentBenchOS
+from handiwork.evals.benchmarks.agentbench.benchmark import AgentBenchOS
 from handiwork.evals.benchmarks.bird import Bird
 from handiwork.evals.benchmarks.gaia import GAIA
 from handiwork.evals.benchmarks.toolqa import ToolQA
-from handiwork.evals.data import digest
-from handiwork.evals.outcome import outcome_of
-from handiwork.evals.plan import Choice
-from handiwork.evals.results import FILE, Result, Results
-from handiwork.evals.run import Caps, RunStoppedError
+from handiwork.evals.running import plan
+from handiwork.evals.running.outcome import outcome_of
+from handiwork.evals.running.plan import Choice
+from handiwork.evals.running.results import FILE, Result, Results
+from handiwork.evals.running.run import Caps, RunStoppedError
+from handiwork.evals.scoring.data import digest
 from handiwork.events.action import CmdRunAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.codec import from_json

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handiwork.evals.statistics import bootstrap, f1, mcnemar_exact, pass_at_k, precision, recall, wilson
+from handiwork.evals.reporting.statistics import bootstrap, f1, mcnemar_exact, pass_at_k, precision, recall, wilson
 
 PROPORTIONS = st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=20)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handiwork.evals.results import NOT_MEASURED, Outcome, Result
-from handiwork.evals.statistics import bootstrap, wilson
-from handiwork.evals.summary import Ending, Summary, estimate, natural, summarise
+from handiwork.evals.reporting.statistics import bootstrap, wilson
+from handiwork.evals.reporting.summary import Ending, Summary, estimate, natural, summarise
+from handiwork.evals.running.results import NOT_MEASURED, Outcome, Result
 from handiwork.events.record import Usage
 
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from handiwork.errors import SandboxError
 from handiwork.evals.benchmark import DataError, Instance
-from handiwork.evals.benchmarks import webarena_sites as sites
-from handiwork.evals.benchmarks.webarena import WebArena
-from handiwork.evals.benchmarks.webarena_evaluators import must_include, required, string_match, url_match, words
-from handiwork.evals.benchmarks.webarena_pages import post_url
-from handiwork.sandbox.base import SandboxError
+from handiwork.evals.benchmarks.webarena import sites
+from handiwork.evals.benchmarks.webarena.benchmark import WebArena
+from handiwork.evals.benchmarks.webarena.evaluators import must_include, required, string_match, url_match, words
+from handiwork.evals.benchmarks.webarena.pages import post_url
 from handiwork.sandbox.egress.hosts import parse
 from tests.evals.rollouts import instances, needs_benchdata, nobody
 

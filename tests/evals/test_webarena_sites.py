@@ -13,21 +13,22 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from handiwork.evals import plan
+from handiwork.errors import SandboxError
 from handiwork.evals.benchmark import Instance
-from handiwork.evals.benchmarks import webarena_sites as sites
-from handiwork.evals.benchmarks.webarena import WebArena
-from handiwork.evals.benchmarks.webarena_verified import WebArenaVerified
-from handiwork.evals.conditions import Conditions
-from handiwork.evals.plan import Choice
+from handiwork.evals.benchmarks.webarena import sites
+from handiwork.evals.benchmarks.webarena.benchmark import WebArena
+from handiwork.evals.benchmarks.webarena.verified import WebArenaVerified
+from handiwork.evals.running import plan
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.plan import Choice
 from handiwork.events.action import BrowseInteractiveAction
 from handiwork.events.observation import BrowserOutputObservation
 from handiwork.events.record import EgressEvent
 from handiwork.paths import cache_dir
 from handiwork.sandbox import create as sandboxes
-from handiwork.sandbox.base import Sandbox, SandboxError
+from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.egress.proxy import Egress
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 from tests.cli.program import finish
 from tests.evals.miniwob_solvers import bid, click
 from tests.evals.rollouts import folder, instances, needs_benchdata, no_blobs, rollout

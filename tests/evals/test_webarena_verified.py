@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handiwork.evals.benchmarks.webarena_verified import scored
+from handiwork.evals.benchmarks.webarena.verified import scored
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handiwork.sandbox.commits import import_commits
-from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.git.import_commits import import_commits
 from tests.fuzz.settings import CASES, fuzz_seed, fuzz_settings
 from tests.workspace.trees import git, write_tree
 

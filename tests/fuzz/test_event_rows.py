@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handiwork.agents.state import State
-from handiwork.cli.transcript import Transcript
+from handiwork.cli.terminal.transcript import Transcript
 from handiwork.events.base import Event, UnknownEvent
 from handiwork.events.codec import EVENT_TYPES, from_json, to_json
 from handiwork.log.store import Store

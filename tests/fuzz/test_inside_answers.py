@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handiwork.errors import BrowserError, SandboxError
 from handiwork.events.action import (
     BrowseInteractiveAction,
     CmdRunAction,
@@ -32,7 +33,6 @@ from handiwork.events.answers import ANSWERS, SANDBOX_ERRORS, TEXT_LIMIT
 from handiwork.events.base import Action, Observation
 from handiwork.events.codec import from_json, to_json
 from handiwork.events.observation import ErrorObservation
-from handiwork.sandbox.base import BrowserError, SandboxError
 from handiwork.sandbox.client import Client
 from tests.fuzz.settings import fuzz_seed, fuzz_settings
 from tests.sandbox.helpers import Blobs

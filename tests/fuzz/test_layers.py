@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.sandbox.changes import changes_of_overlay
-from handiwork.sandbox.diff import diffstat, unified_diff
-from handiwork.sandbox.objects import Objects, remove_tree
-from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.sandbox.snapshots import Place, Snapshots
-from handiwork.sandbox.stacked import Stacked
-from handiwork.sandbox.workspace import Workspace, make_copy
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.changes import changes_of_overlay
+from handiwork.workspace.copy import Workspace, make_copy
+from handiwork.workspace.overlay_view import Stacked
+from handiwork.workspace.patch import diffstat, unified_diff
+from handiwork.workspace.snapshots.object_store import Objects, remove_tree
+from handiwork.workspace.snapshots.store import Place, Snapshots
 from tests.fuzz.settings import fuzz_seed, fuzz_settings
 
 SECRET = "a secret of the host"

@@ -21,11 +21,11 @@ from handiwork.events.record import CompletionEvent
 from handiwork.llm.bounded_client import EVENT_BYTES, lines_of
 from handiwork.llm.errors import LLMError
 from handiwork.llm.failure import refusal
+from handiwork.llm.openai_compatible.stream import Assembly, StreamError
+from handiwork.llm.openai_compatible.wire import Wire, no_blobs
 from handiwork.llm.price import price
 from handiwork.llm.retry import retry_after_seconds
-from handiwork.llm.stream import Assembly, StreamError
 from handiwork.llm.types import Completion, Message
-from handiwork.llm.wire import Wire, no_blobs
 from tests.fuzz.settings import fuzz_seed, fuzz_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

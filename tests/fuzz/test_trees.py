@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.sandbox.inside.trees import StreamError, receive, scan, send, send_end
+from handiwork.sandbox.inside.files.tree_stream import StreamError, receive, scan, send, send_end
 from tests.fuzz.settings import fuzz_seed, fuzz_settings
 
 NAMES = st.sampled_from(["a", "b", "link", "..", ".", "", "\0", "x\n", "\udcff", "\ud800", "c" * 300, "/etc"])

@@ -10,10 +10,10 @@ from typing import Any
 
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation
 from handiwork.events.record import Confirmation, NetworkAllowed
-from handiwork.llm.script import Reply
+from handiwork.llm.scripted.script import Reply
 from handiwork.log.store import Store
-from handiwork.session.answers import approval, asked
-from handiwork.session.assemble import Opened, Setup, create
+from handiwork.session.open import Opened, Setup, create
+from handiwork.session.user_events import approval, asked
 
 HOST = "example.org"
 

@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from handiwork.sandbox.cgroups import Counters
 from handiwork.sandbox.client import Client
-from handiwork.sandbox.guard import Guard
-from handiwork.sandbox.limits import ResourceLimits
-from handiwork.sandbox.runtime import Endpoint
+from handiwork.sandbox.endpoint import Endpoint
+from handiwork.sandbox.limits.cgroups import Counters
+from handiwork.sandbox.limits.limits import ResourceLimits
+from handiwork.sandbox.limits.monitor import Guard
 from handiwork.sandbox.served import ServedSandbox
 from tests.hostile import lying_server
 from tests.hostile.lying_server import OK, Answer, serve

@@ -13,22 +13,21 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.errors import SandboxError, WorkspaceError
 from handiwork.events.action import CmdRunAction, IPythonRunCellAction
 from handiwork.events.observation import ErrorObservation
-from handiwork.llm.script import Reply
+from handiwork.llm.scripted.script import Reply
 from handiwork.log.store import Store
-from handiwork.sandbox.apply import apply
-from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.changes import changes_of_overlay, changes_of_tree
-from handiwork.sandbox.diff import unified_diff
-from handiwork.sandbox.in_place import recover
-from handiwork.sandbox.objects import Objects
-from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.sandbox.snapshots import Place, Snapshots
-from handiwork.sandbox.workspace import make_copy
-from handiwork.session.assemble import Setup, reopen
-from handiwork.session.best_of import Contest, best_of
-from handiwork.session.forks import fork
+from handiwork.session.open import Setup, reopen
+from handiwork.session.time_travel.best_of import Contest, best_of
+from handiwork.session.time_travel.fork import fork
+from handiwork.workspace.apply import apply
+from handiwork.workspace.changes import changes_of_overlay, changes_of_tree
+from handiwork.workspace.copy import make_copy
+from handiwork.workspace.in_place import recover
+from handiwork.workspace.patch import unified_diff
+from handiwork.workspace.snapshots.object_store import Objects
+from handiwork.workspace.snapshots.store import Place, Snapshots
 from tests.hostile.asking import asking, embedded_repository, repository
 from tests.hostile.git_plants import EVIL, TRANSPORTS, make_evil, partial_clone, run_script, use_git_everywhere
 from tests.hostile.probes import CALLS, SERVER, SOCKETS, told

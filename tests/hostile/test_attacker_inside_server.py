@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from handiwork.errors import BrowserError, SandboxError
 from handiwork.events.action import BrowseURLAction, CmdRunAction, FileReadAction
 from handiwork.events.answers import LIST_LIMIT, TEXT_LIMIT
 from handiwork.events.base import utc_now
@@ -19,7 +20,6 @@ from handiwork.events.codec import to_json
 from handiwork.events.observation import BrowserOutputObservation, CmdOutputObservation, ErrorObservation
 from handiwork.events.record import StepStarted
 from handiwork.log.store import Store
-from handiwork.sandbox.base import BrowserError, SandboxError
 from handiwork.sandbox.client import IMAGE_LIMIT, Client
 from tests.hostile.lying_sandbox import SPOOL_LIMIT, LyingSandbox, line, said, server
 from tests.hostile.lying_server import OK, Answer

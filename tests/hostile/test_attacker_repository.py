@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox.apply import apply
-from handiwork.sandbox.changes import changes_of_tree
-from handiwork.sandbox.workspace import make_copy
+from handiwork.workspace.apply import apply
+from handiwork.workspace.changes import changes_of_tree
+from handiwork.workspace.copy import make_copy
 from tests.hostile.git_plants import TRANSPORTS, make_evil, partial_clone, run_script, use_git_everywhere
 
 

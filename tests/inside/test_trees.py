@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from handiwork.sandbox.inside.trees import StreamError, receive, scan, send, send_end
+from handiwork.sandbox.inside.files.tree_stream import StreamError, receive, scan, send, send_end
 
 
 def carried(source: Path, target: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handiwork.events.action import CmdRunAction
-from handiwork.sandbox.limits import ResourceLimits
+from handiwork.sandbox.limits.limits import ResourceLimits
 from tests.limits.test_over_a_limit import FORK_BOMB, MEMORY_BOMB, MIB
 from tests.sandbox.helpers import PYTHON, Box, output, run
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox import cgroups
-from handiwork.sandbox.cgroups import ControlGroups, Counters, level
-from handiwork.sandbox.limits import ResourceLimits, machine_memory
+from handiwork.sandbox.limits import cgroups
+from handiwork.sandbox.limits.cgroups import ControlGroups, Counters, level
+from handiwork.sandbox.limits.limits import ResourceLimits, machine_memory
 from tests.sandbox.helpers import Box, output
 
 SYSTEMD_RUN = """#!/bin/sh

@@ -13,8 +13,8 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.host import HostSandbox
-from handiwork.sandbox.limits import ResourceLimits
-from handiwork.sandbox.processes import family, resident
+from handiwork.sandbox.limits.limits import ResourceLimits
+from handiwork.sandbox.limits.processes import family, resident
 from tests.sandbox.helpers import PYTHON, Box, output, run
 
 MIB = 1 << 20

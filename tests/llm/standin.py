@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from handiwork.llm.retry import Patience
-from handiwork.llm.script import Reply, read_script
+from handiwork.llm.scripted.script import Reply, read_script
 
 Json = dict[str, Any]
 QUICK = Patience(silence=20.0, deadline=60.0, pause=0.01)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.llm.weights import Wheels
+from handiwork.llm.local.weights import Wheels
 from tests.llm_local.tiny_weights import CONTENT, SLICE, Hub, sha256, write_wheel
 
 

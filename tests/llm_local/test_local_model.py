@@ -17,10 +17,10 @@ import httpx2
 import pytest
 
 from handiwork.llm.errors import ModelNotFoundError
-from handiwork.llm.local import LocalLLM, place_of
-from handiwork.llm.local_server import Place
+from handiwork.llm.local.model import LocalLLM, place_of
+from handiwork.llm.local.server import Place
+from handiwork.llm.local.weights import QWEN_CODER, fetch
 from handiwork.llm.types import Message
-from handiwork.llm.weights import QWEN_CODER, fetch
 from handiwork.paths import cache_dir
 
 # A model shares the cores with whatever else runs.
@@ -150,7 +150,7 @@ async def test_it_ends_after_its_last_client_and_a_new_call_starts_another(model
 
 HOLD = """
 import asyncio, sys
-from handiwork.llm.local import LocalLLM
+from handiwork.llm.local.model import LocalLLM
 async def hold():
     await LocalLLM(sys.argv[1], idle=float(sys.argv[2])).start()
     print("ready", flush=True)

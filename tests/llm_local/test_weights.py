@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from handiwork.llm.errors import ModelNotFoundError, ProviderError
-from handiwork.llm.locks import FileLock
-from handiwork.llm.progress import Reporter
-from handiwork.llm.weights import QWEN_CODER, Wheels, fetch, find
+from handiwork.llm.local.download_progress import Reporter
+from handiwork.llm.local.locks import FileLock
+from handiwork.llm.local.weights import QWEN_CODER, Wheels, fetch, find
 from tests.llm_local.tiny_weights import CONTENT, SLICE, Hub, sha256, weights, write_wheel
 
 
@@ -52,7 +52,7 @@ async def test_a_hub_without_ranges_sends_all_of_it_again(hub: Hub, tmp_path: Pa
 FETCH = """
 import asyncio, sys
 from pathlib import Path
-from handiwork.llm.weights import fetch
+from handiwork.llm.local.weights import fetch
 from tests.llm_local.tiny_weights import weights
 asyncio.run(fetch(weights(), Path(sys.argv[1]), lambda done, total: print(done, flush=True)))
 """

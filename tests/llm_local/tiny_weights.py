@@ -9,7 +9,7 @@ import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from handiwork.llm.weights import Weights, Wheels
+from handiwork.llm.local.weights import Weights, Wheels
 
 SLICE = 40_000
 CONTENT = b"".join(hashlib.sha256(n.to_bytes(4)).digest() for n in range(3_000))

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from handiwork.events.observation import CmdOutputObservation
-from handiwork.log.redaction import Pieces, Redactor
+from handiwork.log.redaction.redactor import Pieces, Redactor
 
 TOKEN = "ghp_Zq3/+vT9é&x\"k\\7 w'$e"
 KEY = "\n".join(["-----BEGIN KEY-----", *(f"{n}bAzR7kQ0mWx{n}TqLp8sVd{n}" for n in range(12)), "-----END KEY-----"])

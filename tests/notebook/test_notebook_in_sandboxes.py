@@ -13,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from examples.custom_tool import CountingAgent
+from handiwork.errors import SandboxError
 from handiwork.events.action import IPythonRunCellAction
 from handiwork.events.base import Part
 from handiwork.events.observation import IPythonRunCellObservation
 from handiwork.llm.types import Capabilities
 from handiwork.log.store import Store
-from handiwork.sandbox.base import Sandbox, SandboxError
+from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.host import HostSandbox
 from tests.hostile.lying_sandbox import said, server
 from tests.notebook.cells import png, showing

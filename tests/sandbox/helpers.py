@@ -16,7 +16,7 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.create import create
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 
 PYTHON = "/opt/handiwork/bin/python3 -I"
 

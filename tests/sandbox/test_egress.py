@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.events.record import EgressEvent
-from handiwork.sandbox.bubblewrap import BubblewrapSandbox
+from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from handiwork.sandbox.egress.proxy import Egress
 from tests.egress.world import Way, way_out
 from tests.sandbox.helpers import PYTHON, Box, output, run

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.errors import SandboxError
 from handiwork.events.action import AgentFinishAction, CmdRunAction, FileReadAction, FileWriteAction
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileReadObservation
 from handiwork.paths import runtime_dir
-from handiwork.sandbox.base import SandboxError
 from tests.sandbox.helpers import Blobs, Box, output, run
 
 

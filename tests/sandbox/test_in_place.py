@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.layers import git_layers
+from handiwork.errors import SandboxError
+from handiwork.workspace.layers import git_layers
 from tests.sandbox.helpers import Box, git, output, run
 
 PLANTS = {

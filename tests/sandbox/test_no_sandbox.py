@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox import seccomp
-from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.bubblewrap import BubblewrapSandbox
+from handiwork.errors import SandboxError
+from handiwork.sandbox.bubblewrap import seccomp
+from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from handiwork.sandbox.create import create
 from handiwork.sandbox.host import HostSandbox
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 from tests.sandbox.helpers import Blobs, Box, output, run
 
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from handiwork.paths import runtime_dir
-from handiwork.sandbox.cgroups import ControlGroups
-from handiwork.sandbox.limits import ResourceLimits
-from handiwork.sandbox.runtime import Endpoint, sweep_stale
+from handiwork.sandbox.endpoint import Endpoint, sweep_stale
+from handiwork.sandbox.limits.cgroups import ControlGroups
+from handiwork.sandbox.limits.limits import ResourceLimits
 from tests.sandbox.helpers import Box, output
 
 OWNER = """
 import asyncio, sys
 from pathlib import Path
 from handiwork.sandbox.create import create
-from handiwork.sandbox.layers import Places
+from handiwork.workspace.layers import Places
 from tests.sandbox.helpers import Blobs, run
 
 async def main():
@@ -36,7 +36,7 @@ asyncio.run(main())
 """
 
 
-SWEEPER = "from handiwork.sandbox.runtime import sweep_stale; sweep_stale()"
+SWEEPER = "from handiwork.sandbox.endpoint import sweep_stale; sweep_stale()"
 CHECKOUT = Path(__file__).parents[2]
 
 

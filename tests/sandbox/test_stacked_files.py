@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.sandbox.stacked import Stacked
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.overlay_view import Stacked
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox.base import SandboxError
-from handiwork.sandbox.layers import upper_dir
+from handiwork.errors import SandboxError
+from handiwork.workspace.layers import upper_dir
 from tests.sandbox.helpers import Box, output, run
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from handiwork.events.action import MessageAction
 from handiwork.log.store import Store
-from handiwork.server.transient import ROOM, Backlog
+from handiwork.server.live import ROOM, Backlog
 from scripts.harness.serving import Api, bash, events_until, finish, next_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest of a picture"

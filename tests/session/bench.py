@@ -12,8 +12,8 @@ from handiwork.agents.base import Agent
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.events.base import Event
 from handiwork.events.record import Confirmation, Limits
-from handiwork.llm.script import Reply
-from handiwork.llm.scripted import ScriptedLLM
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import LLM, Capabilities
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store

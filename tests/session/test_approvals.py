@@ -25,8 +25,8 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action
 from handiwork.events.record import Confirmation
-from handiwork.session.approvals import Place, analyse, matches, needs_approval, rule_for
-from handiwork.session.commands import parse
+from handiwork.session.approval.rules import Place, analyse, matches, needs_approval, rule_for
+from handiwork.session.approval.shell_commands import parse
 
 SANDBOX = Place(isolated=True, in_place=False)
 IN_PLACE = Place(isolated=True, in_place=True)

@@ -11,7 +11,7 @@ import pytest
 from handiwork.events.action import BrowseInteractiveAction, BrowseURLAction
 from handiwork.events.observation import AgentDelegateObservation, BrowserOutputObservation
 from handiwork.events.record import ApprovalEvent, StepStarted
-from handiwork.llm.script import Reply
+from handiwork.llm.scripted.script import Reply
 from handiwork.sandbox.base import Sandbox
 from tests.sandbox.helpers import Box, new_box
 from tests.session.bench import Bench, call, finish

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from handiwork.errors import WorkspaceError
 from handiwork.log.errors import LeaseHeld
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
-from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.session.assemble import Setup, create, reopen
-from handiwork.session.commits import NoRepositoryError, fetch_commits
+from handiwork.session.open import Setup, create, reopen
+from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 
 pytestmark = pytest.mark.slow
 

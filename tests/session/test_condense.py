@@ -21,12 +21,12 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CompletionEvent, SessionStarted, Usage
 from handiwork.llm.create import create
 from handiwork.llm.errors import ContextWindowError
-from handiwork.llm.script import Reply
-from handiwork.llm.scripted import ScriptedLLM
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Capabilities, Completion, Message
 from handiwork.sandbox.host import HostSandbox
-from handiwork.session.condense import CannotCondenseError, Condenser
-from handiwork.session.gauge import estimate, text_of
+from handiwork.session.policies.condense import CannotCondenseError, Condenser
+from handiwork.session.policies.token_estimate import estimate, text_of
 from handiwork.session.session import Session, Terms
 from tests.llm.standin import StandIn, answer, serving
 from tests.session.bench import Bench, bash, finish

@@ -15,8 +15,8 @@ from handiwork.agents.codeact import CodeActAgent
 from handiwork.events.base import Action
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileEditObservation
 from handiwork.llm.create import create
-from handiwork.llm.script import Reply
-from handiwork.llm.scripted import ScriptedLLM
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.scripted.script import Reply
 from handiwork.sandbox.host import HostSandbox
 from handiwork.session.session import Session, Terms
 from tests.llm.standin import StandIn, answer, serving

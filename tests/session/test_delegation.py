@@ -27,8 +27,8 @@ from handiwork.events.observation import (
 )
 from handiwork.events.record import ApprovalEvent, Limits, StepStarted
 from handiwork.log.store import Store
-from handiwork.session.assemble import Opened, Setup, create, reopen
-from handiwork.session.watch import OutputDelta
+from handiwork.session.open import Opened, Setup, create, reopen
+from handiwork.session.steps.live import OutputDelta
 from tests.session.bench import Bench, bash
 
 HERE = __name__

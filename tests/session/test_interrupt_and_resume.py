@@ -12,15 +12,15 @@ import pytest
 
 from handiwork.agents.base import Agent, InterruptedCallError
 from handiwork.agents.state import State
+from handiwork.errors import SandboxError
 from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, CmdRunAction
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.events.record import SessionStarted, StepStarted
-from handiwork.llm.script import Reply
+from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Message
-from handiwork.sandbox.base import SandboxError
 from handiwork.sandbox.host import HostSandbox
 from handiwork.session.session import Session
-from handiwork.session.watch import OutputDelta, TextDelta
+from handiwork.session.steps.live import OutputDelta, TextDelta
 from tests.session.bench import Bench, bash, finish
 
 PAUSE = ChangeAgentStateAction(agent_state="paused", source="user")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.events.record import CondensationEvent, StepStarted
-from handiwork.llm.script import Reply
+from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Capabilities
 from handiwork.log.store import Store
 from tests.session.bench import Bench, bash, finish

@@ -11,7 +11,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.log.errors import LeaseHeld
-from handiwork.session.watch import OutputDelta, TextDelta
+from handiwork.session.steps.live import OutputDelta, TextDelta
 from tests.session.bench import Bench, bash, call, calls, finish
 
 

@@ -19,10 +19,10 @@ from handiwork.events.observation import AgentDelegateObservation, CmdOutputObse
 from handiwork.events.record import ApprovalEvent, CompletionEvent, CondensationEvent, LoopEvent
 from handiwork.llm.create import create
 from handiwork.llm.retry import Patience
-from handiwork.llm.script import Reply
+from handiwork.llm.scripted.script import Reply
 from handiwork.log.eventlog import EventLog
 from handiwork.session.session import Session
-from handiwork.session.watch import OutputDelta, TextDelta
+from handiwork.session.steps.live import OutputDelta, TextDelta
 from tests.llm.standin import Json, Refusal, StandIn, Stream, answer, chunk, serving, text
 from tests.session.bench import Bench, bash, calls, finish
 

@@ -16,12 +16,12 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation
 from handiwork.events.record import Confirmation, EgressEvent, NetworkAllowed, SessionStarted
-from handiwork.llm.script import Reply
+from handiwork.llm.scripted.script import Reply
 from handiwork.log.eventlog import EventLog
-from handiwork.sandbox.bubblewrap import BubblewrapSandbox
-from handiwork.sandbox.layers import Places
-from handiwork.session.network import recorded
+from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from handiwork.session.recorded_egress import recorded
 from handiwork.session.session import Session
+from handiwork.workspace.layers import Places
 from tests.egress.world import way_out
 from tests.session.bench import Bench, bash, finish
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from handiwork.events.action import OutputReadAction
 from handiwork.events.observation import ErrorObservation, OutputReadObservation
 from handiwork.log.blobs import Blobs
-from handiwork.log.redaction import Redactor
-from handiwork.session import outputs
-from handiwork.session.outputs import read_output
+from handiwork.log.redaction.redactor import Redactor
+from handiwork.session.steps import read_output as outputs
+from handiwork.session.steps.read_output import read_output
 
 LOG = "".join(f"line {number}: {'FAILED' if number % 100 == 0 else 'ok'}\n" for number in range(1, 5001)).encode()
 

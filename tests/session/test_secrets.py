@@ -15,15 +15,15 @@ from handiwork.events.base import Event
 from handiwork.events.codec import to_json
 from handiwork.events.observation import CmdOutputObservation, IPythonRunCellObservation
 from handiwork.events.record import Limits
-from handiwork.llm.scripted import ScriptedLLM
+from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.log.store import Store
-from handiwork.sandbox.bubblewrap import BubblewrapSandbox
-from handiwork.sandbox.layers import Places
-from handiwork.sandbox.workspace import make_copy
-from handiwork.session.approvals import Place, needs_approval
+from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from handiwork.session.approval.rules import Place, needs_approval
 from handiwork.session.secrets import SecretError, Secrets, given, load
 from handiwork.session.session import Session, Terms
-from handiwork.session.watch import OutputDelta, TextDelta
+from handiwork.session.steps.live import OutputDelta, TextDelta
+from handiwork.workspace.copy import make_copy
+from handiwork.workspace.layers import Places
 from tests.session.bench import bash, call, finish
 
 TOKEN = "ghp_s3cr3t/T0ken\"with'all+of it$"

@@ -6,8 +6,8 @@ from handiwork.events.action import ChangeAgentStateAction, CmdRunAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation, UserRejectObservation
 from handiwork.events.record import ApprovalEvent, CondensationEvent, Limits, LoopEvent, SettingsChanged
-from handiwork.llm.scripted import ScriptedLLM
-from handiwork.session.approvals import rule_for
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.session.approval.rules import rule_for
 from tests.session.bench import Bench, bash, call, calls, finish
 
 

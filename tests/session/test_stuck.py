@@ -24,7 +24,7 @@ from handiwork.events.observation import (
     FileWriteObservation,
     IPythonRunCellObservation,
 )
-from handiwork.session.stuck import WINDOW, Loop, Pair, find_loop
+from handiwork.session.policies.repetition import WINDOW, Loop, Pair, find_loop
 
 
 def history(*pairs: Pair) -> list[Pair]:

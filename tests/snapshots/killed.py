@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from handiwork.sandbox.objects import Objects
-from handiwork.sandbox.snapshots import Place, Snapshots
+from handiwork.workspace.snapshots.object_store import Objects
+from handiwork.workspace.snapshots.store import Place, Snapshots
 
 
 def main(store: Path, directory: Path) -> None:

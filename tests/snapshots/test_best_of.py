@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from handiwork.events.record import Limits
-from handiwork.llm.script import Reply
-from handiwork.session.assemble import SetupError
-from handiwork.session.best_of import AT_ONCE, Candidate, Contest, Progress, best_of
+from handiwork.llm.scripted.script import Reply
+from handiwork.session.open import SetupError
+from handiwork.session.time_travel.best_of import AT_ONCE, Candidate, Contest, Progress, best_of
 from tests.llm.standin import StandIn, answer, serving
 from tests.snapshots.workbench import Workbench, bash
 

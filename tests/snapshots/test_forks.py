@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.errors import WorkspaceError
 from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import SnapshotEvent
-from handiwork.sandbox.diff import unified_diff
-from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.session.assemble import SetupError, changes
-from handiwork.session.collecting import collect, make_room
-from handiwork.session.forks import changes_from_to, fork
-from handiwork.session.keeping import objects_of
+from handiwork.session.open import SetupError, changes
+from handiwork.session.storage.gc import collect, make_room
+from handiwork.session.storage.layout import objects_of
+from handiwork.session.time_travel.fork import changes_from_to, fork
+from handiwork.workspace.patch import unified_diff
 from tests.sandbox.conftest import namespaces_allowed
 from tests.snapshots.workbench import LIST, Workbench, bash, outputs
 

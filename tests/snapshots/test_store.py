@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handiwork.sandbox.objects import Objects
-from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.sandbox.snapshots import Place, Snapshots
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.snapshots.object_store import Objects
+from handiwork.workspace.snapshots.store import Place, Snapshots
 from tests.snapshots import killed
 from tests.snapshots.trees import listing
 
@@ -192,9 +192,9 @@ def test_a_snapshot_that_would_fill_the_disk_is_refused_and_leaves_nothing_behin
     script = """
 import os, sys
 from pathlib import Path
-from handiwork.sandbox.objects import Objects
-from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.sandbox.snapshots import Place, Snapshots
+from handiwork.workspace.snapshots.object_store import Objects
+from handiwork.workspace.files.safe_open import WorkspaceError
+from handiwork.workspace.snapshots.store import Place, Snapshots
 root, disk = map(Path, sys.argv[1:])
 for gone in ("", "large"):
     if gone:
@@ -264,7 +264,7 @@ def test_killed_in_the_middle_of_a_snapshot_the_store_stays_whole(tmp_path: Path
 
 SWEEP = """
 import pathlib, sys
-from handiwork.sandbox.objects import Objects
+from handiwork.workspace.snapshots.object_store import Objects
 Objects(pathlib.Path(sys.argv[1])).sweep(sys.argv[2:], (), grace=-1)
 """
 

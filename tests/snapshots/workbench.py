@@ -13,7 +13,7 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CompletionEvent
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
-from handiwork.session.assemble import Setup, create, reopen
+from handiwork.session.open import Setup, create, reopen
 
 LIST = (
     "find . ~ -path ./.git -prune -o -printf '%P %y %m %l ' -exec sh -c "

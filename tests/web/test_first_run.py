@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-from handiwork.llm.script import Reply
+from handiwork.llm.scripted.script import Reply
 from scripts.harness.serving import Program, bash, finish
 from tests.llm.standin import StandIn, serving
 from tests.web.conftest import OpenWindow

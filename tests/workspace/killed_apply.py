@@ -14,10 +14,10 @@ import sys
 import time
 from pathlib import Path
 
-from handiwork.sandbox.apply import apply
-from handiwork.sandbox.apply_journal import undo_cut_apply
-from handiwork.sandbox.changes import changes_of_overlay
-from handiwork.sandbox.workspace import Workspace
+from handiwork.workspace.apply import apply
+from handiwork.workspace.apply_journal import undo_cut_apply
+from handiwork.workspace.changes import changes_of_overlay
+from handiwork.workspace.copy import Workspace
 from tests.workspace.trees import read_tree
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handiwork.sandbox.apply import ConflictError, apply
-from handiwork.sandbox.changes import changes_of_tree
-from handiwork.sandbox.commits import import_commits
-from handiwork.sandbox.diff import diffstat, unified_diff
-from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.sandbox.workspace import make_copy
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.apply import ConflictError, apply
+from handiwork.workspace.changes import changes_of_tree
+from handiwork.workspace.copy import make_copy
+from handiwork.workspace.git.import_commits import import_commits
+from handiwork.workspace.patch import diffstat, unified_diff
 from tests.workspace.trees import Session, Tree, git, read_tree, write_tree
 
 Start = Callable[[Tree], Session]
@@ -141,8 +141,8 @@ def test_a_write_that_fails_midway_is_taken_back(session: Start) -> None:
     here = session({"a": b"1\n", "b": b"1\n", "dir/gone": b"1\n", "mnt/z": b"1\n"})
     here.run("echo 2 > a; rm b; rm -r dir; mkdir -p new/deep; echo 2 > new/deep/x; echo 2 > mnt/z")
     # Another file system is mounted inside the target: nothing can be moved into it.
-    script = "import sys; from pathlib import Path; from handiwork.sandbox.workspace import Workspace;"
-    script += "from handiwork.sandbox.changes import changes_of_overlay; from handiwork.sandbox.apply import apply;"
+    script = "import sys; from pathlib import Path; from handiwork.workspace.copy import Workspace;"
+    script += "from handiwork.workspace.changes import changes_of_overlay; from handiwork.workspace.apply import apply;"
     script += "w = Workspace.load(Path(sys.argv[1])); apply(changes_of_overlay(w, Path(sys.argv[2])), w.source)"
     mount = 'mount -t tmpfs tmpfs "$0/mnt" && echo 1 > "$0/mnt/z" && exec "$@"'
     python = [sys.executable, "-c", script, str(here.folder / "session"), str(here.upper)]

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox.apply import apply
-from handiwork.sandbox.changes import changes_of_overlay, changes_of_tree
-from handiwork.sandbox.diff import diffstat, unified_diff
-from handiwork.sandbox.safe_open import WorkspaceError, open_file
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.apply import apply
+from handiwork.workspace.changes import changes_of_overlay, changes_of_tree
+from handiwork.workspace.files.safe_open import open_file
+from handiwork.workspace.patch import diffstat, unified_diff
 from tests.workspace.trees import Session, Tree, found, git, read_tree, write_tree
 
 Start = Callable[[Tree], Session]

@@ -13,13 +13,13 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import os, stat, sys
 from pathlib import Path
-from handiwork.sandbox.apply import apply
-from handiwork.sandbox.changes import changes_of_overlay, changes_of_tree
-from handiwork.sandbox.diff import unified_diff
-from handiwork.sandbox.objects import Objects
-from handiwork.sandbox.snapshots import Place, Snapshots
-from handiwork.sandbox.stacked import Stacked
-from handiwork.sandbox.workspace import make_copy
+from handiwork.workspace.apply import apply
+from handiwork.workspace.changes import changes_of_overlay, changes_of_tree
+from handiwork.workspace.patch import unified_diff
+from handiwork.workspace.snapshots.object_store import Objects
+from handiwork.workspace.snapshots.store import Place, Snapshots
+from handiwork.workspace.overlay_view import Stacked
+from handiwork.workspace.copy import make_copy
 
 folder = Path(sys.argv[1])
 if os.geteuid() == 0:

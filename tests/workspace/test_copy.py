@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox.safe_open import WorkspaceError
-from handiwork.sandbox.workspace import Workspace, make_copy
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.copy import Workspace, make_copy
 from tests.workspace.trees import git, read_tree, write_tree
 
 

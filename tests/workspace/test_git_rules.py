@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handiwork.sandbox.git_patterns import Patterns
-from handiwork.sandbox.selection import select
+from handiwork.workspace.git.patterns import Patterns
+from handiwork.workspace.selection import select
 from tests.workspace.trees import git, write_tree
 
 TOKENS = [

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.sandbox.apply import apply
-from handiwork.sandbox.apply_journal import ApplyJournal, Moves, Step, identity, undo_cut_apply
-from handiwork.sandbox.changes import changes_of_overlay
-from handiwork.sandbox.safe_open import WorkspaceError
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.apply import apply
+from handiwork.workspace.apply_journal import ApplyJournal, Moves, Step, identity, undo_cut_apply
+from handiwork.workspace.changes import changes_of_overlay
 from tests.workspace import killed_apply
 from tests.workspace.trees import Session, Tree, read_tree, write_tree
 
@@ -138,9 +138,9 @@ def test_an_apply_killed_while_it_merges_leaves_no_file(tmp_path: Path, monkeypa
     script = """
 import sys
 from pathlib import Path
-from handiwork.sandbox.apply import apply
-from handiwork.sandbox.changes import changes_of_overlay
-from handiwork.sandbox.workspace import Workspace
+from handiwork.workspace.apply import apply
+from handiwork.workspace.changes import changes_of_overlay
+from handiwork.workspace.copy import Workspace
 session, upper = map(Path, sys.argv[1:])
 workspace = Workspace.load(session)
 apply(changes_of_overlay(workspace, upper), workspace.source)

@@ -4,8 +4,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from handiwork.sandbox.changes import Change, changes_of_overlay
-from handiwork.sandbox.workspace import Workspace, make_copy
+from handiwork.workspace.changes import Change, changes_of_overlay
+from handiwork.workspace.copy import Workspace, make_copy
 
 Tree = dict[str, bytes | str]
 """Path to content: bytes are a file ("x:" in front of the path: executable), a str is a link's target."""

@@ -1,4 +1,4 @@
-// The requests and answers of the server's API, as handiwork/server/shapes.py and file_shapes.py have them.
+// The requests and answers of the server's API, as handiwork/server/schemas/sessions.py and file_shapes.py have them.
 
 import type {
   ActionRecord,

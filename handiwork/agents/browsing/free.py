@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.message_cache import Made
 from handiwork.agents.pages import line
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import observation_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact import native
 from handiwork.agents.codeact.constrained import step as constrained_step
-from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.message_cache import Made
 from handiwork.agents.state import State
 
 

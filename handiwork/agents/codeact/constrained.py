@@ -10,7 +10,7 @@ from typing import cast
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.codeact import examples
 from handiwork.agents.codeact.lines import choices, functions, replacement
-from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.message_cache import Made
 from handiwork.agents.codeact.progress import (
     OVERVIEW,
     READ_UNASKED,

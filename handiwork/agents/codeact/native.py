@@ -9,7 +9,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.codeact.made import Made
+from handiwork.agents.codeact.message_cache import Made
 from handiwork.agents.codeact.toolbox import MAKERS, TOOLS, Makers
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import observation_text

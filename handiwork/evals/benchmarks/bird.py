@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from handiwork.evals import sqlite_rows
-from handiwork.evals.answers import fenced, tagged
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.evals.scoring import sqlite_rows
+from handiwork.evals.scoring.answers import fenced, tagged
 
 SECONDS = 30.0
 """What the predicted and the gold query may take together."""

@@ -14,9 +14,9 @@ import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from handiwork.evals import jsonlines
-from handiwork.evals.answers import tagged
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
+from handiwork.evals.scoring import jsonlines
+from handiwork.evals.scoring.answers import tagged
 
 COMMIT = "897f2dfbb5c952b5c3c1509e648381f9c7b70316"
 """Of February 2025, the last form of the data set with JSON lines; later ones are Parquet."""

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from handiwork.evals import jsonlines
-from handiwork.evals.answers import tagged
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.evals.scoring import jsonlines
+from handiwork.evals.scoring.answers import tagged
 from handiwork.events.record import Limits
 
 COMMIT = "6ea57973c7a6097fd7c5915698c54c17c5b1b6c8"

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handiwork.evals.answers import tagged
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.evals.scoring.answers import tagged
 from handiwork.events.record import Limits
 
 LETTERS = "ABCD"

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from handiwork.evals import jsonlines
-from handiwork.evals.answers import left_in
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
 from handiwork.evals.harness import FOLDER
-from handiwork.evals.programs import Tested, new_nonce, run_program, run_tests
+from handiwork.evals.scoring import jsonlines
+from handiwork.evals.scoring.answers import left_in
+from handiwork.evals.scoring.programs import Tested, new_nonce, run_program, run_tests
 
 _RAW = "https://raw.githubusercontent.com/bigcode-project/octopack/e17a8f6470264286bc6a52eb8263582083bf3bf6/"
 FIELDS = ("task_id", "declaration", "buggy_solution", "canonical_solution", "bug_type", "entry_point", "test")

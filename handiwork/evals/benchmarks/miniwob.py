@@ -20,9 +20,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from handiwork.evals import packages
 from handiwork.evals.benchmark import PROVIDED, Benchmark, DataError, Instance, Rollout, Score
-from handiwork.evals.browsing import on_open_page
+from handiwork.evals.scoring import packages
+from handiwork.evals.scoring.browsing import on_open_page
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
 

@@ -8,11 +8,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from handiwork.evals import jsonlines
-from handiwork.evals.answers import fenced, tagged
-from handiwork.evals.arithmetic import Value, value_of
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
-from handiwork.evals.programs import run_program
+from handiwork.evals.scoring import jsonlines
+from handiwork.evals.scoring.answers import fenced, tagged
+from handiwork.evals.scoring.arithmetic import Value, value_of
+from handiwork.evals.scoring.programs import run_program
 from handiwork.events.record import Limits
 
 _RAW = "https://raw.githubusercontent.com/xingyaoww/mint-bench/3f7f12c10bf763be1e6dbdeb42feb57624121f61/"

@@ -13,9 +13,9 @@ import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from handiwork.evals import jsonlines
-from handiwork.evals.answers import tagged
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.evals.scoring import jsonlines
+from handiwork.evals.scoring.answers import tagged
 from handiwork.events.record import Limits
 
 COMMIT = "acf55534d6dcd81df84df7b5d01ebdd14508367a"

@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from .browsing import Browser
-from .edit import edit_file
+from .browser.process import Browser
 from .errors import ActionError
-from .files import read_lines, write_bytes
-from .jobs import Jobs
-from .notebook import Notebook
+from .files.edit import edit_file
+from .files.files import read_lines, write_bytes
+from .notebook.notebook import Notebook
 from .output import KEPT, Keep, Output, Spools, Text
-from .shell import KEYS, OnOutput, Shell
+from .shell.jobs import Jobs
+from .shell.shell import KEYS, OnOutput, Shell
 
 Json = dict[str, object]
 

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from .actions import Actions, Json, RequestError, parse_keep, parse_secrets
-from .browsing import Browser
+from .browser.process import Browser
 from .children import Children
 from .errors import ActionError
-from .files import CHUNK, list_directory, open_file, replacing, telling
+from .files.files import CHUNK, list_directory, open_file, replacing, telling
 from .forward import Forwarder
-from .jobs import Jobs
-from .notebook import Notebook
+from .notebook.notebook import Notebook
 from .output import Keep, Spools, write_all
-from .shell import Shell
+from .shell.jobs import Jobs
+from .shell.shell import Shell
 from .stream import Stream, json_line
 
 Message = MutableMapping[str, Any]

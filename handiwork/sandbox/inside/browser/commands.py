@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
-from .elements import DoneWrong
+from .actions.elements import DoneWrong
+from .actions.primitives import goto
 from .engine import Engine, described
 from .explain import failure
-from .primitives import goto
 from .window import Window
 
 TIMEOUT = 50.0

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 from playwright.async_api import Dialog
 from playwright.async_api import Error as PlaywrightError
 
-from .calls import Call, CallError, parse_calls
-from .chromium import Chromium
-from .elements import DoneWrong
+from .actions.calls import Call, CallError, parse_calls
+from .actions.elements import DoneWrong
+from .actions.primitives import ACTIONS
+from .cdp.chromium import Chromium
 from .explain import failure
-from .look import Look, look
-from .primitives import ACTIONS
+from .observation.observe import Look, look
 from .traffic import LOADING, answers
 from .window import Window
 

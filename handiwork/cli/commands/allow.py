@@ -1,0 +1,46 @@
+"""``handiwork allow``: what the user lets a session's sandbox reach besides, while it runs or before it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from handiwork.cli.commands.sessions import find
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.sanitize import exact
+from handiwork.errors import Exit
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.session.user_events import at_work, network_allowed
+from handiwork.settings import SettingsError
+
+AT_WORK = (
+    "these commands began before and may still run; they, and whatever other programs they left running, could send to "
+    "{} at once without asking you: stop session {}, or give --yes\n{}"
+)
+
+
+def allow(hosts: Sequence[str], session: str | None, yes: bool) -> Exit:
+    """Let the sandbox of a session, the newest if None is named, reach the hosts. Raises as ``approve`` does.
+
+    If commands run that could use them unasked, the user must have said ``yes``.
+    """
+    try:
+        event = network_allowed(hosts)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+
+    async def append() -> str:
+        async with Store.open(data_dir()) as store:
+            log = await find(store, session)
+            if not yes and (running := await at_work(log)):
+                raise SettingsError(AT_WORK.format(", ".join(hosts), log.id, "".join(map(_line, running))))
+            await log.append(event)
+            return log.id
+
+    say(f"the sandbox of session {asyncio.run(append())} may reach {', '.join(hosts)} from now on")
+    return Exit.FINISHED
+
+
+def _line(command: str) -> str:
+    return f"    {exact(command)}\n"

@@ -1,0 +1,50 @@
+"""``handiwork approve``: the user's answer where nobody is at the terminal to be asked."""
+
+from __future__ import annotations
+
+import asyncio
+
+from rich.text import Text
+
+from handiwork.cli.commands.sessions import find
+from handiwork.cli.dialog.questions import shown
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.sanitize import exact
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit
+from handiwork.events.record import ApprovalEvent
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.session.user_events import approval, asked, state_of
+from handiwork.settings import SettingsError
+
+
+def approve(session: str | None, reject: bool, always: bool, comment: str | None) -> Exit:
+    """Answer everything a session asks about, and print what was decided. Raises SettingsError, SessionMissing."""
+    if reject and always:
+        raise SettingsError("--always allows and --reject does not: give one of them")
+    if comment is not None and not reject:
+        raise SettingsError("--comment says why something is not allowed: give it with --reject")
+    return asyncio.run(_approve(session, not reject, always, comment or ""))
+
+
+async def _approve(session: str | None, allowed: bool, always: bool, comment: str) -> Exit:
+    console = terminal_console()
+    async with Store.open(data_dir()) as store:
+        log = await find(store, session)
+        if not (actions := asked(await state_of(log))):
+            raise SettingsError(f"session {log.id} does not ask about anything")
+        for action in actions:
+            answer = approval(action, allowed, comment, always)
+            await log.append(answer)
+            for line in shown(action):
+                console.print(line, soft_wrap=True)
+            console.print(Text(f"  {exact(_decided(answer))}", "green" if allowed else "yellow"), soft_wrap=True)
+    say(f"`handiwork resume {log.id}` goes on")
+    return Exit.FINISHED
+
+
+def _decided(answer: ApprovalEvent) -> str:
+    if not answer.allowed:
+        return f"not allowed: {answer.comment}" if answer.comment else "not allowed"
+    return "allowed" if answer.rule is None else f"allowed, and from now on in this session: {answer.rule}"

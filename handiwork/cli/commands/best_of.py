@@ -1,0 +1,167 @@
+"""``handiwork best-of``: several candidates for one task, and the best of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
+from rich.text import Text
+
+from handiwork.cli.commands.changes import overview
+from handiwork.cli.dialog.prompt import Signals
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.jsonlines import write_json
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.summary import duration
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit
+from handiwork.events.record import StepStarted
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.session.open import changes
+from handiwork.session.setup_from_settings import setup_from
+from handiwork.session.time_travel import best_of as contests
+from handiwork.session.time_travel.best_of import Candidate, Contest, Progress
+from handiwork.settings import SettingsError, load, model_name
+
+SHOWN = 15
+"""Lines of a failed test's output that are shown."""
+
+
+def best_of(
+    number: int,
+    task: str,
+    test: str,
+    models: Sequence[str],
+    temperature: float,
+    workspace: Path,
+    as_json: bool,
+    flags: Mapping[str, Any],
+) -> Exit:
+    """Have the candidates made and print them, the best first, and its changes. Raises as ``run`` does."""
+    if not task.strip() or not test.strip():
+        raise SettingsError("say what the agents are to do, and with --test which command must succeed then")
+    named = [load({**flags, "model": model}) for model in models] or [load(flags)]
+    setup = setup_from(named[0], workspace).model_copy(update={"temperature": temperature})
+    both = [(model_name(settings.model), settings.base_url) for settings in named]
+    return asyncio.run(_hold(Contest(task, test, number, both, setup), as_json))
+
+
+async def _hold(contest: Contest, as_json: bool) -> Exit:
+    console = terminal_console()
+    shown = _Json() if as_json else _Shown(console, contest, live=console.is_terminal and not console.is_dumb_terminal)
+    signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
+    with signals.watched(), shown:
+        try:
+            async with Store.open(data_dir()) as store:
+                origin, candidates = await contests.best_of(store, data_dir(), contest, shown)
+                best = candidates[0]
+                found = await changes(data_dir(), await store.log(best.session)) if best.passed else []
+        except asyncio.CancelledError:
+            say("stopped; `handiwork sessions` lists the candidates, `handiwork resume` goes on with one")
+            return Exit.INTERRUPTED
+    if as_json:
+        write_json(json.dumps({"origin": origin, "best": best.session if best.passed else None}))
+    else:
+        for line in overview(found, best.session) if best.passed else _failed(best):
+            console.print(line, soft_wrap=True)
+        for line in [*_table(candidates), *_next(origin, best)]:
+            console.print(line, soft_wrap=True)
+    return Exit.FINISHED if best.passed else Exit.FAILED
+
+
+class _Json:
+    """Writes a line for each candidate that is done."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def __call__(self, progress: Progress) -> None:
+        if (one := progress.candidate) is not None:
+            told = {"number": progress.number, "session": one.session, "model": one.model, "passed": one.passed}
+            told |= {"exit_code": one.exit_code, "lines": one.lines, "output": one.output[-4000:]}
+            told |= {"agent_state": one.state.agent_state, "steps": one.state.iteration, "cost": one.state.cost}
+            write_json(json.dumps({**told, "tokens": one.state.usage.total, "seconds": round(one.state.time, 3)}))
+
+
+class _Shown:
+    """Shows a bar for each candidate on a terminal, elsewhere a line for each that is done."""
+
+    def __init__(self, console: Console, contest: Contest, live: bool) -> None:
+        self._contest, self._live, self._console = contest, live, console
+        columns = (TextColumn("{task.description}"), BarColumn(30), TextColumn("{task.fields[doing]}"))
+        self._bars = Bars(*columns, TimeElapsedColumn(), console=console, transient=True)
+        self._of: dict[int, TaskID] = {}
+        self._steps: dict[int, int] = {}
+
+    def __enter__(self) -> None:
+        if self._live:
+            self._bars.start()
+            for number in range(1, self._contest.number + 1):
+                steps = self._contest.setup.limits.iterations
+                self._of[number] = self._bars.add_task(f"candidate {number}", start=False, total=steps, doing="waits")
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._bars.stop()
+
+    def __call__(self, progress: Progress) -> None:
+        number, one = progress.number, progress.candidate
+        self._steps[number] = self._steps.get(number, 0) + isinstance(progress.event, StepStarted)
+        doing = f"step {self._steps[number]}" if progress.phase == "working" else progress.phase
+        if one is not None:
+            doing = "passes" if one.passed else "fails"
+        if self._live:
+            self._bars.start_task(self._of[number])
+            self._bars.update(self._of[number], completed=self._steps[number], doing=doing)
+            if one is not None:
+                self._bars.stop_task(self._of[number])
+        elif one is not None:
+            self._console.print(f"candidate {number}: {doing}, session {one.session}", soft_wrap=True)
+
+
+def _table(candidates: Sequence[Candidate]) -> Iterator[Text]:
+    header = ("", "session", "test", "lines", "steps", "tokens", "time", "cost", "agent", "model")
+    rows = [header, *(_row(rank, one) for rank, one in enumerate(candidates, 1))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for number, row in enumerate(rows):
+        right = ("", "lines", "steps", "tokens", "time", "cost")
+        cells = [
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for name, cell, width in zip(header, row, widths, strict=True)
+        ]
+        style = "dim" if number == 0 else "green" if candidates[number - 1].passed else "red"
+        yield Text("  ".join(cells).rstrip(), style)
+
+
+def _row(rank: int, one: Candidate) -> tuple[str, ...]:
+    test = "passes" if one.passed else "fails" if one.exit_code is not None else "no end"
+    free = one.state.totals.cost_sources <= {"local"}
+    price = "free" if free else "unknown" if one.state.unpriced else f"${one.state.cost:.4f}"
+    counts = (f"{one.lines:,}", str(one.state.iteration), f"{one.state.usage.total:,}", duration(one.state.time))
+    agent = one.state.agent_state.replace("_", " ")
+    return (str(rank), one.session, test, *counts, price, agent, plain(one.model))
+
+
+def _failed(best: Candidate) -> Iterator[Text]:
+    yield Text("\nno candidate passes; the test of the first one ends with", "bold yellow")
+    for line in plain(best.output).rstrip().split("\n")[-SHOWN:]:
+        yield Text(f"  {line}", "dim")
+    yield Text()
+
+
+def _next(origin: str, best: Candidate) -> Iterator[Text]:
+    yield Text()
+    commands = [f"handiwork apply {best.session}"] if best.passed else []
+    commands += [f"handiwork show {best.session}", f"handiwork tree {origin}"]
+    for number, command in enumerate(commands):
+        yield Text.assemble((f"{'' if number else 'next':9}", "dim"), command)

@@ -1,0 +1,129 @@
+"""``handiwork diff`` and ``handiwork apply``, and the changes at the end of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from rich.text import Text
+
+from handiwork.cli.commands.sessions import find
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.transcript import coloured_diff_line
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit, SandboxError, WorkspaceError
+from handiwork.log.errors import LeaseHeld
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.session import open as assemble
+from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
+from handiwork.session.time_travel.fork import changes_from_to
+from handiwork.workspace.apply import Applied, ConflictError
+from handiwork.workspace.apply import apply as apply_changes
+from handiwork.workspace.apply_journal import undo_cut_apply
+from handiwork.workspace.changes import Change
+from handiwork.workspace.files.names import quoted
+from handiwork.workspace.patch import diffstat, unified_diff
+
+SHOWN = 200
+"""Lines of a diff that are shown at the end of a run."""
+
+
+def diff(session: str | None, first: int | None, last: int | None) -> Exit:
+    """Print what a session changed, or only from one event to another: coloured on a terminal, else the patch."""
+    if first is None and last is None:
+        found, _ = asyncio.run(_changes(session))
+    else:
+        found = asyncio.run(_changes_from_to(session, first, last))
+    text = unified_diff(found)
+    if not text:
+        say("the session has changed nothing")
+    elif sys.stdout.isatty():
+        console = terminal_console()
+        for line in _coloured(text):
+            console.print(line, soft_wrap=True)
+    else:
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    return Exit.FINISHED
+
+
+def apply(session: str | None, dry_run: bool) -> Exit:
+    """Take a session's changes over into its workspace, then its commits into a branch, and say which.
+
+    A conflict fails and changes nothing. Commits that cannot be brought are an infrastructure failure; the files stay.
+    """
+    found, setup = asyncio.run(_changes(session))
+    workspace = Path(setup.workspace)
+    if setup.in_place:
+        say(f"the agent worked in {workspace} itself: its files are there already")
+    else:
+        try:
+            applied = apply_changes(found, workspace, dry_run=dry_run)
+        except ConflictError as error:
+            say(str(error))
+            return Exit.FAILED
+        _report(applied, workspace, dry_run)
+    return Exit.FINISHED if dry_run else asyncio.run(_bring_commits(session))
+
+
+async def _bring_commits(session: str | None) -> Exit:
+    async with Store.open(data_dir()) as store:
+        try:
+            branch = await fetch_commits(store, data_dir(), await find(store, session))
+        except NoRepositoryError as error:
+            say(str(error))
+        except (WorkspaceError, SandboxError, LeaseHeld) as error:
+            say(f"the files are in place, but not the session's commits: {error}")
+            return Exit.INFRASTRUCTURE
+        else:
+            if branch is not None:
+                say(f"commits are on branch {branch}")
+    return Exit.FINISHED
+
+
+def _report(applied: Applied, workspace: Path, dry_run: bool) -> None:
+    console = terminal_console()
+    for word, paths in (("written", applied.written), ("deleted", applied.deleted), ("the same", applied.unchanged)):
+        for path in paths:
+            console.print(Text(f"{word:10}{quoted(path)}"), soft_wrap=True)
+    for warning in applied.warnings:
+        say(warning)
+    count = len(applied.written) + len(applied.deleted)
+    if dry_run:
+        say(f"files that would change in {workspace}: {count}; nothing was done")
+    else:
+        say(f"files changed in {workspace}: {count}")
+
+
+def overview(found: list[Change], session: str) -> list[Text]:
+    """Return the changes for the end of a run: the first lines of the diff, and where that is not all, how much."""
+    if not found:
+        return [Text("\nno changes\n", "dim")]
+    lines = _coloured(unified_diff(found))
+    shown = [Text("\nchanges", "cyan dim"), *lines[:SHOWN]]
+    if len(lines) > SHOWN:
+        shown.append(Text(f"... {len(lines) - SHOWN} more lines (handiwork diff {session})", "dim italic"))
+        for path, added, deleted in diffstat(found):
+            shown.append(Text.assemble((f"{f'+{added}':>7}", "green"), (f"{f'-{deleted}':>7}  ", "red"), quoted(path)))
+    return [*shown, Text()]
+
+
+def _coloured(text: str) -> list[Text]:
+    return [coloured_diff_line(Text(line)) for line in plain(text).rstrip("\n").split("\n")]
+
+
+async def _changes_from_to(session: str | None, first: int | None, last: int | None) -> list[Change]:
+    async with Store.open(data_dir()) as store:
+        return await changes_from_to(data_dir(), await find(store, session), first, last)
+
+
+async def _changes(session: str | None) -> tuple[list[Change], assemble.Setup]:
+    """Return what a session changed and what it is made of."""
+    async with Store.open(data_dir()) as store:
+        log = await find(store, session)
+        setup = await assemble.setup_of(log)
+        if cut := await asyncio.to_thread(undo_cut_apply, Path(setup.workspace)):
+            say(cut)
+        return await assemble.changes(data_dir(), log), setup

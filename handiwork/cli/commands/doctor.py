@@ -1,0 +1,249 @@
+"""``handiwork doctor``: whether this machine can run a task, and what to do where it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.text import Text
+
+from handiwork.cli.terminal.jsonlines import write_json
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit, SandboxError
+from handiwork.events.action import CmdRunAction
+from handiwork.llm.offered import local_model_state, provider_keys
+from handiwork.log.errors import LogError
+from handiwork.log.store import Store
+from handiwork.paths import cache_dir, data_dir
+from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox.bundle import browser_root, bundle_root
+from handiwork.sandbox.docker import cli as docker_cli
+from handiwork.sandbox.endpoint import sweep_stale
+from handiwork.sandbox.limits.cgroups import level
+from handiwork.sandbox.limits.limits import ResourceLimits, size_text
+from handiwork.session.storage.layout import GIGABYTE, objects_of
+from handiwork.settings import Settings, SettingsError, load, settings_file
+from handiwork.workspace.layers import Places
+
+ROOM = 2_000_000_000
+"""Bytes that should be free for copies of workspaces and for the local model."""
+
+USERNS = {
+    "kernel/apparmor_restrict_unprivileged_userns": ("1", "0"),
+    "kernel/unprivileged_userns_clone": ("0", "1"),
+    "user/max_user_namespaces": ("0", "15000"),
+}
+"""Kernel settings below /proc/sys, each with the value that forbids user namespaces and one that allows them."""
+
+
+Attempt = Callable[[], Coroutine[Any, Any, tuple[str, float]]]
+"""Gives what a command printed that should print "works", and when it was begun."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found; ``needed`` ones that fail prevent any task."""
+
+    check: str
+    level: Literal["ok", "warn", "fail"]
+    text: str
+
+
+def doctor(as_json: bool) -> Exit:
+    """Run all checks and print a line for each finding."""
+    console = terminal_console()
+    failed = False
+    for check in CHECKS:
+        for finding in check():
+            failed = failed or finding.level == "fail"
+            if as_json:
+                write_json(json.dumps(dataclasses.asdict(finding)))
+            else:
+                console.print(_row(finding), soft_wrap=True)
+    if not as_json:
+        ending = "a task cannot be run before what failed is mended" if failed else "tasks can be run"
+        console.print(Text(f"\n{ending}", "bold red" if failed else "bold green"))
+    return Exit.INFRASTRUCTURE if failed else Exit.FINISHED
+
+
+def _row(finding: Finding) -> Text:
+    style = {"ok": "green", "warn": "yellow", "fail": "bold red"}[finding.level]
+    return (
+        Text(f"{finding.level:5}", style).append(f"{finding.check:17}", "bold").append(plain(finding.text), "default")
+    )
+
+
+def _python() -> Iterator[Finding]:
+    machine = f"{platform.system()} {platform.machine()}"
+    fits = sys.platform == "linux" and platform.machine() == "x86_64"
+    text = f"{platform.python_version()} on {machine}"
+    yield Finding("python", "ok" if fits else "warn", text if fits else f"{text}; made and tested for Linux x86_64")
+
+
+def _settings() -> Iterator[Finding]:
+    file = settings_file()
+    try:
+        settings = load({})
+    except SettingsError as error:
+        yield Finding("settings", "fail", str(error))
+        return
+    where = f"{file}" if file.is_file() else f"defaults ({file} does not exist)"
+    yield Finding("settings", "ok", f"{where}; model {settings.model}")
+
+
+def _git() -> Iterator[Finding]:
+    if git := shutil.which("git"):
+        said = subprocess.run([git, "--version"], capture_output=True, text=True, check=False)
+        yield Finding("git", "ok", said.stdout.strip())
+    else:
+        yield Finding("git", "fail", "not on PATH: install it (apt install git)")
+
+
+def _bundle() -> Iterator[Finding]:
+    try:
+        yield Finding("bundle", "ok", str(bundle_root()))
+    except SandboxError as error:
+        yield Finding("bundle", "fail", str(error))
+    if (browser := browser_root()) is None:
+        yield Finding(
+            "browser", "warn", "not there, so agents cannot browse: `make bundle` or `pip install handiwork-browser`"
+        )
+    else:
+        yield Finding("browser", "ok", str(browser))
+
+
+def _namespaces() -> Iterator[Finding]:
+    bad: list[str] = []
+    for name, (forbids, allows) in USERNS.items():
+        file = Path("/proc/sys", name)
+        if file.is_file() and file.read_text().strip() == forbids:
+            bad.append(f"sudo sysctl -w {name.replace('/', '.')}={allows}")
+    if bad:
+        text = f"the kernel forbids them, if the sandbox below fails run: {' && '.join(bad)}"
+        yield Finding("user namespaces", "warn", text)
+    else:
+        yield Finding("user namespaces", "ok", "allowed")
+
+
+def _sandbox() -> Iterator[Finding]:
+    yield _tried("bubblewrap", "fail", lambda: _try_sandbox("bubblewrap"))
+
+
+def _docker() -> Iterator[Finding]:
+    if shutil.which("docker") is None:
+        yield Finding("docker", "ok", "not there; only --image needs it")
+        return
+
+    async def in_an_empty_image() -> tuple[str, float]:
+        async with docker_cli.empty_image(name := f"handiwork-doctor-{os.getpid()}"):
+            return await _try_sandbox("docker", name)
+
+    yield _tried("docker", "warn", in_an_empty_image)
+
+
+def _tried(kind: str, bad: Literal["warn", "fail"], attempt: Attempt) -> Finding:
+    began = time.monotonic()
+    try:
+        output, started = asyncio.run(attempt())
+    except SandboxError as error:
+        return Finding(kind, bad, str(error))
+    took = f"started in {started - began:.2f} s, ended after {time.monotonic() - began:.2f} s"
+    if output.strip() == "works":
+        return Finding(kind, "ok", took)
+    return Finding(kind, bad, f"a command gave {output!r} instead of its output")
+
+
+async def _try_sandbox(kind: str, image: str | None = None) -> tuple[str, float]:
+    async def no_blobs(_: AsyncIterator[bytes]) -> str:
+        raise SandboxError("the output of a command of a few bytes was too large")
+
+    with tempfile.TemporaryDirectory(prefix="handiwork-doctor-") as folder:
+        session, base = Path(folder, "session"), Path(folder, "session/base")
+        workspace = Path(folder, "workspace")
+        for made in (session, base, workspace):
+            made.mkdir(mode=0o755)
+        session.chmod(0o700)
+        sandbox = sandboxes.create(kind, Places(session, workspace, base), no_blobs, image=image)
+        try:
+            await sandbox.start()
+            started = time.monotonic()
+            observation = await sandbox.execute(CmdRunAction(command="echo works"))
+        finally:
+            await sandbox.close()
+        return observation.text, started
+
+
+def _limits() -> Iterator[Finding]:
+    limits = ResourceLimits()
+    text = f"{level()}; memory {size_text(limits.memory)}, {limits.processes} processes, disk {size_text(limits.disk)}"
+    yield Finding("resource limits", "ok", f"{text}, one file {size_text(limits.file_size)}")
+
+
+def _room() -> Iterator[Finding]:
+    for name, folder in (("data folder", data_dir()), ("cache folder", cache_dir())):
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        free = shutil.disk_usage(there).free
+        text = f"{folder}, {free / 1e9:.1f} GB free"
+        if free < ROOM:
+            yield Finding(
+                name, "warn", f"{text}: make room, or set HANDIWORK_{name.split()[0].upper()} to another disk"
+            )
+        else:
+            yield Finding(name, "ok", text)
+
+
+def _snapshots() -> Iterator[Finding]:
+    try:
+        limit = load({}).snapshots * GIGABYTE
+    except SettingsError:
+        return  # told above
+    used = objects_of(data_dir()).used()
+    text = f"take {size_text(used)} of {size_text(limit)}"
+    yield Finding("snapshots", "ok" if used <= limit else "warn", text if used <= limit else f"{text}: `handiwork gc`")
+
+
+def _log() -> Iterator[Finding]:
+    async def newest() -> int:
+        async with Store.open(data_dir()) as store:
+            return len(await store.sessions(limit=1))
+
+    try:
+        yield Finding("log", "ok", "opens" if asyncio.run(newest()) else "opens; no session yet")
+    except LogError as error:
+        yield Finding("log", "fail", str(error))
+
+
+def _leftovers() -> Iterator[Finding]:
+    try:
+        removed = sweep_stale()
+    except SandboxError as error:
+        yield Finding("leftovers", "fail", str(error))
+        return
+    yield Finding("leftovers", "ok", f"removed those of {len(removed)} dead sandboxes" if removed else "none")
+
+
+def _models() -> Iterator[Finding]:
+    default = str(Settings.model_fields["model"].default).removeprefix("local:")
+    ready, state = local_model_state(default)
+    yield Finding("local model", "ok" if ready else "warn", f"{default}: {state}")
+    keys = [key for key in provider_keys().values() if key]
+    yield Finding("provider keys", "ok", ", ".join(keys) if keys else "none in the environment; not needed for local")
+
+
+CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
+    *(_python, _settings, _git, _bundle, _namespaces, _sandbox, _docker),
+    *(_limits, _room, _snapshots, _log, _leftovers, _models),
+)

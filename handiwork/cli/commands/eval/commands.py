@@ -1,0 +1,285 @@
+"""``handiwork eval``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit
+from handiwork.evals import registry
+from handiwork.evals.benchmark import Score
+from handiwork.evals.reporting import compare as comparing
+from handiwork.evals.reporting import report as reports
+from handiwork.evals.reporting import tables
+from handiwork.evals.reporting.summary import Summary, summarise
+from handiwork.evals.reporting.tables import Table
+from handiwork.evals.running import manifest, plan
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.plan import Choice, Plan
+from handiwork.evals.running.results import NOT_MEASURED, Result, Results
+from handiwork.evals.running.run import Caps, Engine, Run, RunStoppedError, local
+from handiwork.evals.scoring import data
+from handiwork.events.base import utc_now
+from handiwork.session.setup_from_settings import agent_name
+from handiwork.settings import SettingsError, load, model_name
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What ``handiwork eval run`` was asked for."""
+
+    benchmark: str | None
+    split: str | None
+    data: Path | None
+    limit: int | None
+    ids: Sequence[str] | None
+    trials: int
+    user_model: str | None
+    deadline: float
+    out: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """On what rollouts are executed, and how many at a time."""
+
+    engine: Engine
+    workers: int
+
+
+def how(engine: Literal["local", "ray"], ray_address: str | None, workers: int) -> How:
+    """Return how the flags say that rollouts are executed. Raises SettingsError."""
+    if engine == "ray":
+        from handiwork.evals.running.ray_engine import on_ray
+
+        return How(on_ray(ray_address), workers)
+    if ray_address is not None:
+        raise SettingsError("--ray-address is for --engine ray")
+    return How(local, workers)
+
+
+def list_(folder: Path | None, as_json: bool) -> Exit:
+    """Print the benchmarks there are, each with whether its data are at hand."""
+    console = terminal_console()
+    for one in registry.all_of():
+        place = data.place_of(one, folder)
+        at_hand = [split for split in one.splits if not data.missing(one, split, place)]
+        if as_json:
+            about = {name: getattr(one, name) for name in ("name", "title", "size", "source", "metric", "licence")}
+            print(json.dumps({**about, "splits": one.splits, "at_hand": at_hand}))  # noqa: T201
+            continue
+        have = f"data at hand: {', '.join(at_hand)}" if at_hand else one.gated or "fetched when it is first run"
+        console.print(Text.assemble((one.name, "bold"), f"  {one.title}"), soft_wrap=True)
+        console.print(Text(f"  {one.size} · {one.metric} · {one.licence} · {one.source}", "dim"), soft_wrap=True)
+        console.print(Text(f"  {have}", "green" if at_hand else "dim"), soft_wrap=True)
+    return Exit.FINISHED
+
+
+def run(asked: Asked, flags: Mapping[str, Any], caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
+    """Plan a run, do it, and show its report. Raises SettingsError, DataError, BenchmarkNotFoundError."""
+    if asked.benchmark is None:
+        raise SettingsError("say which BENCHMARK: `handiwork eval list` has them")
+    settings, benchmark = load(flags), registry.find(asked.benchmark)
+    model = model_name(settings.model)
+    steps = {} if flags["max_iterations"] is None else {"iterations": flags["max_iterations"]}
+    conditions = Conditions(
+        benchmark=asked.benchmark if asked.benchmark == benchmark.name else str(Path(asked.benchmark).absolute()),
+        split=asked.split or benchmark.splits[0],
+        data=str(asked.data or ""),
+        agent=agent_name(flags["agent"] or benchmark.agent or settings.agent),
+        model=model,
+        base_url=settings.base_url,
+        user_model=model_name(asked.user_model or model),
+        user_base_url=None if asked.user_model else settings.base_url,
+        limits=benchmark.limits.model_copy(update=steps),
+        deadline=asked.deadline,
+    )
+    planned = asyncio.run(plan.new(benchmark, conditions, Choice(asked.limit, asked.ids), asked.trials, say))
+    out = _new_folder(planned, asked.out)
+    manifest.write(out, planned.manifest)
+    return _reported(out, planned, caps, how, as_json)
+
+
+def resume(out: Path, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
+    """Go on with the run in a folder. Raises ResultsError, DataError."""
+    return _reported(out, asyncio.run(plan.begun(out)), caps, how, as_json)
+
+
+def _reported(out: Path, planned: Plan, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
+    """Do a run, and show its report also where it stands before its end."""
+    ended = _go(out, planned, Caps(**caps), how)
+    if Results(out).found:
+        report(out, as_json)
+    return ended
+
+
+def _new_folder(planned: Plan, out: Path | None) -> Path:
+    conditions = planned.manifest.conditions
+    if out is None:
+        agent = conditions.agent.rpartition(":")[2]
+        name = f"{planned.benchmark.name}-{conditions.split}-{agent}-{utc_now():%Y%m%d-%H%M%S}"
+        out = Path.cwd() / "evals" / name
+    if (out / manifest.FILE).exists():
+        raise SettingsError(f"{out} has a run already: go on with it by --resume {out}, or name another folder")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def _go(out: Path, planned: Plan, caps: Caps, how: How) -> Exit:
+    """Do what is left of a run."""
+    console = Console(stderr=True)
+    with _Bar(console, out, planned) as bar:
+        going = Run(out, planned.manifest, planned.benchmark, planned.instances, caps, bar.finished)
+        bar.begin(going)
+        try:
+            asyncio.run(going.go(how.engine, how.workers))
+        except RunStoppedError as stopped:
+            bar.stop()
+            say(str(stopped))
+            return Exit.INFRASTRUCTURE if stopped.failed else Exit.LIMIT
+        except KeyboardInterrupt:
+            bar.stop()
+            say(f"stopped; `handiwork eval run --resume {out}` goes on")
+            return Exit.INTERRUPTED
+    return _whole(out, going)
+
+
+def _whole(out: Path, run: Run) -> Exit:
+    """Return FINISHED if every rollout was measured or unfit and one at least was measured; else say what is lost."""
+    measured = sum(one.score is not None for one in run.results.found.values())
+    lost = [
+        "" if measured else "the run measured nothing",
+        f"{run.left} of its rollouts failed, through no fault of the agent" if run.left else "",
+    ]
+    if not any(lost):
+        return Exit.FINISHED
+    text = f"handiwork: {'; '.join(filter(None, lost))}: see {run.results.file}"
+    retry = f"; try them again with `handiwork eval run --resume {out}`" if run.left else ""
+    Console(stderr=True).print(Text(plain(text + retry), "red"), soft_wrap=True)
+    return Exit.INFRASTRUCTURE
+
+
+def report(out: Path, as_json: bool) -> Exit:
+    """Write the report of the run in a folder, and print it. Raises ResultsError."""
+    summary, results = _summary(out)
+    reports.write(out, summary, results)
+    if as_json:
+        print(summary.model_dump_json())  # noqa: T201
+    else:
+        shown = [table for table in tables.of_run(summary) if table.title != tables.THE_RUN]
+        _show(tables.headline(summary), shown, out / f"{reports.NAME}.html")
+    return Exit.FINISHED
+
+
+def compare(first: Path, second: Path, as_json: bool) -> Exit:
+    """Write how two runs differ into the second one's folder, and print it. Raises ResultsError, CompareError."""
+    (before, earlier), (after, later) = _summary(first), _summary(second)
+    found = comparing.compare(earlier, later)
+    reports.write_comparison(second, found, before, after)
+    if as_json:
+        print(found.model_dump_json())  # noqa: T201
+    else:
+        title, shown = tables.difference(found, before), tables.of_comparison(found, before, after)
+        _show(title, shown, second / f"{reports.COMPARISON}.html")
+    return Exit.FINISHED
+
+
+def _show(title: str, shown: Sequence[Table], page: Path) -> None:
+    console = terminal_console()
+    console.print(Text(plain(title), "bold"), soft_wrap=True)
+    for table in shown:
+        drawn = RichTable(box=None, pad_edge=False, header_style="dim")
+        for number, name in enumerate(table.header):
+            drawn.add_column(plain(name), justify="right" if table.numbers and number else "left")
+        for row in table.rows:
+            drawn.add_row(*(Text(plain(cell)) for cell in row))
+        console.print(Text(f"\n{table.title}", "cyan"))
+        console.print(drawn)
+    console.print(Text(f"\nall of it, with every trajectory: {page}", "dim"), soft_wrap=True)
+
+
+def reproduce(folder: Path, out: Path | None, how: How, as_json: bool) -> Exit:
+    """Do the run of a folder again, and compare. Raises ResultsError, DataError."""
+    then = manifest.read(folder)
+    chosen = Choice(ids=then.instances)
+    benchmark = registry.find(then.conditions.benchmark)
+    planned = asyncio.run(plan.new(benchmark, then.conditions, chosen, then.trials, say))
+    for what in manifest.differences(then, planned.manifest):
+        say(f"{what} is not as it was in {folder}")
+    new = _new_folder(planned, out)
+    manifest.write(new, planned.manifest)
+    ended = _go(new, planned, Caps(), how)
+    return compare(folder, new, as_json) if ended is Exit.FINISHED else ended
+
+
+def _summary(out: Path) -> tuple[Summary, list[Result]]:
+    made = manifest.read(out)
+    results = list(Results(out).found.values())
+    scores = [Score(one.score, one.answer, one.details) for one in results if one.score is not None]
+    figures = registry.find(made.conditions.benchmark).more(scores) if scores else {}
+    return summarise(made.facts, results, figures), results
+
+
+class _Bar:
+    """The progress of a run: rollouts, score, rate, cost, and the time left."""
+
+    def __init__(self, console: Console, out: Path, planned: Plan) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[about]}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._out, self._wanted = out, planned.manifest.wanted
+        self._name = planned.benchmark.name
+        self._console = console
+
+    def __enter__(self) -> _Bar:
+        self._console.print(Text(f"results come into {self._out}"), soft_wrap=True)
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Leave the terminal alone."""
+        self._progress.stop()
+
+    def begin(self, run: Run) -> None:
+        """Show what is done already."""
+        self._run, self._began, self._ended = run, time.monotonic(), 0
+        self._task = self._progress.add_task(
+            self._name, total=self._wanted, completed=self._wanted - run.left, about=self._about()
+        )
+
+    def finished(self, result: Result) -> None:
+        """Take up a result that came."""
+        self._ended += 1
+        if result.outcome in NOT_MEASURED:
+            where = f"{result.id}: {result.outcome}: {result.why.strip().splitlines()[-1] if result.why else ''}"
+            self._progress.console.print(Text(plain(where), "yellow"), soft_wrap=True)
+        self._progress.update(self._task, completed=self._wanted - self._run.left, about=self._about())
+
+    def _about(self) -> str:
+        found = self._run.results.found.values()
+        scores = [result.score for result in found if result.score is not None]
+        score = f"score {sum(scores) / len(scores):.3f}" if scores else ""
+        rate = f"{60 * self._ended / (time.monotonic() - self._began):.1f} a minute" if self._ended else ""
+        spent = f"{self._run.results.spent:.2f} USD" if self._run.results.spent else ""
+        return "  ".join(filter(None, [score, rate, spent]))

@@ -1,0 +1,102 @@
+"""``handiwork fork``, ``handiwork tree`` and ``handiwork gc``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from rich.text import Text
+
+from handiwork.cli.commands.run import resume
+from handiwork.cli.commands.sessions import find
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit
+from handiwork.log.session import SessionInfo
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.sandbox.limits.limits import size_text
+from handiwork.session.setup_from_settings import agent_name
+from handiwork.session.storage.gc import Cleaned, clean
+from handiwork.session.storage.layout import GIGABYTE
+from handiwork.session.time_travel import fork as forks
+from handiwork.session.time_travel.fork import Restored
+from handiwork.settings import check_environment, load, model_name
+
+
+def fork(
+    session: str | None, at: int, restored: Restored, message: str | None, as_json: bool, flags: Mapping[str, Any]
+) -> Exit:
+    """Make a new session of an event of another; with a message it is run. Raises as ``resume`` does, SetupError."""
+    check_environment()
+    changes: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
+    if "model" in changes:
+        changes = {"base_url": None, **changes, "model": model_name(str(changes["model"]))}
+    if "agent" in changes:
+        changes["agent"] = agent_name(str(changes["agent"]))
+    made = asyncio.run(_fork(session, at, restored, message, changes))
+    if message is not None:
+        return resume(made, None, False, as_json, {})
+    terminal_console().print(Text(made), soft_wrap=True)
+    say(f"forked; `handiwork resume {made}` goes on there")
+    return Exit.FINISHED
+
+
+async def _fork(
+    session: str | None, at: int, restored: Restored, message: str | None, changes: Mapping[str, Any]
+) -> str:
+    async with Store.open(data_dir()) as store:
+        log = await find(store, session)
+        return (await forks.fork(store, data_dir(), log, at, restored, message, **changes)).id
+
+
+def tree(session: str | None) -> Exit:
+    """Print a session with all that it was forked from and that was forked from it."""
+    return asyncio.run(_tree(session))
+
+
+async def _tree(session: str | None) -> Exit:
+    async with Store.open(data_dir()) as store:
+        chosen = (await find(store, session)).id
+        known: dict[str, SessionInfo] = {}
+        before: str | None = None
+        while page := await store.sessions(before=before):
+            known |= {info.id: info for info in page}
+            before = page[-1].id
+    root = known[chosen]
+    while root.parent in known:
+        root = known[root.parent]
+    console = terminal_console()
+    waiting = [(root, 0)]
+    while waiting:
+        info, depth = waiting.pop()
+        console.print(_row(info, depth, chosen), soft_wrap=True)
+        below = sorted((one for one in known.values() if one.parent == info.id), key=lambda one: one.parent_event)
+        waiting += [(one, depth + 1) for one in reversed(below)]
+    return Exit.FINISHED
+
+
+def _row(info: SessionInfo, depth: int, chosen: str) -> Text:
+    place = f"at event {info.parent_event}, " if depth else ""
+    return Text.assemble(
+        "  " * depth,
+        (info.id, "bold cyan" if info.id == chosen else "bold"),
+        (f"  {place}{info.head} events, {info.state.replace('_', ' ')}, {plain(info.model)}  ", "dim"),
+        plain(info.title).replace("\n", " "),
+    )
+
+
+def gc() -> Exit:
+    """Remove what no session needs, and the oldest snapshots over the limit; say how much that was."""
+    cleaned = asyncio.run(_gc(load({}).snapshots * GIGABYTE))
+    parts = {"snapshots": cleaned.snapshots, "outputs and pictures": cleaned.blobs, "session folders": cleaned.sessions}
+    told = ", ".join(f"{size_text(size)} of {name}" for name, size in parts.items() if size)
+    say(f"freed {told or size_text(0)}; snapshots take {size_text(cleaned.left)}")
+    return Exit.FINISHED
+
+
+async def _gc(budget: int) -> Cleaned:
+    async with Store.open(data_dir()) as store:
+        return await clean(store, data_dir(), budget)

@@ -1,0 +1,52 @@
+"""``handiwork models`` and ``handiwork agents``."""
+
+from __future__ import annotations
+
+from rich.text import Text
+
+from handiwork.agents.registry import AgentNotFoundError, find, installed
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit
+from handiwork.llm.local.weights import KNOWN
+from handiwork.llm.offered import KEYS, local_model_state, provider_keys
+
+NAMING = """
+name a model with --model, or in HANDIWORK_MODEL, or as model = "..." in the settings file:
+  anthropic:NAME, openai:NAME, ...      a provider's, with the key in the variable above
+  NAME --base-url http://HOST:PORT/v1   of any OpenAI-compatible server (its key, if any, in HANDIWORK_API_KEY)
+  local:NAME, local:/path/to/file.gguf  on this machine
+  scripted:FILE                         replies from a file, for trying things out
+"""
+
+
+def models() -> Exit:
+    """List the local models and the providers, with what they need."""
+    console = terminal_console()
+    for name in KNOWN:
+        ready, state = local_model_state(name)
+        console.print(_row(f"local:{name}", state, ready), soft_wrap=True)
+    for provider, key in provider_keys().items():
+        state = f"key in {key}" if key else f"no key: set {KEYS[provider][0]}"
+        console.print(_row(f"{provider}:NAME", state, key is not None), soft_wrap=True)
+    console.print(Text(NAMING.rstrip("\n")), soft_wrap=True)
+    return Exit.FINISHED
+
+
+def agents() -> Exit:
+    """List the installed agents with their description and the package they come from."""
+    console = terminal_console()
+    for name, point in installed().items():
+        try:
+            about = find(name).description or "(no description)"
+        except (AgentNotFoundError, ImportError, AttributeError) as error:
+            about = f"cannot be loaded: {error}"
+        source = point.dist.name if point.dist is not None else "?"
+        row = Text.assemble((f"{name:24}", "bold"), plain(about), (f"  ({source}, {point.value})", "dim"))
+        console.print(row, soft_wrap=True)
+    console.print(Text("\nyour own: --agent file.py:Class or --agent module:Class"), soft_wrap=True)
+    return Exit.FINISHED
+
+
+def _row(name: str, state: str, ready: bool) -> Text:
+    return Text.assemble((f"{name:28}", "bold"), (state, "green" if ready else "dim"))

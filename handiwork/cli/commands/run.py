@@ -1,0 +1,158 @@
+"""``handiwork run`` and ``handiwork resume``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from handiwork.agents.state import State
+from handiwork.cli.commands.changes import overview
+from handiwork.cli.commands.sessions import find
+from handiwork.cli.dialog.drive import drive
+from handiwork.cli.dialog.prompt import Signals
+from handiwork.cli.dialog.questions import terminal_talk
+from handiwork.cli.dialog.remote_session import Elsewhere, elsewhere
+from handiwork.cli.dialog.web_page import Page, served
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.jsonlines import JsonLines
+from handiwork.cli.terminal.summary import exit_code, summary
+from handiwork.cli.terminal.view import View, terminal_console
+from handiwork.errors import Exit, WorkspaceError
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Event
+from handiwork.events.record import Limits
+from handiwork.log.eventlog import EventLog
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+from handiwork.session.open import Opened, changes, create, reopen, session_dir, setup_of
+from handiwork.session.secrets import given
+from handiwork.session.setup_from_settings import setup_from, title_of
+from handiwork.session.steps.live import Watch
+from handiwork.session.time_travel.commits import may_have_commits
+from handiwork.session.user_events import is_stuck, rewound, state_of
+from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
+from handiwork.workspace.changes import Change
+
+WAITING = ("loading", "finished", "rejected", "stopped")
+"""States that a session leaves only for a message."""
+
+Begin = Callable[[Store, Watch], Awaitable[tuple[Opened | Elsewhere, int]]]
+"""Opens a session; gives it with the id of the last event that was there before."""
+
+
+def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mapping[str, Any], web: bool) -> Exit:
+    """Carry out the task with a new session, with ``web`` also in the browser. Raises SettingsError, as ``create``."""
+    settings = load(flags)
+    if not task.strip():
+        raise SettingsError("the task is empty: say what the agent is to do")
+    setup = setup_from(settings, workspace, in_place)
+
+    def carry_out(page: Page | None) -> Exit:
+        async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
+            message = MessageAction(content=task)
+            opened = await create(store, data_dir(), setup, watch, title_of(task), message)
+            if page is not None:
+                page.show(opened.id)
+            return opened, 0
+
+        return asyncio.run(_session(begin, True, as_json))
+
+    if not web:
+        return carry_out(None)
+    with served() as page:
+        code = carry_out(page)
+        page.wait()
+        return code
+
+
+def resume(session: str | None, message: str | None, rewind: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:
+    """Go on with a session, the newest if None is named, with what is other in ``flags``. Raises as ``run`` does.
+
+    With ``rewind`` one that is stuck goes on from before its loop; SettingsError for any other.
+    """
+    check_environment()
+    check_flags(flags)
+
+    async def begin(store: Store, watch: Watch) -> tuple[Opened | Elsewhere, int]:
+        log = await find(store, session)
+        changed = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
+        if "model" in changed:
+            changed = {"base_url": None, **changed, "model": model_name(changed["model"])}
+        changed["limits"] = await _limits(log, flags)
+        changed["secrets"] = await _secrets(log, changed.get("secrets") or ())
+        state = await state_of(log)
+        if rewind and not is_stuck(state):
+            raise SettingsError(f"session {log.id} is not stuck in a loop: go on without --rewind")
+        said: list[Event] = [rewound(state)] if rewind else []
+        if message is not None:
+            said.append(MessageAction(content=message, source="user", subtask=state.active))
+        head = await log.head()
+        opened: Opened | Elsewhere
+        if await log.holder() is None:
+            opened = await reopen(store, data_dir(), log.id, watch, said, **changed)
+        else:
+            opened = await elsewhere(log, watch, changed)
+            if said:
+                await log.append(*said)
+        return opened, head
+
+    return asyncio.run(_session(begin, message is not None, as_json))
+
+
+async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
+    """Open a session, run it until it ends or is left, and show how it stands then.
+
+    ``spoken`` means that the user's message is in the log.
+    """
+    interactive = not as_json and sys.stdout.isatty()
+    console = terminal_console()
+    view = JsonLines() if as_json else View(console, live=interactive and not console.is_dumb_terminal)
+    signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
+    opened: Opened | Elsewhere | None = None
+    with signals.watched():
+        try:
+            async with Store.open(data_dir()) as store:
+                with view:
+                    opened, head = await begin(store, view)
+                    view.open(opened.id, head)
+                    async with opened.held():
+                        asking = isinstance(view, View) and interactive and sys.stdin.isatty()
+                        talk = terminal_talk(opened, view, signals) if asking and isinstance(view, View) else None
+                        state = await drive(opened, None, signals, view, talk)
+                if not view.stepped and not spoken and state.agent_state in WAITING:
+                    stands = "has no task yet" if state.agent_state == "loading" else f"is {state.agent_state}"
+                    raise SettingsError(f'session {opened.id} {stands}: say what to do now with --message "..."')
+                if isinstance(view, View):
+                    await _show_end(view, opened, state)
+                return exit_code(state)
+        except asyncio.CancelledError:
+            say(f"stopped; `handiwork resume {opened.id}` goes on" if opened else "stopped before the session began")
+            return Exit.INTERRUPTED
+
+
+async def _show_end(view: View, opened: Opened | Elsewhere, state: State) -> None:
+    found: list[Change] = []
+    try:
+        found = await changes(data_dir(), opened.log)
+    except WorkspaceError as error:
+        say(f"the changes cannot be shown: {error}")
+    committed = may_have_commits(opened.setup, session_dir(data_dir(), opened.id))
+    to_apply = committed or (bool(found) and not opened.setup.in_place)
+    for line in [*overview(found, opened.id), *summary(state, opened.id, to_apply)]:
+        view.console.print(line, soft_wrap=True)
+
+
+async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
+    """Return the session's limits with those of the flags in their place."""
+    given = {key.removeprefix("max_"): value for key, value in flags.items() if key.startswith("max_")}
+    changed = {key: value for key, value in given.items() if value is not None}
+    return (await setup_of(log)).limits.model_copy(update=changed)
+
+
+async def _secrets(log: EventLog, others: Iterable[str]) -> tuple[str, ...]:
+    """Return where the session's secrets come from, with what was given now in their place or besides."""
+    all_given = [*(await setup_of(log)).secrets, *map(given, others)]
+    return tuple({text.partition("=")[0]: text for text in all_given}.values())

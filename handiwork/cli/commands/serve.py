@@ -1,0 +1,57 @@
+"""``handiwork serve``: what it is called and what it takes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from handiwork.cli.errors import guarded
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add it to the program."""
+    app.command()(serve)
+
+
+def serve(
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 is any that is free.")] = 8642,
+    data: Annotated[
+        Path | None, typer.Option("--data", help="The data folder, instead of HANDIWORK_DATA.", show_default=False)
+    ] = None,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let everybody on this machine use it; only for a loopback address.")
+    ] = False,
+) -> None:
+    """Serve the sessions over HTTP and WebSocket, and print the link with which to use them.
+
+    Sessions go on when you close the browser, and after a restart of the server. The commands work on them too.
+
+    \b
+    handiwork serve
+    handiwork serve --host 0.0.0.0 --port 80
+    """
+
+    def command() -> Any:
+        import sys
+
+        from handiwork.errors import Exit
+        from handiwork.paths import data_dir
+        from handiwork.server.serve import serve
+        from handiwork.settings import check_environment
+
+        check_environment()
+        if data is not None:
+            os.environ["HANDIWORK_DATA"] = str(data.expanduser().absolute())
+
+        def say(link: str) -> None:
+            sys.stdout.write(f"{link}\n")
+            sys.stdout.flush()
+
+        serve(data_dir(), host, port, not no_token, say)
+        return Exit.FINISHED
+
+    guarded(command)

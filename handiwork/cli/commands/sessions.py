@@ -1,0 +1,103 @@
+"""``handiwork sessions`` and ``handiwork show``."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from datetime import datetime
+
+from rich.text import Text
+
+from handiwork.agents.state import State
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.jsonlines import write_json
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.summary import summary
+from handiwork.cli.terminal.transcript import Transcript
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit
+from handiwork.events.base import Event, Observation
+from handiwork.events.codec import to_json
+from handiwork.log.errors import SessionMissing
+from handiwork.log.eventlog import EventLog
+from handiwork.log.session import SessionInfo
+from handiwork.log.store import Store
+from handiwork.paths import data_dir
+
+PAGE = 500
+
+
+async def find(store: Store, session: str | None) -> EventLog:
+    """Return the log of a session, by the beginning of its id, or of the newest. Raises SessionMissing."""
+    if session is not None:
+        return await store.log(session)
+    newest = await store.sessions(limit=1)
+    if not newest:
+        raise SessionMissing('there is no session yet; start one with: handiwork run "what is to be done"')
+    return await store.log(newest[0].id)
+
+
+def sessions(as_json: bool) -> Exit:
+    """List all sessions, newest first."""
+    return asyncio.run(_sessions(as_json))
+
+
+def show(session: str | None, as_json: bool, full: bool) -> Exit:
+    """Print what happened in a session, and how it stands."""
+    return asyncio.run(_show(session, as_json, full))
+
+
+async def _sessions(as_json: bool) -> Exit:
+    console = terminal_console()
+    before: str | None = None
+    async with Store.open(data_dir()) as store:
+        while page := await store.sessions(limit=PAGE, before=before):
+            for info in page:
+                if as_json:
+                    write_json(json.dumps(dataclasses.asdict(info), default=datetime.isoformat, ensure_ascii=False))
+                else:
+                    console.print(_row(info), soft_wrap=True)
+            before = page[-1].id
+    if before is None:
+        say('there is no session yet; start one with: handiwork run "what is to be done"')
+    return Exit.FINISHED
+
+
+def _row(info: SessionInfo) -> Text:
+    style = {"finished": "green", "rejected": "red", "error": "red"}.get(info.state, "yellow")
+    return Text.assemble(
+        (f"{info.id}  ", "bold"),
+        (f"{info.updated.astimezone():%Y-%m-%d %H:%M}  ", "dim"),
+        (f"{info.state.replace('_', ' '):<20}", style),
+        plain(info.title).replace("\n", " "),
+    )
+
+
+async def _show(session: str | None, as_json: bool, full: bool) -> Exit:
+    console = terminal_console()
+    state = State()
+    async with Store.open(data_dir()) as store:
+        log = await find(store, session)
+        transcript = Transcript(log.id, full)
+        while page := await log.read(after=state.last_id, limit=PAGE):
+            for event in page:
+                state.apply(event)
+                if as_json:
+                    write_json(to_json(event))
+                    continue
+                for line in transcript.lines(await _whole(store, event) if full else event):
+                    console.print(line, soft_wrap=True)
+    if not as_json:
+        console.print()
+        for line in summary(state, log.id, changed=True):
+            console.print(line, soft_wrap=True)
+    return Exit.FINISHED
+
+
+async def _whole(store: Store, event: Event) -> Event:
+    """Return the event with all of its text in it."""
+    if not isinstance(event, Observation) or event.blob is None:
+        return event
+    content = (await store.blobs.get(event.blob)).decode(errors="backslashreplace")
+    return event.model_copy(update={"content": content, "blob": None})

@@ -1,0 +1,1 @@
+"""How a session asks and answers at a terminal."""

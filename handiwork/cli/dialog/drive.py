@@ -1,0 +1,83 @@
+"""Runs a session to its end, with the user at the terminal or without."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Protocol
+
+from handiwork.agents.state import State
+from handiwork.cli.dialog.prompt import Signals
+from handiwork.cli.dialog.remote_session import Elsewhere
+from handiwork.events.action import ChangeAgentStateAction
+from handiwork.session.open import Opened
+from handiwork.session.steps.live import Status, Watch
+
+STOPPING = "interrupting; Ctrl-C again stops at once"
+
+
+class Talk(Protocol):
+    """Asks the user what to do with a session that stands still."""
+
+    def __call__(self, state: State) -> Coroutine[Any, Any, str | None]:
+        """Return a message to the agent, "" to just go on, None to leave it."""
+        ...
+
+
+async def drive(
+    opened: Opened | Elsewhere, message: str | None, signals: Signals, watch: Watch, talk: Talk | None
+) -> State:
+    """Run the session until it ends, or stands still and ``talk`` leaves it so; return its state.
+
+    The first signal pauses it, the second one cancels this call. Without ``talk`` nobody is asked.
+    """
+    while True:
+        state = await _run(opened, message, signals, watch)
+        if talk is None or signals.ending or not _stands_still(state):
+            return state
+        called, answer = await _unless_called(opened, talk(state))
+        if answer is None and not called:
+            return state
+        message = answer or None
+
+
+def _stands_still(state: State) -> bool:
+    """Tell whether it waits for the user, or was paused: by one, by a limit, or because it got nowhere."""
+    return state.agent_state in ("awaiting_user_input", "awaiting_user_confirmation", "paused")
+
+
+async def _unless_called(opened: Opened | Elsewhere, talk: Coroutine[Any, Any, str | None]) -> tuple[bool, str | None]:
+    """Return the user's answer; or, first, that it was had go on from elsewhere, as from a browser."""
+    asking, called = asyncio.create_task(talk), asyncio.create_task(opened.called())
+    try:
+        await asyncio.wait({asking, called}, return_when=asyncio.FIRST_COMPLETED)
+        return (False, asking.result()) if asking.done() else (True, None)
+    finally:
+        asking.cancel()
+        called.cancel()
+        await asyncio.gather(asking, called, return_exceptions=True)
+
+
+async def _run(opened: Opened | Elsewhere, message: str | None, signals: Signals, watch: Watch) -> State:
+    run = asyncio.create_task(opened.run(message))
+    pause: asyncio.Task[object] | None = None
+
+    def stop() -> None:
+        nonlocal pause
+        if pause is None:
+            watch(Status(STOPPING))
+            paused = ChangeAgentStateAction(agent_state="paused", source="user")
+            pause = asyncio.create_task(opened.log.append(paused))
+        else:
+            run.cancel()
+
+    with signals.handled_by(stop):
+        try:
+            state = await run
+        finally:
+            run.cancel()
+            if pause is not None:
+                await asyncio.wait([pause])
+    if pause is not None:
+        pause.result()
+    return state

@@ -1,0 +1,143 @@
+"""What the user is asked at the terminal when a session stands still, and what the answers do."""
+
+from __future__ import annotations
+
+import difflib
+import math
+
+from rich.text import Text
+
+from handiwork.agents.state import State
+from handiwork.cli.dialog.drive import Talk
+from handiwork.cli.dialog.prompt import Signals, ask
+from handiwork.cli.dialog.remote_session import Elsewhere
+from handiwork.cli.dialog.slash_commands import Ask, Slash
+from handiwork.cli.terminal.sanitize import exact, plain
+from handiwork.cli.terminal.subtasks import short_name
+from handiwork.cli.terminal.transcript import Transcript, coloured_diff_line
+from handiwork.cli.terminal.view import View
+from handiwork.events.action import FileEditAction, MessageAction
+from handiwork.events.base import Action
+from handiwork.session import user_events as answers
+from handiwork.session.approval.rules import rule_for
+from handiwork.session.open import Opened
+
+QUESTION = "\nwhat next? (a message to the agent, empty to go on, q to stop) "
+ANSWER = "\nyour answer: "
+ALLOW = "allow? (y once, a always in this session, n or the reason why not, q to leave it) "
+STUCK = (
+    "\nwhat next? (g to go on, r to rewind the agent to before the loop (files stay), "
+    "q to stop, or a hint to the agent) "
+)
+CONTEXT = "\nwhat next? (/model NAME for one with a larger context window, empty to go on, q to stop) "
+LIMIT = "\nraise the limit of {name}? (r for {raised}, a number, none for no limit, empty to leave it) "
+
+
+def terminal_talk(opened: Opened | Elsewhere, view: View, signals: Signals) -> Talk:
+    """Return what asks on the terminal."""
+    return Questions(opened, view, lambda question: ask(question, signals))
+
+
+class Questions:
+    """Asks what a session that stands still needs; appends the answers to its log."""
+
+    def __init__(self, opened: Opened | Elsewhere, view: View, ask: Ask) -> None:
+        self._log, self._first, self._view = opened.log, opened.setup.limits, view
+        self._slash = Slash(opened.log, view.console, ask)
+
+    async def __call__(self, state: State) -> str | None:
+        """Return a message to the agent, "" to just go on, None to leave it."""
+        reason = state.change.reason if state.change is not None else ""
+        with self._view.still():
+            if state.agent_state == "awaiting_user_confirmation":
+                return await self._approvals(state)
+            if state.agent_state == "awaiting_user_input":
+                return await self._reply(state)
+            if reason == "limit":
+                return await self._limit(state)
+            if answers.is_stuck(state):
+                return await self._stuck(state)
+            return await self._slash.answer(CONTEXT if reason == "context" else QUESTION)
+
+    async def _reply(self, state: State) -> str | None:
+        question = ANSWER if self._view.stepped else f"\n{_last_message(state)}{ANSWER}"
+        while (answer := await self._slash.answer(question)) == "":
+            pass
+        return answer
+
+    async def _approvals(self, state: State) -> str | None:
+        actions = answers.asked(state)
+        why = await answers.why_asked(self._log, actions)
+        for action in actions:
+            heading = self._view.transcript.subtasks.heading(action.subtask).removeprefix("-> ")
+            agent = heading or plain(short_name(state.agent))
+            self._view.console.print(Text(f"\n{agent} wants to do this:", "bold yellow"))
+            for line in shown(action):
+                self._view.console.print(line, soft_wrap=True)
+            self._slash.say(f"  {exact(why.get(action.id, ''))}", "yellow")
+            self._slash.say(f"  a allows from now on: {_short(rule_for(action))}", "dim")
+            while (answer := await self._slash.answer(ALLOW)) == "":
+                pass
+            if answer is None:
+                return None
+            word = answer.lower()
+            allowed, always = word in ("y", "yes", "a", "always"), word in ("a", "always")
+            comment = "" if allowed or word in ("n", "no") else answer
+            await self._log.append(answers.approval(action, allowed, comment, always))
+        return ""
+
+    async def _limit(self, state: State) -> str | None:
+        name = answers.reached(state)
+        more = answers.raised(state, name, self._first)
+        question = LIMIT.format(name=name, raised=answers.shown(name, more))
+        while answer := await self._slash.answer(question):
+            try:
+                value = more if answer == "r" else _number(answer)
+                changed = answers.changed_limit(state, name, value)
+            except ValueError as error:
+                self._slash.say(f"  {error}")
+                continue
+            await self._log.append(changed)
+            return ""
+        return None
+
+    async def _stuck(self, state: State) -> str | None:
+        while (answer := await self._slash.answer(STUCK)) == "":
+            pass
+        if answer == "r":
+            await self._log.append(answers.rewound(state))
+        return "" if answer in ("g", "r") else answer
+
+
+def shown(action: Action) -> list[Text]:
+    """Return an action as whole and exact as is needed to judge it."""
+    texts = {key: exact(value) for key, value in action if isinstance(value, str)}
+    lines = Transcript(full=True).lines(action.placed(**texts, subtask=0))
+    if isinstance(action, FileEditAction):
+        old, new = action.old.split("\n"), action.new.split("\n")
+        changed = list(difflib.unified_diff(old, new, n=len(old), lineterm=""))[3:]
+        lines += [coloured_diff_line(Text(f"  {exact(line)}")) for line in changed]
+    return lines
+
+
+def _short(rule: str) -> str:
+    """Return a rule for the user to read; what is said above in several lines is not said again."""
+    return exact(rule) if "\n" not in rule else f"{rule.split()[0]} what is above"
+
+
+def _number(text: str) -> float | None:
+    if text == "none":
+        return None
+    try:
+        number = float(text.replace(",", "").lstrip("$"))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f'"{text}" is no number')
+    return number
+
+
+def _last_message(state: State) -> str:
+    """Return what the agent said last, harmless to print."""
+    said = (action.content for action, _ in reversed(state.history) if isinstance(action, MessageAction))
+    return plain(next(said, ""))

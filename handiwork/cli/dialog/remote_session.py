@@ -1,0 +1,111 @@
+"""A session that another process runs, like the server: watched, and steered by what is put into its log."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from handiwork.agents.state import State
+from handiwork.events.action import ChangeAgentStateAction, MessageAction
+from handiwork.events.record import SettingsChanged
+from handiwork.log.eventlog import EventLog
+from handiwork.session.open import Setup, setup_of
+from handiwork.session.steps.live import Watch
+from handiwork.session.user_events import at_work, network_allowed
+from handiwork.settings import SettingsError
+
+ALONE = 15.0
+"""Seconds for which a session that nobody runs any more is waited for: a server may be started again."""
+
+
+class Elsewhere:
+    """Has of ``Opened`` what it takes to drive a session; each event is shown to ``watch``."""
+
+    def __init__(self, log: EventLog, setup: Setup, watch: Watch) -> None:
+        self.log, self.setup = log, setup
+        self.state = State()
+        self._watch = watch
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.log.id
+
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Do nothing: another process has it."""
+        yield
+
+    async def run(self, message: str | None = None) -> State:
+        """Say the message, or have a paused session go on, and watch until it stands still."""
+        await self._catch_up()
+        if message is not None:
+            await self.log.append(MessageAction(content=message, source="user", subtask=self.state.active))
+        elif self.state.agent_state in ("paused", "error"):
+            await self.log.append(ChangeAgentStateAction(agent_state="running", source="user"))
+        await self._catch_up()
+        await self._follow(until_running=False)
+        return self.state
+
+    async def called(self) -> None:
+        """Wait until somebody has it go on."""
+        await self._follow(until_running=True)
+
+    async def change(self, changes: Mapping[str, Any]) -> None:
+        """Have it go on with another model, other limits, another confirmation mode or more hosts.
+
+        Raises SettingsError for what only its own process could take.
+        """
+        if changes.get("secrets", self.setup.secrets) != self.setup.secrets:
+            raise SettingsError(f"session {self.id} is run by another process, which cannot be given a secret: stop it")
+        if hosts := changes.get("allow_net"):
+            if await at_work(self.log):
+                raise SettingsError(f"commands of session {self.id} run: use `handiwork allow` to let them reach hosts")
+            await self.log.append(network_allowed(hosts))
+        others = {key: changes[key] for key in ("model", "base_url", "limits", "confirmation") if key in changes}
+        if others.get("limits") == self.setup.limits:
+            del others["limits"]
+        if others:
+            await self.log.append(SettingsChanged(**others, source="user"))
+
+    async def _follow(self, until_running: bool) -> None:
+        following = asyncio.create_task(self._reach(until_running))
+        alone = asyncio.create_task(self._until_alone())
+        try:
+            await asyncio.wait({following, alone}, return_when=asyncio.FIRST_COMPLETED)
+            if following.done():
+                following.result()
+        finally:
+            following.cancel()
+            alone.cancel()
+            await asyncio.gather(following, alone, return_exceptions=True)
+
+    async def _reach(self, running: bool) -> None:
+        async for _ in self.log.heads():
+            await self._catch_up()
+            if (self.state.agent_state == "running") == running:
+                return
+
+    async def _until_alone(self) -> None:
+        """Return when nobody has run the session for a while."""
+        with suppress(TimeoutError):
+            while True:
+                async with asyncio.timeout(ALONE):
+                    while True:
+                        await asyncio.sleep(0.5)
+                        if await self.log.holder() is not None:
+                            break
+
+    async def _catch_up(self) -> None:
+        for event in await self.log.read(after=self.state.last_id):
+            self.state.apply(event)
+            self._watch(event)
+
+
+async def elsewhere(log: EventLog, watch: Watch, changes: Mapping[str, Any]) -> Elsewhere:
+    """Return a session that another process runs, with what is to be other from now on. Raises SettingsError."""
+    session = Elsewhere(log, await setup_of(log), watch)
+    await session.change(changes)
+    return session

@@ -1,0 +1,93 @@
+"""What can be typed at any question besides its answer: another model, another confirmation mode, help."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import get_args
+
+from rich.console import Console
+from rich.text import Text
+
+from handiwork.cli.terminal.sanitize import exact, plain
+from handiwork.events.record import Confirmation, SettingsChanged
+from handiwork.llm import create as llms
+from handiwork.llm.errors import LLMError
+from handiwork.log.eventlog import EventLog
+from handiwork.session.user_events import at_work, network_allowed
+from handiwork.settings import model_name
+
+Ask = Callable[[str], Awaitable[str | None]]
+"""Asks the user a question; None where the user wants to leave."""
+
+HELP = """\
+  /model NAME [BASE_URL]            go on with another model, like openai:NAME, or NAME http://HOST:PORT/v1
+  /confirm never|risky|always       what you are asked before it is done, from the next action on
+  /allow HOST...                    let the sandbox reach these too: example.org, *.example.org, pypi, npm, debian, all
+  /help                             this"""
+AT_WORK = """\
+  These began before and may still run. They, and whatever other programs they left running, could send to
+  {} at once, and you would not be asked:"""
+ALLOW = "allow it all the same? (y or n) "
+MODES: tuple[Confirmation, ...] = get_args(Confirmation)
+
+
+class Slash:
+    """Asks, carries out what begins with a slash, and asks again, until there is an answer."""
+
+    def __init__(self, log: EventLog, console: Console, ask: Ask) -> None:
+        self._log, self._console, self._ask = log, console, ask
+
+    async def answer(self, question: str) -> str | None:
+        """Return the answer; None where the user leaves the session as it is."""
+        while True:
+            answer = await self._ask(question)
+            if answer is None or answer == "q":
+                return None
+            if not re.match(r"/\w*(\s|$)", answer):
+                return answer
+            self.say(await self._command(*answer.split()))
+
+    def say(self, text: str, style: str = "") -> None:
+        """Tell the user something about an answer."""
+        self._console.print(Text(plain(text), style), soft_wrap=True)
+
+    async def _command(self, name: str, *arguments: str) -> str:
+        match name, arguments:
+            case "/model", (model,) | (model, _):
+                base_url = arguments[1] if len(arguments) == 2 else None
+                return await self._change_model(model_name(model), base_url)
+            case "/confirm", (mode,) if mode in MODES:
+                await self._log.append(SettingsChanged(confirmation=mode, source="user"))
+                return f"  confirmation: {mode}"
+            case "/allow", (_, *_):
+                return await self._allow(arguments)
+            case "/model" | "/confirm" | "/allow" | "/help", _:
+                return HELP
+            case _:
+                return f"  there is no command {name}; a message to the agent begins without a slash\n{HELP}"
+
+    async def _allow(self, hosts: tuple[str, ...]) -> str:
+        try:
+            allowed = network_allowed(hosts)
+        except ValueError as error:
+            return f"  the network stays as it is: {error}"
+        told: list[str] = []
+        while not set(running := await at_work(self._log)) <= set(told):
+            self.say(AT_WORK.format(", ".join(hosts)), "yellow")
+            for command in running:
+                self.say(f"    {exact(command)}")
+            if (await self._ask(ALLOW) or "").lower() not in ("y", "yes"):
+                return "  the network stays as it is"
+            told = running
+        await self._log.append(allowed)
+        return f"  the sandbox may reach {', '.join(hosts)} from now on"
+
+    async def _change_model(self, model: str, base_url: str | None) -> str:
+        try:
+            made = llms.create(model, base_url)
+        except LLMError as error:
+            return f"  the model stays as it is: {error}"
+        await made.close()
+        await self._log.append(SettingsChanged(model=model, base_url=base_url, source="user"))
+        return f"  model: {model}"

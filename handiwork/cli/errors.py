@@ -1,0 +1,55 @@
+"""The outermost boundary: whatever a command raises becomes one clear message and an exit code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+from handiwork.errors import Exit, HandiworkError
+
+
+def guarded(command: Callable[[], Exit]) -> NoReturn:
+    """Run a command and leave with its exit code; no traceback is shown unless HANDIWORK_DEBUG is set."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] (a TextIO in name only)
+    if not os.environ.get("HANDIWORK_DEBUG"):
+        # Python writes the warnings of libraries to stderr, between the lines of the view, if nobody takes them.
+        logging.getLogger().addHandler(logging.NullHandler())
+    try:
+        code = command()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = Exit.INTERRUPTED
+    except BrokenPipeError:
+        # Who read the output has enough; without this Python would complain when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = Exit.BROKEN_PIPE
+    except Exception as error:  # noqa: BLE001 - the outermost boundary
+        code, text = explain(error)
+        if os.environ.get("HANDIWORK_DEBUG"):
+            traceback.print_exc()
+        say(text)
+    sys.exit(int(code))
+
+
+def say(text: str) -> None:
+    """Tell the user something beside the output proper."""
+    from handiwork.cli.terminal.sanitize import plain
+
+    print(f"handiwork: {plain(text)}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def explain(error: Exception) -> tuple[Exit, str]:
+    """Return the exit code and the message for what a command raised."""
+    if isinstance(error, HandiworkError):
+        return error.exit_code, str(error)
+    if isinstance(error, OSError):
+        return Exit.INFRASTRUCTURE, f"{error.filename or 'the system'}: {error.strerror or error}"
+    from handiwork.paths import data_dir
+
+    where = f"the log is in {data_dir()}; set HANDIWORK_DEBUG=1 to see where it happened"
+    return Exit.FAILED, f"internal error: {type(error).__name__}: {error} ({where})"

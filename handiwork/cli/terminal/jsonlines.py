@@ -1,0 +1,52 @@
+"""A session as JSON lines: its events on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import Self
+
+from handiwork.events.base import Event
+from handiwork.events.codec import to_json
+from handiwork.events.record import StepStarted
+from handiwork.session.steps.live import OutputDelta, Status, TextDelta
+
+_UNSEEN = re.compile("[\x7f-\x9f]")
+
+
+def write_json(line: str) -> None:
+    """Write one line of JSON to stdout, in UTF-8 whatever the locale, with no character a terminal acts on."""
+    line = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+    # What UTF-8 cannot hold, lone surrogates, becomes the escape that means the same in JSON.
+    sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+class JsonLines:
+    """Writes the events of a session after the id ``after``; ``stepped`` tells whether the agent took a step since."""
+
+    def __init__(self) -> None:
+        self.after = 0
+        self.stepped = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def open(self, session: str, after: int) -> None:
+        """Say which session it is, and which of its events were there before."""
+        self.after = after
+        print(f"session {session}", file=sys.stderr, flush=True)  # noqa: T201
+
+    def __call__(self, item: Event | TextDelta | OutputDelta | Status) -> None:
+        """Write an event, or a status; the session's Watch."""
+        match item:
+            case Event() if item.id > self.after:
+                self.stepped = self.stepped or isinstance(item, StepStarted)
+                write_json(to_json(item))
+            case Status():
+                print(item.text, file=sys.stderr, flush=True)  # noqa: T201
+            case _:
+                pass

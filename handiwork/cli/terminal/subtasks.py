@@ -1,0 +1,76 @@
+"""Where the lines of subtasks stand: indented below the action that opened them, headed by their agent's name."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from rich.text import Text
+
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.events.action import AgentDelegateAction
+from handiwork.events.base import Event
+from handiwork.events.record import SessionStarted
+
+INDENT = "    "
+
+
+class Subtasks:
+    """Puts lines in their place, event by event in the order of the log."""
+
+    def __init__(self) -> None:
+        self._parents: dict[int, int] = {}
+        self._headings: dict[int, str] = {}
+        self._children: Counter[int] = Counter()
+        self._place = 0
+
+    def open(self, action: AgentDelegateAction) -> str:
+        """Take up a new subtask; return its heading. Children that work side by side are numbered."""
+        number = ""
+        if action.cause is not None:
+            self._children[action.cause] += 1
+            number = f"{self._children[action.cause]} "
+        self._parents[action.id] = action.subtask
+        self._headings[action.id] = f"-> {number}{plain(short_name(action.agent))}"
+        return self._headings[action.id]
+
+    def heading(self, subtask: int) -> str:
+        """Return the heading of a subtask, "" for the task itself."""
+        return self._headings.get(subtask, "")
+
+    def placed(self, event: Event, lines: list[Text]) -> list[Text]:
+        """Return the lines of an event indented, below a heading where another subtask had the word before."""
+        depth = len(self._line_of(event.subtask)) - 1
+        if isinstance(event, SessionStarted):
+            self._place = 0
+        elif lines:
+            headed = event.subtask not in self._line_of(self._place)
+            lines = _all(lines, depth)
+            if headed:
+                blank = [lines.pop(0)] if not lines[0].plain else []
+                heading = Text(f"{INDENT * (depth - 1)}  {self.heading(event.subtask)}", "cyan")
+                lines = [*blank, heading, *lines]
+            # What opens one subtask heads it too, but not what opens one of several.
+            opens = isinstance(event, AgentDelegateAction) and event.cause is None
+            self._place = event.id if opens else event.subtask
+        return lines
+
+    def _line_of(self, subtask: int) -> list[int]:
+        """Return the subtask and those it is part of, up to the task itself."""
+        found = [subtask]
+        while found[-1] in self._parents:
+            found.append(self._parents[found[-1]])
+        return found
+
+
+def short_name(agent: str) -> str:
+    """Return the name of an agent without the file or module it is in."""
+    return agent.rpartition(":")[2]
+
+
+def _all(lines: list[Text], depth: int) -> list[Text]:
+    return [piece for line in lines for piece in _indented(line, depth)] if depth else lines
+
+
+def _indented(line: Text, depth: int) -> list[Text]:
+    pieces = line.split("\n", allow_blank=True)
+    return [Text(INDENT * depth).append_text(piece) if piece.plain else piece for piece in pieces]

@@ -1,0 +1,110 @@
+"""How a session stands, in a few lines: what came of it, what it took and what can be done next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from handiwork.agents.state import State
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.errors import Exit
+
+_SOURCES = {"price_list": "from the price list", "provider": "as the provider says", "scripted": "as the script says"}
+_STYLES = {"finished": "bold green", "rejected": "bold red", "error": "bold red"}
+
+
+def exit_code(state: State) -> Exit:
+    """Return the exit code of a run that ended in this state."""
+    reason = state.change.reason if state.change else None
+    match state.agent_state, reason:
+        case "finished", _:
+            return Exit.FINISHED
+        case _, "limit":
+            return Exit.LIMIT
+        case _, "model" | "sandbox":
+            return Exit.INFRASTRUCTURE
+        case "paused", "stuck" | "context":
+            return Exit.FAILED
+        case (("paused" | "stopped" | "running" | "loading"), _):
+            return Exit.INTERRUPTED
+        case _:
+            return Exit.FAILED
+
+
+def summary(state: State, session: str, changed: bool) -> list[Text]:
+    """Return the lines; ``changed`` tells whether there are changes to take over."""
+    lines = [_line("outcome", *_outcome(state))]
+    if message := _message(state):
+        lines += [_line("message" if not number else "", line) for number, line in enumerate(message.split("\n"))]
+    lines += [
+        _line("steps", str(state.iteration)),
+        _line("tokens", _tokens(state)),
+        _line("cost", cost(state)),
+        _line("time", duration(state.time)),
+        _line("session", session),
+        *(_line("next" if not number else "", text) for number, text in enumerate(_next(state, session, changed))),
+    ]
+    return lines
+
+
+def cost(state: State) -> str:
+    """Return what the session cost and who says so; an unknown cost is never called free."""
+    sources = state.totals.cost_sources
+    if not sources:
+        return "none, no model was called"
+    if state.unpriced:
+        return f"at least ${state.cost:.4f}, {state.unpriced} calls of unknown price" if state.cost else "unknown"
+    if sources == {"local"}:
+        return "free (local)"
+    return f"${state.cost:.4f} " + " and ".join(sorted(_SOURCES[source] for source in sources if source in _SOURCES))
+
+
+def duration(seconds: float) -> str:
+    """Return a time as a person says it."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _line(label: str, text: str, style: str = "") -> Text:
+    return Text.assemble((f"{label:9}", "dim"), (text, style))
+
+
+def _outcome(state: State) -> tuple[str, str]:
+    why = plain(state.change.content) if state.change else ""
+    outcome = state.agent_state.replace("_", " ")
+    return f"{outcome}: {why}" if why else outcome, _STYLES.get(state.agent_state, "bold yellow")
+
+
+def _message(state: State) -> str:
+    said = state.outputs.get("message") or state.outputs.get("reason")
+    return plain(str(said)).strip() if said and state.agent_state in ("finished", "rejected") else ""
+
+
+def _tokens(state: State) -> str:
+    used = state.usage
+    cached = f"{used.cache_read:,} read from cache, {used.cache_write:,} written to it"
+    return f"{used.input:,} in, {used.output:,} out, {cached}"
+
+
+def _next(state: State, session: str, changed: bool) -> Iterator[str]:
+    if changed:
+        yield f"handiwork diff {session}"
+        yield f"handiwork apply {session}"
+    reason = state.change.reason if state.change is not None else None
+    if state.agent_state in ("finished", "rejected", "awaiting_user_input"):
+        yield f'handiwork resume {session} --message "..."'
+    elif state.agent_state == "awaiting_user_confirmation":
+        yield f"handiwork approve {session}"
+        yield f'handiwork approve {session} --reject --comment "..."'
+    elif reason == "limit":
+        yield f"handiwork resume {session}, with a higher limit like --max-iterations {state.iteration + 50}"
+    elif reason == "stuck":
+        yield f"handiwork resume {session} --rewind"
+        yield f'handiwork resume {session} --message "a hint"'
+    elif reason == "context":
+        yield f"handiwork resume {session} --model NAME, one with a larger context window"
+    else:
+        yield f"handiwork resume {session}"

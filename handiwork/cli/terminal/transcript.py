@@ -1,0 +1,388 @@
+"""Events as lines for a person to read: the same for a run that is watched and one that is read later."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import singledispatchmethod
+
+from rich.text import Text
+
+from handiwork.agents.state import task_text
+from handiwork.cli.terminal.sanitize import exact, plain
+from handiwork.cli.terminal.subtasks import Subtasks, short_name
+from handiwork.events.action import (
+    AddTaskAction,
+    AgentDelegateAction,
+    AgentFinishAction,
+    AgentRejectAction,
+    AgentThinkAction,
+    BrowseInteractiveAction,
+    BrowseURLAction,
+    ChangeAgentStateAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    ForkAction,
+    IPythonRunCellAction,
+    JobAction,
+    MessageAction,
+    ModifyTaskAction,
+    OutputReadAction,
+)
+from handiwork.events.base import Action, Event, Observation, UnknownEvent
+from handiwork.events.observation import (
+    AgentDelegateObservation,
+    AgentStateChangedObservation,
+    BrowserOutputObservation,
+    CmdOutputObservation,
+    ErrorObservation,
+    FileEditObservation,
+    FileReadObservation,
+    FileWriteObservation,
+    ForkObservation,
+    IPythonRunCellObservation,
+    JobObservation,
+    OutputReadObservation,
+    UserRejectObservation,
+)
+from handiwork.events.record import (
+    ApprovalEvent,
+    CompletionEvent,
+    CondensationEvent,
+    EgressEvent,
+    LoopEvent,
+    NetworkAllowed,
+    SessionStarted,
+    SettingsChanged,
+    StepStarted,
+)
+from handiwork.workspace.files.names import quoted
+
+LINES = 40
+"""Lines of one output that are shown; the rest is counted."""
+READ_LINES = 8
+"""The same of a file that the agent reads."""
+WIDTH = 1000
+"""Characters of one line that are shown."""
+UNPROTECTED = "No sandbox: the agent's commands run on this machine, as you, with nothing between."
+
+_STATUS = {
+    "running": "it goes on running",
+    "input": "it waits for input",
+    "exited": "the shell ended and was started again",
+    "interrupted": "interrupted",
+    "timeout": "stopped after its time",
+    "background": "it goes on in the background",
+}
+
+
+class Transcript:
+    """Turns events into lines, in order. ``full`` shows outputs whole; ``session`` is the id named in hints."""
+
+    def __init__(self, session: str = "", full: bool = False) -> None:
+        self.session, self.full = session, full
+        self.steps = 0
+        self.subtasks = Subtasks()
+        self._header = ""
+        self._asked_for: set[tuple[str, int, bool]] = set()
+
+    def lines(self, event: Event) -> list[Text]:
+        """Return what a person sees of the event, nothing for most records; all of it is harmless to print."""
+        return self.subtasks.placed(event, list(self._of(event)))
+
+    @singledispatchmethod
+    def _of(self, event: Event) -> Iterator[Text]:
+        return iter(())
+
+    @_of.register
+    def _(self, event: SessionStarted) -> Iterator[Text]:
+        sandbox = "no sandbox" if event.sandbox == "none" else event.sandbox
+        if image := event.settings.get("image"):
+            sandbox = f"{sandbox} {image}"
+        parts = [event.agent, event.model, sandbox, f"session {self.session}"]
+        if event.settings.get("in_place"):
+            parts.insert(3, "in place")
+        header = plain(" · ".join(parts))
+        if header != self._header:
+            self._header = header
+            yield Text(header, "dim")
+            if event.sandbox == "none":
+                yield Text(UNPROTECTED, "bold red")
+
+    @_of.register
+    def _(self, event: StepStarted) -> Iterator[Text]:
+        self.steps += 1
+        yield Text.assemble((f"\nstep {self.steps}", "cyan dim"), (f"  event {event.id}", "dim"))
+
+    @_of.register
+    def _(self, event: CompletionEvent) -> Iterator[Text]:
+        for attempt in event.failed_attempts:
+            yield Text(f"  tried again after: {plain(attempt)}", "yellow")
+
+    @_of.register
+    def _(self, event: CondensationEvent) -> Iterator[Text]:
+        what = {"collapse": "shortened", "summary": "summed up", "rewind": "taken back"}[event.how]
+        yield Text(f"  for the model, events {event.first} to {event.last} are {what}", "dim")
+
+    @_of.register
+    def _(self, event: LoopEvent) -> Iterator[Text]:
+        yield Text(f"  it repeats itself: {plain(event.content)}", "yellow")
+
+    @_of.register
+    def _(self, event: ApprovalEvent) -> Iterator[Text]:
+        if not event.allowed:
+            yield Text(f"  you: no{plain(f', {event.comment}' if event.comment else '')}", "bold green")
+        else:
+            always = f", and from now on: {exact(event.rule)}" if event.rule is not None else ""
+            yield Text(f"  you: yes{always}", "bold green")
+
+    @_of.register
+    def _(self, event: SettingsChanged) -> Iterator[Text]:
+        limits = event.limits.model_dump(exclude_none=True) if event.limits else {}
+        changes = [f"{name} {value:g}" for name, value in limits.items()] or (["none"] if event.limits else [])
+        said = {"model": event.model, "limits": ", ".join(changes), "confirmation": event.confirmation}
+        yield Text(f"  changed: {plain('; '.join(f'{key}: {value}' for key, value in said.items() if value))}", "dim")
+
+    @_of.register
+    def _(self, event: NetworkAllowed) -> Iterator[Text]:
+        yield Text(f"  changed: the sandbox may reach {plain(', '.join(event.hosts))}", "dim")
+
+    @_of.register
+    def _(self, event: EgressEvent) -> Iterator[Text]:
+        asked_for = (event.host, event.port, event.allowed)
+        if asked_for not in self._asked_for:  # a program makes many connections, or tries again
+            self._asked_for.add(asked_for)
+            what = plain(f"{event.host}:{event.port} {'reached' if event.allowed else 'refused'}: {event.reason}")
+            yield Text(f"  network: {what}", "dim" if event.allowed else "yellow")
+
+    @_of.register
+    def _(self, event: UnknownEvent) -> Iterator[Text]:
+        if problem := event.unknown.get("problem"):
+            yield Text(f"  {plain(str(problem))}", "bold red")
+            return
+        yield Text(f"  (an event of a newer version: {plain(str(event.unknown.get('type', '?')))})", "dim")
+
+    @_of.register
+    def _(self, event: Action) -> Iterator[Text]:
+        if event.thought.strip():
+            yield from _prefixed(plain(event.thought.strip()), "  ", "dim")
+        yield from self._doing(event)
+
+    @singledispatchmethod
+    def _doing(self, event: Action) -> Iterator[Text]:
+        fields = event.model_dump(mode="json", exclude=set(Action.model_fields))
+        yield Text(f"  {event.kind} {exact(json.dumps(fields, ensure_ascii=False))}", "bold")
+
+    @_doing.register
+    def _(self, event: CmdRunAction) -> Iterator[Text]:
+        if event.is_input:
+            yield from _prefixed(exact(event.command), "  < ", "bold")
+        elif event.background:
+            yield from _prefixed(exact(event.command), "  & ", "bold", "  > ")
+        elif event.command:
+            yield from _prefixed(exact(event.command), "  $ ", "bold", "  > ")
+        else:
+            yield Text("  (waits for more output)", "dim")
+
+    @_doing.register
+    def _(self, event: JobAction) -> Iterator[Text]:
+        yield Text(f"  {event.operation} {plain(event.job) or 'background commands'}", "bold")
+
+    @_doing.register
+    def _(self, event: OutputReadAction) -> Iterator[Text]:
+        matching = f", matching {plain(event.pattern)}" if event.pattern else ""
+        span = f"from line {event.start} to {event.end or 'the last'}{matching}"
+        yield Text(f"  read output {plain(event.output)} {span}", "bold")
+
+    @_doing.register
+    def _(self, event: IPythonRunCellAction) -> Iterator[Text]:
+        yield from _prefixed(exact(event.code), "  >>> ", "bold", "  ... ")
+
+    @_doing.register
+    def _(self, event: FileReadAction) -> Iterator[Text]:
+        yield Text(f"  read {quoted(event.path)} from line {event.start} to {event.end or 'the last'}", "bold")
+
+    @_doing.register
+    def _(self, event: FileWriteAction) -> Iterator[Text]:
+        yield Text(f"  write {quoted(event.path)}", "bold")
+        yield from self._bounded(event.content, "green", "  +")
+
+    @_doing.register
+    def _(self, event: FileEditAction) -> Iterator[Text]:
+        yield Text(f"  edit {quoted(event.path)}", "bold")
+
+    @_doing.register
+    def _(self, event: BrowseURLAction) -> Iterator[Text]:
+        yield from _prefixed(exact(event.url), "  browse ", "bold")
+
+    @_doing.register
+    def _(self, event: BrowseInteractiveAction) -> Iterator[Text]:
+        yield from _prefixed(exact(event.browser_actions), "  browser: ", "bold", "           ")
+
+    @_doing.register
+    def _(self, event: MessageAction) -> Iterator[Text]:
+        who = ("\nyou: ", "bold green") if event.source == "user" else ("  agent: ", "bold")
+        yield Text.assemble(who, plain(event.content))
+        for image in event.images:
+            yield Text(f"  (an image, {image.media_type})", "dim")
+
+    @_doing.register
+    def _(self, event: AgentThinkAction) -> Iterator[Text]:
+        return iter(())
+
+    @_doing.register
+    def _(self, event: AddTaskAction) -> Iterator[Text]:
+        yield from _prefixed(plain(event.goal), "  plan: add ", "bold", "    ")
+
+    @_doing.register
+    def _(self, event: ModifyTaskAction) -> Iterator[Text]:
+        yield Text(f"  plan: {plain(event.task_id)} is {event.state.replace('_', ' ')}", "bold")
+
+    @_doing.register
+    def _(self, event: AgentDelegateAction) -> Iterator[Text]:
+        yield from self._told(f"  {self.subtasks.open(event)}: ", task_text(event.inputs), "bold cyan")
+
+    @_doing.register
+    def _(self, event: ForkAction) -> Iterator[Text]:
+        yield Text(f"  {len(event.children)} subtasks side by side", "bold cyan")
+
+    @_doing.register
+    def _(self, event: AgentFinishAction) -> Iterator[Text]:
+        yield Text("  finish", "bold green")
+
+    @_doing.register
+    def _(self, event: AgentRejectAction) -> Iterator[Text]:
+        yield Text(f"  reject: {plain(str(event.outputs.get('reason', '')))}", "bold red")
+
+    @_doing.register
+    def _(self, event: ChangeAgentStateAction) -> Iterator[Text]:
+        if event.agent_state != "running":
+            yield Text(f"  {event.agent_state} by {'you' if event.source == 'user' else 'the agent'}", "yellow")
+
+    @_of.register
+    def _(self, event: Observation) -> Iterator[Text]:
+        yield from self._bounded(event.text)
+
+    @_of.register
+    def _(self, event: CmdOutputObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text)
+        if event.status != "done":
+            job = f" as {plain(event.job)}" if event.job else ""
+            yield Text(f"  {_STATUS[event.status]}{job}", "yellow")
+        if event.error:
+            yield Text(f"  exit {event.exit_code}", "bold red")
+
+    @_of.register
+    def _(self, event: JobObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text)
+        if event.status:
+            code = "" if event.exit_code is None else f", exit {event.exit_code}"
+            yield Text(f"  {plain(event.job)} is {event.status}{code}", "dim")
+
+    @_of.register
+    def _(self, event: IPythonRunCellObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text)
+        if event.error:
+            yield Text(f"  {plain(event.error)}", "bold red")
+
+    @_of.register
+    def _(self, event: FileReadObservation | OutputReadObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text, most=READ_LINES)
+        yield Text(f"  lines {event.start} to {event.end} of {event.lines}", "dim")
+
+    @_of.register
+    def _(self, event: BrowserOutputObservation) -> Iterator[Text]:
+        where = f"{plain(event.title)}  {plain(event.url)}" if event.title.strip() else plain(event.url)
+        yield Text(f"  {self._cut(' '.join(where.split()))}", "dim")
+        if event.last_action_error:
+            yield from self._bounded(event.last_action_error, "bold red", most=READ_LINES)
+        if event.dialog:
+            yield from self._bounded(f"dialog: {event.dialog}", "yellow", most=READ_LINES)
+        yield from (Text(f"  downloaded {plain(path)}", "dim") for path in event.downloads)
+        if self.full:
+            yield from self._bounded(event.text, "dim")
+
+    @_of.register
+    def _(self, event: FileWriteObservation) -> Iterator[Text]:
+        yield Text(f"  {'created' if event.created else 'written'}", "dim")
+
+    @_of.register
+    def _(self, event: FileEditObservation) -> Iterator[Text]:
+        hunks = re.sub(r"\A--- .*\n\+\+\+ .*\n", "", event.text)
+        for line in self._bounded(hunks):
+            yield coloured_diff_line(line)
+
+    @_of.register
+    def _(self, event: ErrorObservation) -> Iterator[Text]:
+        yield from self._bounded(event.text, "red")
+
+    @_of.register
+    def _(self, event: UserRejectObservation) -> Iterator[Text]:
+        yield Text("  not done", "yellow")  # why, the answer says
+
+    @_of.register
+    def _(self, event: AgentDelegateObservation) -> Iterator[Text]:
+        yield from self._told("  <- ", event.text, "cyan")
+
+    @_of.register
+    def _(self, event: ForkObservation) -> Iterator[Text]:
+        for number, child in enumerate(event.outcomes, 1):
+            marks = [line[0] for line in child.diff.splitlines() if re.match(r"[+-](?!\+\+ |-- )", line)]
+            changed = f"+{marks.count('+')} -{marks.count('-')} lines"
+            outcome = child.outcome.replace("_", " ")
+            yield Text(f"  <- {number} {plain(short_name(child.agent))}: {outcome}, {changed}", "cyan")
+
+    @_of.register
+    def _(self, event: AgentStateChangedObservation) -> Iterator[Text]:
+        if event.agent_state == "running":
+            return
+        if event.agent_state == "awaiting_user_confirmation":
+            yield from _prefixed(plain(event.content), "  asks you first: ", "yellow")
+            return
+        style = "bold red" if event.agent_state == "error" else "yellow"
+        yield from _prefixed(plain(event.content), f"  {event.agent_state}: ", style, "  ")
+
+    def _bounded(self, text: str, style: str = "", prefix: str = "  ", most: int = LINES) -> Iterator[Text]:
+        """Give the lines of an output, with its middle left out where there are too many."""
+        lines = plain(text).rstrip("\n").split("\n") if text.strip("\n") else []
+        left_out = 0 if self.full else max(0, len(lines) - most)
+        head = lines[: most // 2] if left_out else lines
+        for line in head:
+            yield Text(prefix + self._cut(line), style)
+        if left_out:
+            yield Text(f"  ... {left_out} more lines (handiwork show {self.session} --full)", "dim italic")
+            for line in lines[-(most // 2) :]:
+                yield Text(prefix + self._cut(line), style)
+
+    def _told(self, first: str, text: str, style: str) -> Iterator[Text]:
+        """Give what a subtask is told, or tells, with more than its first line bounded."""
+        line, _, rest = plain(text).partition("\n")
+        yield Text(first + self._cut(line), style)
+        yield from self._bounded(rest, "dim", "     ", READ_LINES)
+
+    def _cut(self, line: str) -> str:
+        if self.full or len(line) <= WIDTH:
+            return line
+        return f"{line[:WIDTH]} ... {len(line) - WIDTH} more characters"
+
+
+def coloured_diff_line(line: Text) -> Text:
+    """Return a line of a unified diff in its colour; leading blanks before its marker are allowed."""
+    text = line.plain.removeprefix("  ")
+    if line.style:
+        return line
+    if text.startswith(("diff --git", "--- ", "+++ ")):
+        style = "bold"
+    elif text.startswith("@@"):
+        style = "cyan"
+    else:
+        style = {"+": "green", "-": "red"}.get(text[:1], "")
+    return Text(line.plain, style)
+
+
+def _prefixed(text: str, first: str, style: str, rest: str = "  ") -> Iterator[Text]:
+    for number, line in enumerate(text.split("\n")):
+        yield Text((rest if number else first) + line, style)

@@ -1,0 +1,113 @@
+"""The live view of a session in a terminal, or its plain text where there is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import IO, Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from handiwork.cli.terminal.activity import Activity
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.transcript import Transcript
+from handiwork.events.base import Event
+from handiwork.events.record import StepStarted
+from handiwork.session.steps.live import OutputDelta, Status, TextDelta
+
+
+def terminal_console(file: IO[str] | None = None) -> Console:
+    """Return a console that prints just what it is given: no markup, no guesses, no wrapping of its own."""
+    return _Console(file=file, markup=False, emoji=False, highlight=False)
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let the error through: rich itself would exit with the code of a failed task."""
+        raise BrokenPipeError
+
+
+class View:
+    """Prints a session as it goes; events up to the id ``after`` are only counted.
+
+    ``stepped`` tells whether the agent took a step since then.
+    On a terminal what streams is shown below and replaced by the event when that comes; elsewhere only the
+    events are printed, and each status once.
+    """
+
+    def __init__(self, console: Console, live: bool) -> None:
+        self.console = console
+        self.transcript = Transcript()
+        self.after = 0
+        self.stepped = False
+        self.activity = Activity(self.transcript.subtasks.heading)
+        self._live = (
+            Live(
+                self.activity,
+                console=console,
+                transient=True,
+                refresh_per_second=8,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            if live
+            else None
+        )
+        self._last_status = ""
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    @contextmanager
+    def still(self) -> Generator[None]:
+        """Leave the terminal alone, for a question to the user."""
+        self.activity.clear()
+        self.__exit__()
+        try:
+            yield
+        finally:
+            self.__enter__()
+
+    def open(self, session: str, after: int) -> None:
+        """Say which session it is, and which of its events were there before."""
+        self.transcript.session, self.after = session, after
+
+    def __call__(self, item: Event | TextDelta | OutputDelta | Status) -> None:
+        """Show an event, or what is transient; the session's Watch."""
+        match item:
+            case TextDelta() | OutputDelta():
+                self.activity.add(item)
+            case Status():
+                self._show_status(item.text)
+            case Event():
+                self._show_event(item)
+
+    def _show_status(self, text: str) -> None:
+        self.activity.status = plain(text)
+        # A progress report differs in its figures alone: without a terminal it is told once.
+        kind = re.sub(r"[\d.]+", "", text)
+        if self._live is None and kind != self._last_status:
+            self.console.print(Text(f"({plain(text)})"), soft_wrap=True)
+        self._last_status = kind
+
+    def _show_event(self, event: Event) -> None:
+        lines = self.transcript.lines(event)
+        self.activity.follow(event)
+        if event.id <= self.after:
+            return
+        if self.console.is_terminal:
+            for line in lines:
+                self.console.print(line, soft_wrap=True)
+        elif lines:
+            # Without colours rich would do nothing but take its time.
+            print(*(line.plain for line in lines), sep="\n", file=self.console.file, flush=True)
+        self.stepped = self.stepped or isinstance(event, StepStarted)

@@ -1,0 +1,1 @@
+"""AgentBench, its OS tasks."""

@@ -1,0 +1,151 @@
+"""AgentBench's OS interaction: questions about a Linux machine, and changes to make to it, in a shell.
+
+The rule is upstream's (https://github.com/THUDM/AgentBench, src/server/tasks/os_interaction/task.py): an answer is
+compared with the one the record has; or scripts check the machine after the agent ended, one after the other, each of
+which must exit with 0. An agent has 8 rounds, and what it did counts only if it then says that it is done.
+
+Tasks are made on a machine where the agent is root. A sandbox where it is not cannot be that machine for all of them:
+an instance is put to the agent only if its set-up, and then its own example on a second such machine, do what they
+should; else it has no score.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score, UnfitError
+from handiwork.evals.benchmarks.agentbench import scripts
+from handiwork.evals.scoring.answers import tagged
+from handiwork.events.record import Limits
+from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox.base import Sandbox
+from handiwork.workspace.layers import Places
+
+UPSTREAM = "https://raw.githubusercontent.com/THUDM/AgentBench/578c5e9f706fc2dd96188ca6c8cf9095ca0c6528"
+ROUNDS = 8
+
+FILES = {
+    "std": [
+        *("1/stock", "2/environment", "3/ac", "5/new", "6/new", "7/bootstrap"),
+        *(f"4/{name}" for name in ("N11", "N225", "N37", "N4", "N41", "Q09", "Q19", "Q30", "Q47", "Q49")),
+    ],
+    "dev": ["dev"],
+}
+"""The upstream files of each split, without folder and ending."""
+
+ENDED = frozenset({"finished", "awaiting_user_input"})
+"""Where an agent has said that it is done, or its answer."""
+
+
+class AgentBenchOS(Benchmark):
+    """Tasks in the shell of a Linux machine; success rate."""
+
+    name = "agentbench_os"
+    title = "AgentBench OS"
+    size = "144 std, 26 dev"
+    source = "https://github.com/THUDM/AgentBench"
+    licence = "Apache-2.0"
+    citation = "Liu et al. 2023, AgentBench: Evaluating LLMs as Agents, arXiv:2308.03688"
+    metric = "success rate"
+    splits = ("std", "dev")
+    limits = Limits(iterations=ROUNDS)
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return the files with the tasks; the scripts that some refer to are used where the data folder has them."""
+        paths = [f"data/{name}.json" for name in FILES[split]]
+        return {path: f"{UPSTREAM}/data/os_interaction/{path}" for path in paths}
+
+    def further_files(self, split: str) -> Sequence[str]:
+        """Return the scripts that tasks refer to."""
+        return ("scripts",)
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the tasks, named as upstream does, by the folder they are in. Raises DataError, OSError."""
+        found = [path for path in sorted(self.files(split)) if (data / path).is_file()]
+        if not found:
+            raise DataError(f"{data} has none of {', '.join(self.files(split))}: is it AgentBench's os_interaction?")
+        return [instance for path in found for instance in _instances(data, path, split)]
+
+    def skipped(self, instance: Instance) -> str:
+        """Say which of the scripts that the task refers to are not in the data folder."""
+        lacking = _task(instance).lacking
+        where = f"scripts/{instance.row['folder']}"
+        return f"the data folder has no {', '.join(f'{where}/{one}' for one in lacking)}" if lacking else ""
+
+    async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
+        """Make the machine, after its example solved the task on another like it. Raises UnfitError, SandboxError."""
+        if sandbox.name == "none":
+            raise UnfitError("AgentBench's tasks change the machine they are made on: never without a sandbox.")
+        task = _task(instance)
+        if task.example is not None:
+            await _try_out(sandbox.name, task)
+        await scripts.make(sandbox, task)
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the task and the form of the answer."""
+        return (
+            f"{instance.row['description'].strip()}\n\n"
+            "Work in the shell of this Linux machine, from the current directory. If the task is to change something, "
+            "change it, and finish. If it asks for something, find it out with commands; where it asks for a script "
+            "or a command, what that prints is the answer. Then finish with the answer alone, in this form:\n"
+            "<answer>ANSWER</answer>\n"
+            "For example, the answer to how many files there are is: <answer>220</answer>"
+        )
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score 1 if the answer, or what the agent made of the machine, is right. Raises SandboxError."""
+        answer = tagged(rollout.said)
+        if rollout.state.agent_state not in ENDED:
+            return Score(0.0, answer, {"why": "the agent did not say that it was done"})
+        task = _task(rollout.instance)
+        if task.match is not None:
+            return Score(float(scripts.matches(task.match, answer)), answer)
+        await rollout.sandbox.interrupt()
+        passed, output = await scripts.checked(rollout.sandbox, task, answer or scripts.NO_ANSWER)
+        return Score(float(passed), answer, {"last output": output})
+
+
+async def _try_out(kind: str, task: scripts.Task) -> None:
+    with tempfile.TemporaryDirectory(prefix="handiwork-example-") as name:
+        Path(name).chmod(0o755)
+        session, workspace = Path(name, "session"), Path(name, "workspace")
+        session.mkdir()
+        workspace.mkdir()
+        sandbox = sandboxes.create(kind, Places(session, workspace), _no_blobs)
+        try:
+            await sandbox.start()
+            await scripts.make(sandbox, task)
+            await scripts.try_out(sandbox, task)
+        finally:
+            await sandbox.close()
+
+
+async def _no_blobs(_: AsyncIterator[bytes]) -> str:
+    return ""
+
+
+def _task(instance: Instance) -> scripts.Task:
+    return scripts.task_of(instance.row, instance.row["scripts"])
+
+
+def _instances(data: Path, path: str, split: str) -> Iterator[Instance]:
+    """Yield the tasks of a file, with the scripts of its folder that are there."""
+    records = scripts.listed(json.loads((data / path).read_text(encoding="utf-8")))
+    folder = "dev" if split == "dev" else Path(path).parent.name
+    prefix = f"{split}-{'001' if split == 'dev' else folder.zfill(3)}-{Path(path).stem}"
+    below = data / "scripts" / folder
+    files = {str(file.relative_to(below)): file.read_text("utf-8") for file in below.rglob("*") if _is_script(file)}
+    for number, record in enumerate(records):
+        instance = Instance(f"{prefix}-{number:05}", {**record, "folder": folder, "scripts": files}, folder)
+        try:
+            _task(instance)
+        except (DataError, KeyError) as error:
+            raise DataError(f"{data / path}, task {number} cannot be read: {error}") from error
+        yield instance
+
+
+def _is_script(file: Path) -> bool:
+    return file.suffix in {".py", ".sh"}

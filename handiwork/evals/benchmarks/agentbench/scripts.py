@@ -1,0 +1,260 @@
+"""The scripts of AgentBench's OS tasks: what makes a machine, and what checks it afterwards.
+
+How they are read and run is as upstream does it (https://github.com/THUDM/AgentBench,
+src/server/tasks/os_interaction/task.py): each in a process of its own, which knows nothing of the agent's shell, but
+the one that starts a task, which is typed into that shell. The comparisons that upstream has as Python files, the same
+for all tasks, are functions here, for data folders without those files.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any, cast
+
+from handiwork.evals.benchmark import DataError, UnfitError
+from handiwork.evals.scoring.execution import command_in
+from handiwork.sandbox.base import Sandbox
+
+SECONDS = 60.0
+"""What a script may take; upstream waits without end."""
+
+STARTED = 1.0
+"""Seconds after which a program that was started in the background has failed, or runs."""
+
+NO_ANSWER = "None"
+"""What upstream hands to a check where the agent ended without an answer."""
+
+REFUSED = re.compile(
+    r"Permission denied|Operation not permitted|Read-only file system|No such file or directory|(?:command|:) not found"
+)
+"""What a script prints where the machine does not let it do its work, or has not what it needs."""
+
+_APART = """{{
+/usr/bin/env -i PATH=/usr/bin:/bin bash -c {script} bash $$
+/usr/bin/env -i PATH=/usr/bin:/bin bash -c {show} bash $?
+}} 3<>{output}"""
+"""Runs ``script`` and then ``show``: the agent's functions and PATH are not used.
+
+Only the shell waits while the script runs: a task may ask for the number of processes.
+"""
+
+_SCRIPT = """
+rm {output} && cd {workspace} || exit 1
+while IFS= read -r -d '' variable; do environment+=("$variable"); done < /proc/$1/environ
+exec env -i "${{environment[@]}}" {command} </dev/null >&3 2>&1 3>&-
+"""
+"""Becomes the command, with the environment that the shell began with.
+
+The output is a file: a terminal changes what programs print, and background programs keep a pipe open. The file has no
+name by then: a task may ask for the number of files.
+"""
+
+_SHOW = """
+echo {mark}
+cat /proc/self/fd/3
+echo {mark}
+exit $1
+"""
+"""Prints the output between marks, as the agent's shell reports its own background programs outside of them."""
+
+INTERPRETERS = {"bash": ("bash", "-c"), "python": ("python3", "-c")}
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script: ``code`` in the language, or None where it is in the ``file``, which the data folder does not have."""
+
+    language: str
+    code: str | None
+    file: str = ""
+
+    @property
+    def comparison(self) -> Callable[[str, str], bool] | None:
+        """What compares an answer with a reference as the file does, where that is known."""
+        return COMPARISONS.get(PurePosixPath(self.file).name) if self.code is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A task as its record says: ``match`` is what the answer must be, or None where ``check`` says how it is checked.
+
+    The ``example`` solves the task; where it is itself in ``check``, its output there is the reference.
+    """
+
+    init: Sequence[Script]
+    start: Script | None
+    match: Mapping[str, Any] | None
+    check: Sequence[Script]
+    example: Script | None
+
+    @property
+    def lacking(self) -> list[str]:
+        """The files that it needs, and that are not in the data folder."""
+        scripts = [one for one in (*self.init, self.start, *self.check, self.example) if one is not None]
+        return sorted({one.file for one in scripts if one.code is None and one.comparison is None})
+
+
+def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> Task:
+    """Return the task of a record; ``files`` are the scripts of the data folder, by the path that records use.
+
+    Raises DataError, KeyError for a record that lacks what every one has.
+    """
+
+    def script(found: Any) -> Script | None:
+        if found is None:
+            return None
+        if isinstance(found, str):
+            return Script("bash", found)
+        language, file = found.get("language", "bash"), found.get("file", "")
+        if language not in INTERPRETERS:
+            raise DataError(f"a script is in {language}; known are {', '.join(INTERPRETERS)}")
+        return Script(language, files.get(file) if file else found["code"], file)
+
+    create: Any = record.get("create")
+    init = listed(cast("dict[str, Any]", create).get("init")) if isinstance(create, dict) else []
+    evaluation: Mapping[str, Any] = record["evaluation"]
+    match = evaluation.get("match")
+    example = script(evaluation.get("example")) if match is None else None
+    check = [script(one) or example for one in listed(evaluation["check"])] if match is None else []
+    if None in check:
+        raise DataError("its check needs the output of an example, and it has none")
+    return Task(
+        [one for one in map(script, init) if one is not None],
+        script(record.get("start")),
+        {"answer": match} if isinstance(match, str) else match,
+        [one for one in check if one is not None],
+        example,
+    )
+
+
+async def make(sandbox: Sandbox, task: Task) -> None:
+    """Make the machine what the task says. Raises UnfitError where it refuses."""
+    for script in task.init:
+        code, output = await run(sandbox, script)
+        if code or REFUSED.search(output):
+            raise _cannot(sandbox, "the script that makes it", output)
+    if task.start is not None:
+        done = await command_in(sandbox, _code(task.start), SECONDS)
+        after = await command_in(sandbox, f"sleep {STARTED:g}; jobs", SECONDS) if done.exit_code == 0 else done
+        if after.exit_code or REFUSED.search(done.content + after.content):
+            raise _cannot(sandbox, "what starts the task", done.content + after.content)
+
+
+async def try_out(sandbox: Sandbox, task: Task) -> None:
+    """Find out whether the example of a task that was made here passes its own check; raises UnfitError if not."""
+    if task.example is None:
+        return
+    code, output = await run(sandbox, task.example)
+    if code or REFUSED.search(output):
+        raise _cannot(sandbox, "the example that solves it", output)
+    passed, said = await checked(sandbox, task, output, output)
+    if not passed:
+        raise _cannot(sandbox, "the check of the example that solves it", said)
+
+
+async def checked(sandbox: Sandbox, task: Task, answer: str, reference: str | None = None) -> tuple[bool, str]:
+    """Run the chain of checks and return whether all passed, with the last output.
+
+    Each is given the answer and the outputs of those before it. ``reference`` is the example's output where that is
+    known. Raises SandboxError.
+    """
+    given = [answer]
+    for script in task.check:
+        if script is task.example and reference is not None:
+            given.append(reference)
+        elif compare := script.comparison:
+            if not compare(*given[:2]):
+                return False, given[-1]
+        else:
+            code, output = await run(sandbox, script, *given)
+            if code:
+                return False, output
+            given.append(output)
+    return True, given[-1]
+
+
+async def run(sandbox: Sandbox, script: Script, *given: str) -> tuple[int, str]:
+    """Return exit code and output of a script, run in the workspace with the environment that the sandbox began with.
+
+    Raises SandboxError.
+    """
+    marks = ["--"] if script.language == "bash" else []
+    whole = shlex.join([*INTERPRETERS[script.language], _code(script), *marks, *given])
+    mark = secrets.token_hex(8)
+    output = f"/tmp/{secrets.token_hex(16)}"
+    run_it = _SCRIPT.format(workspace=shlex.quote(sandbox.workspace), command=whole, output=output)
+    quoted = {"script": shlex.quote(run_it), "show": shlex.quote(_SHOW.format(mark=mark))}
+    done = await command_in(sandbox, _APART.format(output=output, **quoted), SECONDS)
+    within = re.search(rf"{mark}\n(.*){mark}\n", done.content.replace("\r\n", "\n"), re.DOTALL)
+    return (1 if done.exit_code is None else done.exit_code), within[1] if within else done.content
+
+
+def _code(script: Script) -> str:
+    if script.code is None:
+        raise DataError(f"the data folder has no {script.file}")
+    return script.code
+
+
+def matches(match: Mapping[str, Any], answer: str) -> bool:
+    """Say whether an answer is what a task wants: the text itself, or a text in which a regular expression is found."""
+    if "answer" in match:
+        return answer == match["answer"]
+    return re.search(match["regex"], answer) is not None
+
+
+def _cannot(sandbox: Sandbox, what: str, output: str) -> UnfitError:
+    said = next((line for line in output.splitlines() if REFUSED.search(line)), output.strip()[:200] or "no output")
+    return UnfitError(
+        f"this {sandbox.name} sandbox cannot be the machine of the task: {what} failed ({said.strip()}). Such a task "
+        "needs a sandbox whose system the agent may change."
+    )
+
+
+def listed(found: Any) -> list[Any]:
+    """Return what a record has where it may have nothing, one or a list, as a list."""
+    if found is None:
+        return []
+    return cast("list[Any]", found) if isinstance(found, list) else [found]
+
+
+def _integers(answer: str, reference: str) -> bool:
+    """Both are the same integer."""
+    try:
+        return int(answer) == int(reference)
+    except ValueError:
+        return False
+
+
+def _strings(answer: str, reference: str) -> bool:
+    """Both are the same text but for white space around it."""
+    return _text(answer) == _text(reference)
+
+
+def _sizes(answer: str, reference: str) -> bool:
+    """Both are the same number of bytes, with units of 1,024; ``du`` prints fractions, which upstream cannot read."""
+    sizes = [_bytes(answer), _bytes(reference)]
+    return sizes[0] is not None and sizes[0] == sizes[1]
+
+
+def _bytes(text: str) -> float | None:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:B|Byte)?", text.strip())
+    return float(found[1]) * 1024 ** " KMGTP".index(found[2] or " ") if found else None
+
+
+def _text(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+COMPARISONS: dict[str, Callable[[str, str], bool]] = {
+    "integer-match.py": _integers,
+    "string-match.py": _strings,
+    "size-match.py": _sizes,
+    "containing.py": lambda answer, reference: _text(reference) in _text(answer),
+    "in.py": lambda answer, reference: _text(answer) in _text(reference),
+}
+"""The comparisons of an answer with a reference, by the names of upstream's files."""

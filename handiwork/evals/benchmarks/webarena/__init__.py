@@ -1,0 +1,1 @@
+"""WebArena and WebArena-Verified."""

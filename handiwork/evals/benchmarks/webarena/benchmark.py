@@ -1,0 +1,128 @@
+"""WebArena: tasks on a shop, its back office, a forum, GitLab, a map and an encyclopedia.
+
+The sites are not Handiwork's: whoever runs this hosts them as upstream says, and names them in the environment, see
+``webarena_sites``. The rule is upstream's, see ``webarena_evaluators`` and ``webarena_pages``: the product of what the
+task's evaluators say of the answer, of the address and of pages. An agent has 30 steps, as in upstream's run.py; where
+they are up before it has answered, its answer is empty. Its report_infeasible is the answer "N/A", as in BrowserGym.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
+from handiwork.evals.benchmarks.webarena import sites
+from handiwork.evals.benchmarks.webarena.evaluators import NOT_POSSIBLE, string_match, url_match
+from handiwork.evals.benchmarks.webarena.pages import SETTLE, program_html
+from handiwork.evals.scoring.browsing import on_open_page
+from handiwork.events.observation import BrowserOutputObservation
+from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
+
+UPSTREAM = "https://raw.githubusercontent.com/web-arena-x/webarena/f62e0b99bc7d9e0cd996d0cf5ebb2225780ec279"
+FILE = "test.raw.json"
+STEPS = 30
+VIEWPORT = (1280, 720)
+
+_HOMEPAGE = (
+    "To visit other websites, see the homepage at {home}, which lists those there are. {home}/password.html lists the "
+    "names and passwords of their accounts."
+)
+_ANSWER = (
+    "The page to begin with is open. When you are done, finish with the answer alone, as short as it can be; where "
+    "nothing is asked but something is to be done, or a page to be shown, do that and finish with that page open. If "
+    f'the task cannot be done, answer "{NOT_POSSIBLE}".'
+)
+
+
+class WebArena(Benchmark):
+    """812 tasks on six websites; success rate."""
+
+    name = "webarena"
+    title = "WebArena"
+    size = "812"
+    source = "https://github.com/web-arena-x/webarena"
+    licence = "Apache-2.0"
+    citation = "Zhou et al., WebArena: A Realistic Web Environment, ICLR 2024, arXiv:2307.13854"
+    metric = "success rate"
+    limits = Limits(iterations=STEPS)
+    fixed_steps = True
+    agent = "BrowsingAgent"
+    settle = SETTLE
+    """Seconds that a page has to fill itself before it is scored."""
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return the one file with all tasks."""
+        return {FILE: f"{UPSTREAM}/config_files/{FILE}"}
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the tasks, by their numbers, with the addresses of the sites there are. Raises DataError, OSError."""
+        text = sites.filled((data / FILE).read_text(encoding="utf-8"), sites.urls())
+        return [Instance(str(row["task_id"]), row, " and ".join(row["sites"])) for row in json.loads(text)]
+
+    def skipped(self, instance: Instance) -> str:
+        """Say which of the sites that the task needs have no address."""
+        return lacking(instance.row["sites"], instance.row)
+
+    def allow_net(self, instance: Instance) -> tuple[str, ...]:
+        """Allow the sites, all of them, for some tasks lead from one to another."""
+        return sites.hosts(sites.urls())
+
+    def turn(self, instance: Instance) -> AbstractAsyncContextManager[object]:
+        """Wait until the sites are as they were, and keep others from changing them, where they can be reset."""
+        return sites.turn("program_html" in instance.row["eval"]["eval_types"])
+
+    async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
+        """Open the browser on the task's pages, logged in. Raises SandboxError."""
+        await sites.enter(sandbox, instance.row, VIEWPORT)
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the task and the form of the answer."""
+        home = sites.urls().get("homepage")
+        hints = [_HOMEPAGE.format(home=home)] if home else []
+        return "\n\n".join([instance.row["intent"], *hints, _ANSWER])
+
+    async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
+        """Return the task, and where the page is for agents that do not see it by themselves."""
+        return on_open_page(self.instruction(instance), agent)
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score the product of the task's evaluators, up to the first that says 0. Raises LLMError, BrowserError."""
+        task, answer, said = rollout.instance.row, answered(rollout), dict[str, float]()
+        value = 1.0
+        for kind in task["eval"]["eval_types"]:
+            said[kind] = await self._evaluated(kind, task, answer, rollout)
+            value *= said[kind]
+            if not value:
+                break
+        return Score(value, answer, {"evaluators": said})
+
+    async def _evaluated(self, kind: str, task: Mapping[str, Any], answer: str, rollout: Rollout) -> float:
+        match kind:
+            case "string_match":
+                return await string_match(task, answer, rollout.ask)
+            case "url_match":
+                state = await rollout.sandbox.browser("state")
+                return url_match(task["eval"], str(state["url"]) if isinstance(state, dict) else "")
+            case "program_html":
+                return await program_html(task, rollout.sandbox, sites.urls(), self.settle)
+            case _:
+                raise ValueError(f"task {task['task_id']} has an evaluator {kind}, which nobody knows")
+
+
+def lacking(needed: list[str], row: Mapping[str, Any]) -> str:
+    """Return which of the sites that a task needs have no address, "" where all have."""
+    left = {name.lower() for name in re.findall("__([A-Z_]+?)__", json.dumps(row))} & set(sites.SITES)
+    names = ", ".join(f"WA_{site.upper()}" for site in sorted({*needed, *left} - sites.urls().keys()))
+    return f"the environment has no {names}: host the sites, and say there where they are" if names else ""
+
+
+def answered(rollout: Rollout) -> str:
+    """Return the agent's answer; who reported the task as infeasible said that it cannot be done."""
+    shown = [found for _, found in rollout.state.history if isinstance(found, BrowserOutputObservation)]
+    return NOT_POSSIBLE if shown and shown[-1].infeasible else rollout.said

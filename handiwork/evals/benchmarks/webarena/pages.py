@@ -1,0 +1,142 @@
+"""How WebArena looks at its sites when an agent has ended: upstream's program_html.
+
+The rules are those of HTMLContentEvaluator in upstream's evaluation_harness/evaluators.py, and its functions those of
+helper_functions.py (https://github.com/web-arena-x/webarena). Pages are opened in the agent's browser, in a tab of
+their own, so with its cookies. Where upstream's functions call a shop's interface from outside, the page does it here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from handiwork.errors import BrowserError, SandboxError
+from handiwork.evals.benchmarks.webarena.evaluators import required
+from handiwork.sandbox.base import Sandbox
+
+SETTLE = 3.0
+"""Seconds that a page is left alone once it is loaded, as upstream does: some fill themselves afterwards."""
+
+_SHOP = """const at = %s + '/rest/';
+  const token = await (await fetch(at + 'default/V1/integration/admin/token', {
+    method: 'POST', headers: {'Content-Type': 'application/json'},
+    body: JSON.stringify({username: 'admin', password: 'admin1234'})})).json();
+  const get = async (path) => {
+    const answer = await fetch(at + path, {headers: {Authorization: 'Bearer ' + token}});
+    if (answer.status !== 200) throw new Error(path + ' answered ' + answer.status);
+    return answer.json();
+  };
+  """
+
+_LATEST_ORDER = (
+    "V1/orders?searchCriteria[sortOrders][0][field]=created_at"
+    "&searchCriteria[sortOrders][0][direction]=DESC&searchCriteria[pageSize]=1"
+)
+
+_ROLE = """const names = [...document.querySelectorAll("td[data-label='Account'] span.gl-avatar-labeled-sublabel")];
+  const place = names.findIndex((one) => one.outerText === '@' + %s);
+  return document.querySelectorAll('td.col-max-role span')[place].outerText;"""
+
+
+async def program_html(task: Mapping[str, Any], sandbox: Sandbox, known: Mapping[str, str], settle: float) -> float:
+    """Score what the pages of a task show. ``known`` are the sites' addresses, ``settle`` is seconds.
+
+    Raises BrowserError where a page cannot be opened.
+    """
+    for target in task["eval"]["program_html"]:
+        found = await _found(target, sandbox, known, settle)
+        if not required(target["required_contents"], found):
+            return 0.0
+    return 1.0
+
+
+async def _found(target: Mapping[str, Any], sandbox: Sandbox, known: Mapping[str, str], settle: float) -> str:
+    """Return what a target's locator finds on its page, "" where it finds nothing."""
+    locator = target["locator"].strip()
+    if locator.startswith("func:shopping_get_sku_latest_review_"):
+        return await _review(*_call(locator), sandbox, known)
+    url = await _url(target["url"], sandbox, known)
+    if not locator:
+        body = "return document.documentElement.outerHTML;"
+    elif locator.startswith("func:"):
+        _, account = _call(locator)
+        body = _ROLE % json.dumps(account)
+    else:
+        prepared = "".join(f"{one};" for one in target.get("prep_actions", ()))
+        body = f"try {{ {prepared} }} catch (error) {{}} return ({locator});"
+    waiting = 0 if url is None else 1000 * settle
+    expression = f"""async () => {{
+      await new Promise((done) => setTimeout(done, {waiting}));
+      try {{ return [await (async () => {{ {body} }})()]; }} catch (error) {{ return []; }}
+    }}"""
+    found: JsonValue = None
+    try:
+        if url is None:
+            found = await sandbox.browser("evaluate", expression=expression)
+        elif isinstance(answer := await sandbox.browser("visit", url=url, expression=expression), dict):
+            found = answer["value"]
+    except BrowserError:
+        if url == target["url"]:
+            raise
+        return ""  # it is the page that the agent left, or one that its address leads to
+    # A value is told as Python does: nothing is "None", which upstream's data reckon with.
+    return str(found[0]) if isinstance(found, list) and found and found[0] != "" else ""
+
+
+async def _url(text: str, sandbox: Sandbox, known: Mapping[str, str]) -> str | None:
+    """Return the address of a target's page, None for that which the agent left open."""
+    if text == "last":
+        return None
+    if not text.startswith("func:"):
+        return text
+    name, _ = _call(text)
+    if name == "shopping_get_latest_order_url":
+        body = f"return Number((await get({json.dumps(_LATEST_ORDER)})).items[0].increment_id);"
+        return f"{known['shopping']}/sales/order/view/order_id/{await _asked(body, sandbox, known)}/"
+    if name == "reddit_get_post_url":
+        state = await sandbox.browser("state")
+        return post_url(str(state["url"]) if isinstance(state, dict) else "")
+    raise ValueError(f"an address is to be found by {name}, which nobody knows")
+
+
+def post_url(url: str) -> str:
+    """Return the address of the post that a page of Reddit's site belongs to, the page's own where it is none's."""
+    parts = urlsplit(url)
+    path = parts.path.split("/")
+    if len(path) < 4 or path[1] != "f":
+        return url
+    return f"{parts.scheme}://{parts.netloc}/f/{path[2]}/{path[3]}/"
+
+
+async def _review(name: str, sku: str, sandbox: Sandbox, known: Mapping[str, str]) -> str:
+    part = {
+        "shopping_get_sku_latest_review_author": "last.nickname",
+        "shopping_get_sku_latest_review_rating": "String(last.ratings[0].percent)",
+    }[name]
+    path = json.dumps(f"V1/products/{sku}/reviews")
+    body = f"const last = (await get({path})).at(-1); return last ? {part} : '';"
+    return str(await _asked(body, sandbox, known))
+
+
+async def _asked(body: str, sandbox: Sandbox, known: Mapping[str, str]) -> Any:
+    """Return what the shop's interface says. Raises SandboxError where it does not answer."""
+    call = f"await (async () => {{ {_SHOP % json.dumps(known['shopping'])} {body} }})()"
+    expression = f"async () => {{ try {{ return [{call}]; }} catch (error) {{ return error.message; }} }}"
+    answer = await sandbox.browser("visit", url=known["shopping"], expression=expression)
+    value = answer.get("value") if isinstance(answer, dict) else None
+    if not isinstance(value, list):
+        raise SandboxError(f"{known['shopping']}/rest does not answer as the shop's interface: {value}")
+    return value[0]
+
+
+def _call(text: str) -> tuple[str, str]:
+    """Return a function's name and its last argument of text, from ``func:name(__page__, 'argument')``."""
+    found = re.fullmatch(r"func:(\w+)\((?:__page__, )?(?:'([^']*)')?\)", text)
+    if found is None:
+        raise ValueError(f"{text} is no call of a function that is known")
+    return found[1], found[2] or ""

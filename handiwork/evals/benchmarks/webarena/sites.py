@@ -1,0 +1,209 @@
+"""The sites that WebArena's tasks are about: where they are, how one logs in, and how they are made as they were.
+
+What the variables of the environment are called, and the protocol of WA_FULL_RESET, are BrowserGym's
+(https://github.com/ServiceNow/BrowserGym, browsergym/webarena/instance.py); the accounts are upstream's
+(browser_env/env_config.py of https://github.com/web-arena-x/webarena).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from handiwork.errors import BrowserError, SandboxError
+from handiwork.evals.benchmark import DataError
+from handiwork.events.action import BrowseInteractiveAction
+from handiwork.events.observation import BrowserOutputObservation
+from handiwork.llm.local.locks import FileLock
+from handiwork.paths import cache_dir
+from handiwork.sandbox.base import Sandbox
+
+SITES = ("shopping", "shopping_admin", "reddit", "gitlab", "wikipedia", "map", "homepage")
+
+ACCOUNTS = {
+    "reddit": ("MarvelsGrantMan136", "test1234", "/login"),
+    "gitlab": ("byteblaze", "hello1234", "/users/sign_in"),
+    "shopping": ("emma.lopez@gmail.com", "Password.123", "/customer/account/login/"),
+    "shopping_admin": ("admin", "admin1234", ""),
+}
+"""Name, password and the path of the page with the form, of the sites that one logs in to."""
+
+READY = "Ready for duty!"
+"""What the sites' status is when they are as they were."""
+
+WAIT, RESET_TIME = 5.0, 1200.0
+"""Seconds between two looks whether the sites are reset, and until they must be."""
+
+_LOG_IN = """async ([name, password]) => {
+  const secret = [...document.querySelectorAll('input[type=password]')].find((one) => one.offsetParent !== null);
+  if (!secret || !secret.form) return 'there is no form for it';
+  const form = secret.form;
+  const user = [...form.querySelectorAll('input')].find(
+    (one) => ['text', 'email'].includes(one.type) && one.offsetParent !== null);
+  if (!user) return 'the form has no field for a name';
+  user.value = name;
+  secret.value = password;
+  const target = new URL(form.getAttribute('action') || '', location.href);
+  const answer = await fetch(target, {method: 'POST', body: new URLSearchParams(new FormData(form))});
+  const after = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  if (!answer.ok) return 'it answered ' + answer.status;
+  return after.querySelector('input[type=password]') ? 'it asks for the password again' : '';
+}"""
+"""Sends the form for logging in, all its hidden fields with it, and returns what is wrong, "" where nothing is."""
+
+
+def urls() -> dict[str, str]:
+    """Return the address of each site that has one in the environment, WA_SHOPPING and the like, without / at its end.
+
+    Raises DataError for what is no address.
+    """
+    found = {site: os.environ.get(f"WA_{site.upper()}", "").strip().rstrip("/") for site in SITES}
+    for site, url in found.items():
+        if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
+            raise DataError(f"WA_{site.upper()} is {url}: it must be the site's address, as http://10.0.0.5:7770")
+    return {site: url for site, url in found.items() if url}
+
+
+def hosts(known: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the sites' hosts and ports, as they are allowed to a sandbox."""
+    return tuple(sorted({_host(url) for url in known.values()}))
+
+
+def _host(url: str) -> str:
+    parts = urlsplit(url)
+    name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    return f"{name}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
+
+
+def filled(text: str, known: Mapping[str, str]) -> str:
+    """Return a text with the sites' addresses where upstream's data have __SHOPPING__ and the like."""
+    for site, url in known.items():
+        text = text.replace(f"__{site.upper()}__", url)
+    return text
+
+
+async def enter(sandbox: Sandbox, task: Mapping[str, Any], viewport: Sequence[int], **more: Any) -> None:
+    """Open the browser on the task's pages, logged in where it says so. Raises SandboxError.
+
+    Where WA_AUTH names a folder, the states that upstream's auto_login.py left there are used instead of the forms.
+    ``more`` is for the browser as it is opened.
+    """
+    try:
+        state = await _logged_in(sandbox, task)
+        first, *others = task["start_url"].split(" |AND| ")
+        await sandbox.browser("open", url=first, viewport=list(viewport), storage_state=state, **more)
+        if others:
+            calls = "\n".join(f"new_tab()\ngoto({url!r})" for url in others)
+            shown = await sandbox.execute(BrowseInteractiveAction(browser_actions=f"{calls}\ntab_focus(0)"))
+            if not isinstance(shown, BrowserOutputObservation) or shown.last_action_error:
+                raise SandboxError(f"The tabs of task {task['task_id']} cannot be opened: {shown.content}")
+    except BrowserError as error:
+        raise SandboxError(f"The sites of task {task['task_id']} cannot be opened: {error}") from error
+
+
+async def _logged_in(sandbox: Sandbox, task: Mapping[str, Any]) -> Any:
+    """Return the state of a browser that is logged in to the task's sites."""
+    kept = task.get("storage_state")
+    if kept and (folder := os.environ.get("WA_AUTH")):
+        file = Path(folder, Path(kept).name)
+        try:
+            return json.loads(await asyncio.to_thread(file.read_text))
+        except (OSError, ValueError) as error:
+            raise SandboxError(f"{file}, below WA_AUTH, is no state of a browser: {error}") from error
+    known = urls()
+    await sandbox.browser("open")
+    for site in task["sites"]:
+        if site in ACCOUNTS:
+            name, password, path = ACCOUNTS[site]
+            url = f"{known[site]}{path}"
+            expression = f"() => ({_LOG_IN})({json.dumps([name, password])})"
+            answer = await sandbox.browser("visit", url=url, expression=expression)
+            if not isinstance(answer, dict) or answer.get("value"):
+                why = answer.get("value") if isinstance(answer, dict) else answer
+                raise SandboxError(f"Logging in to {url} as {name} failed: {why}")
+    return await sandbox.browser("storage")
+
+
+@asynccontextmanager
+async def turn(writes: bool) -> AsyncGenerator[None]:
+    """Keep rollouts apart that would disturb each other, and have the sites as they were before each.
+
+    Where WA_RESET is set, a command of the shell, or WA_FULL_RESET, the address of BrowserGym's service for it: the
+    sites are reset before a rollout that follows one that ``writes``; such a one is alone. Raises SandboxError.
+    """
+    command, service = os.environ.get("WA_RESET", ""), os.environ.get("WA_FULL_RESET", "").rstrip("/")
+    if not command and not service:
+        yield
+        return
+    these = hashlib.sha256(json.dumps(sorted(urls().values())).encode()).hexdigest()[:12]
+    folder = cache_dir() / "webarena" / these
+    folder.mkdir(parents=True, exist_ok=True)
+    written = folder / "written"
+    while True:
+        lock = await _take(folder / "lock", exclusive=writes or written.exists())
+        try:
+            if not written.exists():
+                if writes:
+                    written.touch()
+                yield
+                return
+            await (_run(command) if command else _ask(service))
+            written.unlink()
+        finally:
+            lock.release()
+
+
+async def _take(path: Path, *, exclusive: bool) -> FileLock:
+    lock = FileLock(path, exclusive)
+    # Nothing tells of a lock's release; waiting for it in a thread could not be cancelled.
+    while not lock.acquire(wait=False):  # noqa: ASYNC110
+        await asyncio.sleep(0.2)
+    return lock
+
+
+async def _run(command: str) -> None:
+    process = await asyncio.create_subprocess_shell(
+        command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        async with asyncio.timeout(RESET_TIME):
+            said, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if process.returncode:
+        text = said.decode(errors="replace").strip()[-500:]
+        raise SandboxError(f"WA_RESET, {command}, ended with {process.returncode}: {text}")
+
+
+async def _ask(service: str) -> None:
+    """Have BrowserGym's service reset the sites, and wait until it says that they are."""
+    begun, running = 200, 418
+    try:
+        async with httpx2.AsyncClient(timeout=60) as client:
+            answer = await client.get(f"{service}/reset")
+            if answer.status_code not in (begun, running):
+                raise SandboxError(f"WA_FULL_RESET, {service}/reset, answered {answer.status_code}: {answer.text}")
+            end = time.monotonic() + RESET_TIME
+            while time.monotonic() < end:
+                with suppress(httpx2.TransportError):  # it may be restarted itself
+                    if (await client.get(f"{service}/status")).text == READY:
+                        return
+                await asyncio.sleep(WAIT)
+    except httpx2.HTTPError as error:
+        raise SandboxError(f"WA_FULL_RESET, {service}, cannot be reached: {error}") from error
+    raise SandboxError(f"The sites were not reset within {RESET_TIME:.0f} s, says {service}/status")

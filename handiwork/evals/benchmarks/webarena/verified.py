@@ -1,0 +1,162 @@
+"""WebArena-Verified: WebArena's tasks gone over, and scored from the answer and the traffic, without a judge.
+
+Tasks and rule are those of the package webarena-verified (https://github.com/ServiceNow/webarena-verified), which is
+got from PyPI with all that it pins, into a folder of its own, and run as a program of its own: its environment is not
+Handiwork's. The sites are those of the benchmark webarena, see there; so are the 30 steps. The traffic is that of the
+browser from the task's first page on, without the logging in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
+from handiwork.evals.benchmarks.webarena import sites
+from handiwork.evals.benchmarks.webarena.benchmark import STEPS, VIEWPORT, lacking
+from handiwork.evals.scoring import packages
+from handiwork.evals.scoring.answers import fenced
+from handiwork.evals.scoring.browsing import on_open_page
+from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
+
+PACKAGE = "webarena-verified==1.2.3"
+DATA = "webarena_verified/assets/dataset"
+HAR = ".traffic.har"
+"""Where the traffic is kept in the workspace."""
+
+_ANSWER = """The page to begin with is open. When you are done, finish with this JSON object alone:
+{"task_type": "RETRIEVE" | "MUTATE" | "NAVIGATE", "status": STATUS, "retrieved_data": [...] | null, "error_details": \
+"..." | null}
+task_type is what the task is mainly about: finding something out, changing something, or showing a page. STATUS is \
+"SUCCESS", or where it could not be done "ACTION_NOT_ALLOWED_ERROR" (the site does not offer it), \
+"PERMISSION_DENIED_ERROR", "NOT_FOUND_ERROR", "DATA_VALIDATION_ERROR" (what was given is missing or wrong) or \
+"UNKNOWN_ERROR"; error_details then says why. retrieved_data is the list of what was found, for RETRIEVE only: \
+numbers as numbers, true and false as such, all of one form."""
+
+_SCORE = """
+import json, sys
+given = json.load(sys.stdin)
+sys.path.insert(0, given["tree"])
+from pathlib import Path
+from webarena_verified.api import WebArenaVerified
+from webarena_verified.types.config import WebArenaVerifiedConfig
+config = WebArenaVerifiedConfig(environments={f"__{site.upper()}__": {"urls": [url]} for site, url in given["urls"]})
+
+def evaluated(answer):
+    return WebArenaVerified(config=config).evaluate_task(
+        task_id=given["task"], agent_response=answer, network_trace=Path(given["har"])
+    )
+
+found = evaluated(given["answer"])
+if found.status == "error":
+    plain = evaluated({"task_type": "NAVIGATE", "status": "SUCCESS", "retrieved_data": None, "error_details": None})
+    assert plain.status != "error", found
+print(found.model_dump_json())
+"""
+"""Evaluates an answer; what is an error of the package also for a plain answer is none of the agent's."""
+
+
+class WebArenaVerified(Benchmark):
+    """812 tasks, or the 258 hard ones, on six websites; success rate."""
+
+    name = "webarena_verified"
+    title = "WebArena-Verified"
+    size = "812, hard 258"
+    source = "https://github.com/ServiceNow/webarena-verified"
+    licence = "Apache-2.0"
+    citation = "El Hattami et al., WebArena Verified: Reliable Evaluation for Web Agents, 2025"
+    metric = "success rate"
+    splits = ("full", "hard")
+    limits = Limits(iterations=STEPS)
+    fixed_steps = True
+    agent = "BrowsingAgent"
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return nothing: the tasks are in the package."""
+        return {}
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the tasks, by their numbers, with the addresses of the sites there are. Raises DataError, OSError."""
+        folder = packages.fetched(PACKAGE) / DATA
+        text = sites.filled((folder / "webarena-verified.json").read_text(encoding="utf-8"), sites.urls())
+        found = [Instance(str(row["task_id"]), row, " and ".join(row["sites"])) for row in json.loads(text)]
+        if split == "hard":
+            subset = json.loads((folder / "subsets/webarena-verified-hard.json").read_text(encoding="utf-8"))
+            return [one for one in found if int(one.id) in set(subset["task_ids"])]
+        return found
+
+    def skipped(self, instance: Instance) -> str:
+        """Say which of the sites that the task needs have no address."""
+        return lacking(instance.row["sites"], instance.row)
+
+    def allow_net(self, instance: Instance) -> tuple[str, ...]:
+        """Allow the sites."""
+        return sites.hosts(sites.urls())
+
+    def turn(self, instance: Instance) -> AbstractAsyncContextManager[object]:
+        """Wait until the sites are as they were, and keep others from changing them, where they can be reset."""
+        return sites.turn(any(one["expected"].get("task_type") == "mutate" for one in instance.row["eval"]))
+
+    async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
+        """Open the browser on the task's pages, logged in, and keep its traffic. Raises SandboxError."""
+        task = {**instance.row, "start_url": " |AND| ".join(instance.row["start_urls"])}
+        await sites.enter(sandbox, task, VIEWPORT, har=f"{sandbox.workspace}/{HAR}")
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the task and the form of the answer."""
+        return f"{instance.row['intent']}\n\n{_ANSWER}"
+
+    async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
+        """Return the task, and where the page is for agents that do not see it by themselves."""
+        return on_open_page(self.instruction(instance), agent)
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score by the package. Raises BrowserError, SandboxError."""
+        said = rollout.said
+        answer = fenced(said, "json", "").strip() or said
+        await rollout.sandbox.browser("close")
+        har = b"".join([piece async for piece in rollout.sandbox.download(f"{rollout.sandbox.workspace}/{HAR}")])
+        found = await scored(int(rollout.instance.id), answer, har)
+        failed = [one["evaluator_name"] for one in found["evaluators_results"] if one["score"] < 1]
+        return Score(float(found["score"]), answer, {"failed": failed})
+
+
+async def scored(task: int, answer: str, har: bytes) -> dict[str, Any]:
+    """Return what the package says of a task's answer and traffic; it scores 0 if it cannot read the answer.
+
+    Raises RuntimeError if it can read no answer to the task, or not the traffic.
+    """
+    tree = await asyncio.to_thread(packages.fetched, PACKAGE)
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place, "network.har")
+        await asyncio.to_thread(file.write_bytes, har)
+        given = {
+            "tree": str(tree),
+            "urls": sorted((site, url) for site, url in sites.urls().items() if site != "homepage"),
+            "task": task,
+            "answer": answer.encode(errors="replace").decode(),  # the package cannot print half a character
+            "har": str(file),
+        }
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", "-c", _SCORE),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=place,
+        )
+        try:
+            said, problems = await process.communicate(json.dumps(given).encode())
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    if process.returncode:
+        raise RuntimeError(f"webarena-verified ended with {process.returncode}: {problems.decode()[-1000:]}")
+    return json.loads(said.splitlines()[-1])

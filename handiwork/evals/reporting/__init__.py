@@ -1,0 +1,1 @@
+"""Statistics, tables, plots and reports of runs."""

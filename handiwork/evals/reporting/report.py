@@ -1,0 +1,88 @@
+"""Writes what came of a run, or of two beside each other, for people and for programs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from handiwork.evals import templates
+from handiwork.evals.reporting import plot as picture
+from handiwork.evals.reporting import tables, trajectory
+from handiwork.evals.reporting.compare import Comparison
+from handiwork.evals.reporting.plot import Point
+from handiwork.evals.reporting.summary import Summary, ending, natural
+from handiwork.evals.running.results import Result
+
+NAME, COMPARISON = "report", "comparison"
+
+
+def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
+    """Write report.md, .json, .html and, where costs tell something, .svg into the run's folder.
+
+    report.html is one file that fetches nothing, with all trajectories. Raises OSError.
+    """
+    order = sorted(results, key=lambda result: (natural(result.id), result.trial))
+    words = _Words(tables.headline(summary), tables.notes(summary), tables.of_run(summary))
+    _write(folder / NAME, words, summary.model_dump_json(indent=1), picture.quarters(order), order)
+
+
+def write_comparison(folder: Path, comparison: Comparison, before: Summary, after: Summary) -> None:
+    """Write comparison.md, .json, .html and, where both runs' costs are known, .svg into a folder. Raises OSError."""
+    points = [picture.point(before, "before"), picture.point(after, "after")]
+    known = [point for point in points if point is not None]
+    words = _Words(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
+    priced = known if len(known) == len(points) and any(point.cost for point in known) else []
+    _write(folder / COMPARISON, words, comparison.model_dump_json(indent=1), priced, [])
+
+
+class _Words(NamedTuple):
+    """What all forms of a report say."""
+
+    title: str
+    notes: list[str]
+    tables: list[tables.Table]
+
+
+def _write(base: Path, words: _Words, data: str, points: Sequence[Point], results: Sequence[Result]) -> None:
+    """Write the forms of a report as files that are called ``base`` but for their endings."""
+    drawn, svg = picture.draw(points), base.with_suffix(".svg")
+    svg.unlink(missing_ok=True)
+    if drawn:
+        svg.write_text(drawn)
+    text = tables.markdown(*words, svg.name if drawn else "")
+    base.with_suffix(".md").write_text(text, errors="replace")
+    base.with_suffix(".json").write_text(data + "\n")
+    script = (templates.FOLDER / "report.js").read_text()
+    templates.write(
+        "report.html",
+        base.with_suffix(".html"),
+        words=words,
+        picture=drawn,
+        style=(templates.FOLDER / "report.css").read_text(),
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        results=[(result, ending(result)) for result in results],
+        endings=sorted({ending(result) for result in results}),
+        groups=sorted({result.group for result in results} - {""}, key=natural),
+        trials=any(result.trial > 1 for result in results),
+        rollouts=_rollouts(base.parent, results),
+    )
+
+
+def _rollouts(folder: Path, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+    """Give what the page shows of each rollout, one by one: all of them together may not fit into memory."""
+    for result in results:
+        file = folder / result.trajectory if result.trajectory else None
+        yield {
+            "name": f"{result.id}, trial {result.trial}" if result.trial > 1 else result.id,
+            "ended": ending(result),
+            "why": trajectory.harmless(result.why),
+            "answer": trajectory.harmless(result.answer),
+            "details": trajectory.harmless(json.dumps(result.details, ensure_ascii=False, indent=1)),
+            "file": result.trajectory,
+            "moments": trajectory.read(file) if file and file.is_file() else [],
+        }

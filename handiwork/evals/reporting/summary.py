@@ -1,0 +1,202 @@
+"""What came of a run: its score with an interval, how its rollouts ended, and what they took."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+from typing import Any, Literal, cast
+
+from pydantic import JsonValue
+
+from handiwork.evals.reporting.statistics import Interval, bootstrap, pass_at_k, wilson
+from handiwork.evals.running.results import INFRASTRUCTURE, Result
+from handiwork.events.base import Model
+from handiwork.events.record import Usage
+
+RIGHT, PARTIAL, WRONG = "right answer", "answer with a part of the score", "wrong answer"
+"""How "submitted" is told: by whether its score is 1, between, or 0."""
+
+Trials = Mapping[str, Sequence[float]]
+"""The scores of each instance's trials, by its id."""
+
+
+class Estimate(Model):
+    """A mean over ``n`` instances, and its 95 % interval: None where all are alike, from which none can be drawn.
+
+    "Wilson" is the interval of a proportion, for scores that are 0 or 1 and one trial each; "bootstrap" the percentile
+    bootstrap over the instances, whose trials are averaged first, for they are not independent.
+    """
+
+    mean: float
+    n: int
+    interval: Interval | None
+    method: Literal["Wilson", "bootstrap"]
+
+
+class Amount(Model):
+    """What all rollouts took together, and each on average."""
+
+    total: float
+    mean: float
+
+
+class Ending(Model):
+    """The rollouts that ended in one way; ``score`` is their mean, None where they have none."""
+
+    rollouts: int
+    score: float | None
+
+
+class Summary(Model):
+    """What came of a run.
+
+    ``run`` is what it ran with. Of the ``wanted`` instances, ``measured`` have the score of at least one trial;
+    ``skipped`` are the instances that cannot be run on the machine, by the reason. ``failures`` are the rollouts that
+    infrastructure, or the grader, has spoilt; ``if_failed`` is the score if each of them counted as 0, None where there
+    are none. ``pass_at`` is pass@k by k, for scores of 0 and 1, over the instances with k trials that were measured.
+    ``figures`` are the benchmark's others. Amounts are of all rollouts: USD, tokens, steps, and seconds of wall time.
+    ``unpriced`` counts completions whose price nobody knows and which ``cost`` leaves out.
+    """
+
+    run: dict[str, JsonValue]
+    wanted: int
+    measured: int
+    skipped: dict[str, list[str]]
+    rollouts: int
+    failures: dict[str, int]
+    score: Estimate | None
+    if_failed: Estimate | None
+    pass_at: dict[int, float]
+    figures: dict[str, float]
+    groups: dict[str, Estimate]
+    endings: dict[str, Ending]
+    cost: Amount
+    user_cost: Amount
+    unpriced: int
+    usage: Usage
+    tokens: Amount
+    steps: Amount
+    seconds: Amount
+
+
+def summarise(run: Mapping[str, Any], results: Sequence[Result], figures: Mapping[str, float]) -> Summary:
+    """Return the summary of a run, ``run`` being its manifest as a plain mapping.
+
+    Its key "instances" is how many were wanted, "trials" of how many trials each, and "skipped" (none where it is
+    lacking) maps the ids of instances that cannot be run to why; the others are told as they are.
+    """
+    trials = scores_of(results)
+    failures = _counted("grader" if r.outcome == "grader" else "infrastructure" for r in results if _spoilt(r))
+    spoilt = [r.model_copy(update={"score": 0.0}) if _spoilt(r) else r for r in results]
+    skipped = cast("Mapping[str, str]", run.get("skipped", {}))
+    return Summary(
+        run={key: value for key, value in run.items() if key != "skipped"},
+        wanted=int(run["instances"]),
+        measured=len(trials),
+        skipped={why: [one for one in skipped if skipped[one] == why] for why in dict.fromkeys(skipped.values())},
+        rollouts=len(results),
+        failures=failures,
+        score=estimate(trials),
+        if_failed=estimate(scores_of(spoilt)) if failures else None,
+        pass_at=_pass_at(trials, int(run["trials"])),
+        figures=dict(figures),
+        groups=_groups(results),
+        endings=_endings(results),
+        cost=_amount(r.cost for r in results),
+        user_cost=_amount(r.user_cost for r in results),
+        unpriced=sum(r.unpriced for r in results),
+        usage=sum((r.usage for r in results), Usage()),
+        tokens=_amount(r.usage.total for r in results),
+        steps=_amount(r.steps for r in results),
+        seconds=_amount(r.seconds for r in results),
+    )
+
+
+def scores_of(results: Iterable[Result]) -> dict[str, list[float]]:
+    """Return the scores of each instance's trials that were measured; instances with none are not there."""
+    found: dict[str, list[float]] = {}
+    for result in results:
+        if result.score is not None:
+            found.setdefault(result.id, []).append(result.score)
+    return found
+
+
+def binary(trials: Trials) -> bool:
+    """Return whether every score is 0 or 1."""
+    return all(score in (0, 1) for scores in trials.values() for score in scores)
+
+
+def natural(name: str) -> list[str | int]:
+    """Return the key that sorts names as people do: item 9 before item 10."""
+    return [int(part) if number % 2 else part for number, part in enumerate(re.split("([0-9]{1,18})", name))]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Return the mean of one value or more; of the same values it is the same, in any order."""
+    return fsum(values) / len(values)
+
+
+def estimate(trials: Trials) -> Estimate | None:
+    """Return the mean score over instances with its interval, None where there are none."""
+    if not trials:
+        return None
+    means = [mean(scores) for scores in trials.values()]
+    if binary(trials) and all(len(scores) == 1 for scores in trials.values()):
+        return Estimate(mean=mean(means), n=len(means), interval=wilson(round(sum(means)), len(means)), method="Wilson")
+    return bootstrapped(means)
+
+
+def bootstrapped(values: Sequence[float]) -> Estimate:
+    """Return the mean of one value or more with its bootstrap interval."""
+    interval = bootstrap(values) if len(set(values)) > 1 else None
+    return Estimate(mean=mean(values), n=len(values), interval=interval, method="bootstrap")
+
+
+def ending(result: Result) -> str:
+    """Return how a rollout ended, in the words of the report."""
+    if result.outcome != "submitted":
+        return result.outcome
+    return RIGHT if result.score == 1 else PARTIAL if result.score else WRONG
+
+
+def _spoilt(result: Result) -> bool:
+    return result.outcome in INFRASTRUCTURE or result.outcome == "grader"
+
+
+def _pass_at(trials: Trials, most: int) -> dict[int, float]:
+    if not trials or not binary(trials):
+        return {}
+    found: dict[int, float] = {}
+    for k in range(1, most + 1):
+        enough = [scores for scores in trials.values() if len(scores) >= k]
+        if enough:
+            found[k] = mean([pass_at_k(len(scores), round(sum(scores)), k) for scores in enough])
+    return found
+
+
+def _groups(results: Sequence[Result]) -> dict[str, Estimate]:
+    names = sorted({result.group for result in results} - {""}, key=natural)
+    found = {name: estimate(scores_of(r for r in results if r.group == name)) for name in names}
+    return {name: one for name, one in found.items() if one is not None}
+
+
+def _endings(results: Sequence[Result]) -> dict[str, Ending]:
+    """Return the taxonomy of outcomes, the most frequent first."""
+    found: dict[str, Ending] = {}
+    for name, count in _counted(ending(result) for result in results).items():
+        scores = [r.score for r in results if ending(r) == name and r.score is not None]
+        found[name] = Ending(rollouts=count, score=mean(scores) if scores else None)
+    return found
+
+
+def _counted(words: Iterable[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for word in words:
+        counts[word] = counts.get(word, 0) + 1
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+
+
+def _amount(values: Iterable[float]) -> Amount:
+    found = list(values)
+    return Amount(total=fsum(found), mean=mean(found) if found else 0.0)

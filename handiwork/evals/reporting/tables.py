@@ -1,0 +1,219 @@
+"""Summaries and comparisons as headlines and tables of words, which every form of a report shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from handiwork.evals.reporting.compare import Comparison, Flip
+from handiwork.evals.reporting.statistics import RESAMPLES, Interval
+from handiwork.evals.reporting.summary import Amount, Estimate, Summary
+from handiwork.evals.running.results import NOT_MEASURED
+
+NAMED = 20
+"""Instances that a cell names; the rest is counted."""
+
+
+THE_RUN = "The run"
+"""The title of the table of what the run ran with."""
+
+
+class Table(NamedTuple):
+    """A table of texts; ``numbers`` tells that all columns but the first are numbers."""
+
+    title: str
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    numbers: bool = True
+
+
+def headline(summary: Summary) -> str:
+    """Return the score with its interval, and of what, in one line."""
+    run, score = summary.run, summary.score
+    name = f"{run.get('benchmark', '')} {run.get('split', '')}".strip()
+    counts = f"{summary.measured} of {summary.wanted} instances measured"
+    if score is None:
+        return f"{name}: no score, {counts}"
+    return f"{name}: {run.get('metric', 'score')} {told(score, summary)}, {counts}"
+
+
+def told(score: Estimate, summary: Summary) -> str:
+    """Return an estimate with its interval."""
+    return f"{value(score.mean, summary)} (95 % interval {_interval(score.interval, summary)})"
+
+
+def value(score: float, summary: Summary) -> str:
+    """Return a score as its metric is usually given: in per cent, a mean score from 0 to 1."""
+    return f"{score:.3f}" if summary.run.get("metric") == "mean score" else f"{100 * score:.1f} %"
+
+
+def of_run(summary: Summary) -> list[Table]:
+    """Return the tables of a run, those left out that have no rows."""
+    groups = [
+        (name, str(one.n), value(one.mean, summary), _interval(one.interval, summary))
+        for name, one in summary.groups.items()
+        if len(summary.groups) > 1
+    ]
+    endings = [
+        (
+            f"{name} (not the agent's)" if name in NOT_MEASURED else name,
+            str(one.rollouts),
+            f"{100 * one.rollouts / summary.rollouts:.1f} %",
+            "" if one.score is None else value(one.score, summary),
+        )
+        for name, one in summary.endings.items()
+    ]
+    skipped = [(why, str(len(ids)), _named(ids)) for why, ids in summary.skipped.items()]
+    tables = [
+        Table("Score", ("", "value", "95 % interval"), list(_scores(summary))),
+        Table("Groups", ("group", "instances measured", "score", "95 % interval"), groups),
+        Table("How rollouts ended", ("outcome", "rollouts", "share", "mean score"), endings),
+        Table("What they took", ("", "a rollout", "in all"), list(_amounts(summary))),
+        Table("Skipped instances", ("reason", "number", "instances"), skipped, numbers=False),
+        Table(THE_RUN, ("of", "value"), list(_facts(summary.run)), numbers=False),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def notes(summary: Summary) -> list[str]:
+    """Return what must be known to read the tables."""
+    found: list[str] = []
+    if summary.score is not None:
+        resampled = f"percentile bootstrap over the instances, their trials averaged first, {RESAMPLES:,} resamples"
+        how = "Wilson's, of a proportion" if summary.score.method == "Wilson" else resampled
+        found.append(f"Intervals: {how}.")
+    if lacking := summary.wanted - summary.measured:
+        found.append(f"{lacking} of {summary.wanted} wanted instances have no score, and are in no mean.")
+    if summary.unpriced:
+        found.append(f"The price of {summary.unpriced} completions is not known: the cost leaves them out.")
+    return found
+
+
+def difference(comparison: Comparison, before: Summary) -> str:
+    """Return how two runs differ in one line."""
+    change = comparison.difference
+    p = "" if comparison.p is None else f", McNemar's exact p = {comparison.p:.3g}"
+    return (
+        f"Difference {_change(change.mean, before)} (95 % interval {_changes(change.interval, before)}){p}, "
+        f"on {change.n} instances that both runs measured"
+    )
+
+
+def of_comparison(comparison: Comparison, before: Summary, after: Summary) -> list[Table]:
+    """Return the tables of a comparison."""
+    runs = [
+        (name, value(score, summary), told(summary.score, summary) if summary.score else "", *_spent(summary))
+        for name, score, summary in (
+            ("before", comparison.before, before),
+            ("after", comparison.after, after),
+        )
+    ]
+    keys = list(dict.fromkeys([*before.run, *after.run]))
+    facts = [(key, _fact(before.run.get(key)), _fact(after.run.get(key))) for key in keys]
+    unlike = [row for row in facts if row[1] != row[2]]
+    header = ("run", "score, shared instances", "score, all", "USD a rollout", "tokens a rollout", "seconds a rollout")
+    only = [
+        (name, str(len(ids)), _named(ids))
+        for name, ids in (("before", comparison.only_before), ("after", comparison.only_after))
+        if ids
+    ]
+    tables = [
+        Table("Runs", header, runs),
+        Table(f"Better: {len(comparison.better)}", ("instance", "before", "after"), _flips(comparison.better, before)),
+        Table(f"Worse: {len(comparison.worse)}", ("instance", "before", "after"), _flips(comparison.worse, before)),
+        Table("Measured by one run only", ("run", "number", "instances"), only, numbers=False),
+        Table("What they did not have in common", ("", "before", "after"), unlike, numbers=False),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def markdown(title: str, notes: Sequence[str], tables: Sequence[Table], picture: str) -> str:
+    """Return a report as Markdown; ``picture`` is the file of its picture, "" for none."""
+    parts = [f"# {_cell(title)}", *map(_cell, notes)]
+    parts += [f"![Score by cost]({picture})"] if picture else []
+    for table in tables:
+        rule = ["---", *["---:" if table.numbers else "---"] * (len(table.header) - 1)]
+        rows = [table.header, rule, *table.rows]
+        parts += [f"## {table.title}", "\n".join(f"| {' | '.join(map(_cell, row))} |" for row in rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", " ".join(text.split()))
+
+
+def _scores(summary: Summary) -> Iterator[tuple[str, ...]]:
+    if summary.score is None:
+        return
+    name = str(summary.run.get("metric", "score"))
+    yield name, value(summary.score.mean, summary), _interval(summary.score.interval, summary)
+    if len(summary.pass_at) > 1:
+        yield from ((f"pass@{k}", f"{100 * share:.1f} %", "") for k, share in summary.pass_at.items())
+    yield from ((figure, f"{number:.4g}", "") for figure, number in summary.figures.items())
+    if summary.if_failed is not None:
+        failed = " and ".join(f"{count} {what}" for what, count in summary.failures.items())
+        score = summary.if_failed
+        yield f"if failures ({failed}) scored 0", value(score.mean, summary), _interval(score.interval, summary)
+
+
+def _amounts(summary: Summary) -> Iterator[tuple[str, ...]]:
+    usage = summary.usage
+    yield "cost, USD", *_row(summary.cost, 4)
+    if summary.user_cost.total:
+        yield "cost of the simulated user or judge, USD", *_row(summary.user_cost, 4)
+    yield "tokens", *_row(summary.tokens, 0)
+    classes = {"read": usage.input, "read from a cache": usage.cache_read, "written to a cache": usage.cache_write}
+    for name, count in {**classes, "written": usage.output}.items():
+        if count and summary.rollouts:
+            yield f"tokens {name}", f"{count / summary.rollouts:,.0f}", f"{count:,}"
+    yield "steps", *_row(summary.steps, 1)
+    yield "seconds of wall time", *_row(summary.seconds, 1)
+
+
+def _row(amount: Amount, digits: int) -> tuple[str, str]:
+    return f"{amount.mean:,.{digits}f}", f"{amount.total:,.{digits}f}"
+
+
+def _spent(summary: Summary) -> tuple[str, ...]:
+    cost = f"{summary.cost.mean:,.4f}" + (f" and {summary.unpriced} of unknown price" if summary.unpriced else "")
+    return cost, f"{summary.tokens.mean:,.0f}", f"{summary.seconds.mean:,.1f}"
+
+
+def _facts(run: dict[str, JsonValue]) -> Iterator[tuple[str, ...]]:
+    yield from ((key, fact) for key, found in run.items() if (fact := _fact(found)))
+
+
+def _fact(found: JsonValue) -> str:
+    """Return a value of the manifest in words, "" where it has none; a list has too many."""
+    if isinstance(found, dict):
+        return ", ".join(f"{key} {fact}" for key, one in found.items() if (fact := _fact(one)))
+    return "" if found is None or isinstance(found, list) else str(found)
+
+
+def _interval(interval: Interval | None, summary: Summary) -> str:
+    if interval is None:
+        return "none: all alike"
+    return f"{value(interval.low, summary).removesuffix(' %')} to {value(interval.high, summary)}"
+
+
+def _change(change: float, summary: Summary) -> str:
+    return f"{change:+.3f}" if summary.run.get("metric") == "mean score" else f"{100 * change:+.1f} points"
+
+
+def _changes(interval: Interval | None, summary: Summary) -> str:
+    if interval is None:
+        return "none: all alike"
+    return f"{_change(interval.low, summary).removesuffix(' points')} to {_change(interval.high, summary)}"
+
+
+def _flips(flips: Sequence[Flip], summary: Summary) -> list[tuple[str, ...]]:
+    return [(flip.id, value(flip.before, summary), value(flip.after, summary)) for flip in flips]
+
+
+def _named(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return ", ".join(ids[:NAMED]) + more

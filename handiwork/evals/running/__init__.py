@@ -1,0 +1,1 @@
+"""Runs of a benchmark: the plan, the rollouts and their results."""

@@ -1,0 +1,150 @@
+"""The manifest of a run: what it takes to believe it, and to do it again."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+import handiwork
+from handiwork.agents.registry import find as find_agent
+from handiwork.evals.benchmark import Benchmark
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.results import ResultsError
+from handiwork.events.base import Model, utc_now
+
+FILE = "manifest.json"
+PACKAGE = Path(handiwork.__file__).parent
+
+
+class Host(Model):
+    """The machine: ``memory`` is in bytes."""
+
+    system: str
+    python: str
+    cpus: int
+    memory: int
+
+
+class Manifest(Model):
+    """Written before the first rollout. Hashes are SHA-256 in hex.
+
+    ``commit`` is the project's, with "+" where files were changed since, "" where it was installed without its
+    history; ``code`` hashes the whole package and ``agent_code`` the agent's own files, its prompts with them.
+    ``image`` is the digest of a container's image, "" for a sandbox on the machine's own system. ``skipped`` says why
+    of instances that cannot be run here; ``instances`` are those that are.
+    """
+
+    conditions: Conditions
+    metric: str
+    instances: tuple[str, ...]
+    skipped: dict[str, str] = Field(default_factory=dict)
+    trials: int = 1
+    data_hash: str
+    version: str
+    commit: str
+    code: str
+    agent_code: str
+    sampling: str = "as the agent asks: no temperature is set by the run"
+    image: str = ""
+    host: Host
+    began: str
+
+    @property
+    def wanted(self) -> int:
+        """The number of rollouts."""
+        return len(self.instances) * self.trials
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a report says of the run, the conditions with the rest; "instances" is their number."""
+        said = self.model_dump(mode="json", exclude={"conditions", "instances"})
+        return {**self.conditions.model_dump(mode="json"), "instances": len(self.instances), **said}
+
+
+def make(
+    conditions: Conditions, benchmark: Benchmark, instances: list[str], skipped: dict[str, str], trials: int, data: str
+) -> Manifest:
+    """Return the manifest of a run that begins now. Raises AgentNotFoundError."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return Manifest(
+        conditions=conditions,
+        metric=benchmark.metric,
+        instances=tuple(instances),
+        skipped=skipped,
+        trials=trials,
+        data_hash=data,
+        version=version("handiwork"),
+        commit=_commit(),
+        code=_hash(PACKAGE),
+        agent_code=_hash(_files_of(conditions.agent)),
+        host=Host(
+            system=platform.platform(), python=platform.python_version(), cpus=os.cpu_count() or 0, memory=memory
+        ),
+        began=utc_now().isoformat(timespec="seconds"),
+    )
+
+
+def read(out: Path) -> Manifest:
+    """Return the manifest of the run in a folder. Raises ResultsError where there is none."""
+    try:
+        return Manifest.model_validate_json((out / FILE).read_bytes())
+    except FileNotFoundError:
+        raise ResultsError(f"{out} has no {FILE}: it is no run's folder") from None
+    except ValidationError as error:
+        raise ResultsError(f"{out / FILE} is no manifest of this version: {error}") from error
+
+
+def write(out: Path, manifest: Manifest) -> None:
+    """Write it, whole or not at all."""
+    part = out / f"{FILE}.part"
+    part.write_text(manifest.model_dump_json(indent=1) + "\n")
+    part.rename(out / FILE)
+
+
+def differences(then: Manifest, now: Manifest) -> list[str]:
+    """Return what is not as it was, in words, of what decides a run's results."""
+    names = {
+        "data_hash": "the data",
+        "code": "Handiwork's code",
+        "agent_code": "the agent's code",
+        "image": "the image",
+        "host": "the machine",
+    }
+    return [what for name, what in names.items() if getattr(then, name) != getattr(now, name)]
+
+
+def _files_of(agent: str) -> Path:
+    """Return the folder of an agent that is a package, the file of any other. Raises AgentNotFoundError."""
+    file = Path(inspect.getfile(find_agent(agent)))
+    return file.parent if file.name == "__init__.py" else file
+
+
+def _hash(place: Path) -> str:
+    files = [place] if place.is_file() else [path for path in sorted(place.rglob("*")) if path.is_file()]
+    whole = hashlib.sha256()
+    for file in files:
+        if file.suffix != ".pyc":
+            whole.update(
+                f"{file.relative_to(place.parent)}\n{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()
+            )
+    return whole.hexdigest()
+
+
+def _commit() -> str:
+    """Return the commit of the project's checkout, "" outside of one."""
+    if not (PACKAGE.parent / ".git").exists():
+        return ""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(PACKAGE.parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+    return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")

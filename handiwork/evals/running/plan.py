@@ -1,0 +1,99 @@
+"""What a run is to do: its benchmark, the instances chosen, and the manifest that says so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from handiwork.evals import registry
+from handiwork.evals.benchmark import Benchmark, DataError, Instance
+from handiwork.evals.running import manifest
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.manifest import Manifest
+from handiwork.evals.scoring import data
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which instances: the first ``limit`` that can be run, of those whose ids are named; None is all."""
+
+    limit: int | None = None
+    ids: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run that can begin, or go on."""
+
+    benchmark: Benchmark
+    instances: Mapping[str, Instance]
+    manifest: Manifest
+
+
+async def new(
+    benchmark: Benchmark, conditions: Conditions, choice: Choice, trials: int, status: Callable[[str], None]
+) -> Plan:
+    """Plan a run. ``conditions.data`` may be "": then the data are found, or got from upstream.
+
+    Raises DataError, AgentNotFoundError.
+    """
+    if conditions.split not in benchmark.splits:
+        known = ", ".join(benchmark.splits)
+        raise DataError(f"{benchmark.name} has no split {conditions.split!r}: it has {known}")
+    folder = await data.get(benchmark, conditions.split, Path(conditions.data) if conditions.data else None, status)
+    conditions = conditions.model_copy(update={"data": str(folder.absolute())})
+    found = await _load(benchmark, conditions)
+    chosen, skipped = _choose(benchmark, found, choice)
+    if not chosen:
+        why = next(iter(skipped.values()), "there are none")
+        raise DataError(f"no instance of {benchmark.name}, {conditions.split}, can be run here: {why}")
+    digest = await data.digest(benchmark, conditions.split, folder)
+    made = manifest.make(conditions, benchmark, [one.id for one in chosen], skipped, trials, digest)
+    return Plan(benchmark, {one.id: one for one in chosen}, made)
+
+
+async def begun(out: Path) -> Plan:
+    """Plan to go on with the run in a folder. Raises ResultsError, DataError where the data are not the same."""
+    made = manifest.read(out)
+    conditions = made.conditions
+    benchmark, folder = registry.find(conditions.benchmark), Path(conditions.data)
+    if data.missing(benchmark, conditions.split, folder):
+        raise DataError(f"the data of the run are no longer in {folder}")
+    if await data.digest(benchmark, conditions.split, folder) != made.data_hash:
+        raise DataError(f"the data in {folder} are not those that the run began with: begin another run")
+    found = {one.id: one for one in await _load(benchmark, conditions)}
+    return Plan(benchmark, {one: found[one] for one in made.instances}, made)
+
+
+async def _load(benchmark: Benchmark, conditions: Conditions) -> list[Instance]:
+    try:
+        found = await asyncio.to_thread(benchmark.load, Path(conditions.data), conditions.split)
+    except (OSError, ValueError, KeyError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise DataError(f"the data in {conditions.data} are not those of {benchmark.name} ({what})") from error
+    ids = [one.id for one in found]
+    if len(set(ids)) < len(ids):
+        twice = next(one for number, one in enumerate(ids) if one in ids[:number])
+        raise DataError(f"the data in {conditions.data} have the instance {twice} twice")
+    return found
+
+
+def _choose(benchmark: Benchmark, found: Sequence[Instance], choice: Choice) -> tuple[list[Instance], dict[str, str]]:
+    if choice.ids is not None:
+        known = {one.id for one in found}
+        if unknown := [one for one in choice.ids if one not in known]:
+            example = ", ".join(one.id for one in found[:3])
+            raise DataError(f"{benchmark.name} has no instance {', '.join(unknown)}: its ids are like {example}")
+        found = [one for one in found if one.id in choice.ids]
+    chosen: list[Instance] = []
+    skipped: dict[str, str] = {}
+    for one in found:
+        if len(chosen) == choice.limit:
+            break
+        if why := benchmark.skipped(one):
+            skipped[one.id] = why
+        else:
+            chosen.append(one)
+    return chosen, skipped

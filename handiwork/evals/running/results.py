@@ -1,0 +1,135 @@
+"""What came of each instance, one line each in ``output.jsonl``, appended as they finish."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, JsonValue, ValidationError
+
+from handiwork.errors import HandiworkError
+from handiwork.events.base import Model
+from handiwork.events.record import Usage
+
+FILE = "output.jsonl"
+
+Outcome = Literal[
+    "submitted",
+    "gave up",
+    "repeat",
+    "format",
+    "limit",
+    "timeout",
+    "agent error",
+    "model",
+    "sandbox",
+    "platform",
+    "grader",
+    "unfit",
+    "stopped",
+]
+"""How a rollout ended, computed from its log.
+
+Of the agent: "submitted" an answer, "gave up" and said so; was ended because it did the same again and again
+("repeat"), because its last replies could not be understood ("format"), or because it ran into a "limit" of steps,
+tokens or cost, or into that of time ("timeout"); or it raised an exception ("agent error"). Not of the agent: the
+"model", the "sandbox" or the "platform" around them failed, or what scores it did ("grader"); the sandbox cannot be
+what the instance needs ("unfit"); or the run as a whole had spent what it may ("stopped"). Then there is no score.
+"""
+
+INFRASTRUCTURE: frozenset[Outcome] = frozenset({"model", "sandbox", "platform"})
+"""The outcomes that are tried again."""
+
+NOT_MEASURED: frozenset[Outcome] = frozenset({*INFRASTRUCTURE, "grader", "unfit", "stopped"})
+"""The outcomes that say nothing about the agent."""
+
+
+LEFT: frozenset[Outcome] = NOT_MEASURED - {"unfit"}
+"""Those with which a rollout is still to be done when its run goes on."""
+
+
+class ResultsError(HandiworkError):
+    """A file of results cannot be read; the text says where and why."""
+
+
+class Result(Model):
+    """One rollout of an instance: ``trial`` counts from 1; ``score`` is from 0 to 1, None where it was not measured.
+
+    ``cost`` is USD of the agent's model in all attempts, as far as known (``unpriced`` completions are not), and
+    ``user_cost`` that of the model that played the user or judged. ``seconds`` is wall time, scoring included;
+    ``attempts`` how often it was begun: more than once after failures of infrastructure. ``trajectory`` is the file
+    of its events in the run's folder. ``why`` says how it ended where the agent did not end it with an answer.
+    """
+
+    id: str
+    trial: int = 1
+    group: str = ""
+    outcome: Outcome
+    score: float | None = None
+    answer: str = ""
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+    why: str = ""
+    cost: float = 0.0
+    unpriced: int = 0
+    user_cost: float = 0.0
+    usage: Usage = Usage()
+    steps: int = 0
+    seconds: float = 0.0
+    attempts: int = 1
+    trajectory: str = ""
+
+    def after(self, before: Result) -> Result:
+        """Return this result with the cost, tokens, time and attempts of the one before it added."""
+        names = ("cost", "unpriced", "user_cost", "usage", "seconds", "attempts")
+        return self.model_copy(update={name: getattr(before, name) + getattr(self, name) for name in names})
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What tells it from all others of its run."""
+        return self.id, self.trial
+
+
+class Results:
+    """The results of a run in the folder ``out``; a half line that a killed process left is taken away.
+
+    ``found`` has the last result of each rollout, with what the earlier ones took added: a rollout that failed is done
+    again when a run is resumed. ``spent`` is USD of all there were, and ``dearest`` that of the dearest, None without
+    any. Raises ResultsError.
+    """
+
+    def __init__(self, out: Path) -> None:
+        self.file = out / FILE
+        self.found: dict[tuple[str, int], Result] = {}
+        self.spent = 0.0
+        self.dearest: float | None = None
+        if self.file.exists():
+            self._read()
+
+    def _read(self) -> None:
+        data = self.file.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        if whole != data:
+            with self.file.open("r+b") as file:
+                file.truncate(len(whole))
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                result = Result.model_validate_json(line)
+            except ValidationError as error:
+                raise ResultsError(f"{self.file}, line {number} is no result: {error}") from error
+            self._take(result)
+
+    def add(self, result: Result) -> None:
+        """Append a result; it is on the disk when this returns."""
+        with self.file.open("ab") as file:
+            file.write(result.model_dump_json().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._take(result)
+
+    def _take(self, result: Result) -> None:
+        cost = result.cost + result.user_cost
+        self.spent += cost
+        self.dearest = max(self.dearest or 0.0, cost)
+        before = self.found.get(result.key)
+        self.found[result.key] = result if before is None else result.after(before)

@@ -1,0 +1,223 @@
+"""One rollout: an instance put to an agent in a session of its own, and what came of it scored."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import secrets
+import shutil
+import time
+import traceback
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from handiwork.agents.state import State
+from handiwork.errors import BrowserError, SandboxError
+from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, UnfitError
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.outcome import outcome_of
+from handiwork.evals.running.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
+from handiwork.evals.running.simulated_user import User
+from handiwork.events.codec import to_json
+from handiwork.llm.errors import LLMError
+from handiwork.log.store import Store
+from handiwork.session.open import Opened, Setup, create
+
+ATTEMPTS, PAUSE = 3, 2.0
+"""How often a rollout is begun when it is not the agent that fails, and the seconds before the second time."""
+
+HANGING = 2.0, 300.0
+"""A rollout is ended after its deadline so many times and so many seconds: sandbox and scorer take time too."""
+
+TALKS = frozenset({"finished", "rejected", "awaiting_user_input"})
+"""Where an agent can be answered."""
+
+TITLE = "task"
+"""The title of every rollout's session."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A rollout to be done: ``budget`` is the USD that the run has left for it, None for no cap."""
+
+    instance: Instance
+    trial: int
+    budget: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A rollout that was done, and its trajectory: the events of its session as JSON lines."""
+
+    result: Result
+    trajectory: str
+
+
+async def roll_out(conditions: Conditions, benchmark: Benchmark, job: Job, place: Path) -> Done:
+    """Do a rollout in the folder ``place``, which is left as it was; never raises for what goes wrong in it."""
+    began, cost, user_cost, attempt = time.monotonic(), 0.0, 0.0, 0
+    while True:
+        attempt += 1
+        # Agents see the path of their workspace: a name made of the instance could tell them the answer.
+        folder = place / secrets.token_hex(8)
+        done = await _attempt(conditions, benchmark, job, folder)
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        cost, user_cost = cost + done.result.cost, user_cost + done.result.user_cost
+        if done.result.outcome not in INFRASTRUCTURE or attempt == ATTEMPTS:
+            break
+        await asyncio.sleep(PAUSE * 3 ** (attempt - 1))
+    whole = {"attempts": attempt, "cost": cost, "user_cost": user_cost, "seconds": time.monotonic() - began}
+    return Done(done.result.model_copy(update=whole), done.trajectory)
+
+
+def file_name(instance: str) -> str:
+    """Return a name for files of an instance; others have other names."""
+    plain = re.sub(r"[^\w.-]", "_", instance)[:100]
+    return plain if plain == instance else f"{plain}-{hashlib.sha256(instance.encode()).hexdigest()[:8]}"
+
+
+async def _attempt(conditions: Conditions, benchmark: Benchmark, job: Job, folder: Path) -> Done:
+    told = Result(id=job.instance.id, trial=job.trial, group=job.instance.group, outcome="platform")
+    try:
+        workspace, provided, data = folder / "workspace", folder / PROVIDED, folder / "data"
+        workspace.mkdir(parents=True)
+        provided.mkdir()
+        instance = replace(job.instance, trial=job.trial)
+        await asyncio.to_thread(benchmark.prepare, instance, workspace)
+        await asyncio.to_thread(benchmark.provide, instance, provided)
+        async with benchmark.turn(instance), Store.open(data) as store:
+            setup = _setup(conditions, workspace, job.budget, benchmark.allow_net(instance))
+            if any(provided.iterdir()):
+                setup = setup.model_copy(update={"mount_ro": (str(provided),)})
+            opened = await create(store, data, setup, _unwatched, TITLE)
+            user = User(conditions.user_model, conditions.user_base_url)
+            try:
+                found = await _judged(conditions, benchmark, replace(job, instance=instance), opened, user)
+            finally:
+                await opened.close()
+                await user.close()
+            events = "".join(f"{to_json(event)}\n" for event in await opened.log.read())
+            return Done(told.model_copy(update=found | _figures(opened.session.state, user)), events)
+    except Exception as error:  # noqa: BLE001 - one rollout never ends a run; what happened is told in its result
+        outcome, why = _blamed(error)
+        return Done(told.model_copy(update={"outcome": outcome, "why": why}), "")
+
+
+async def _judged(conditions: Conditions, benchmark: Benchmark, job: Job, opened: Opened, user: User) -> dict[str, Any]:
+    """Return the fields of a result that say how the rollout ended and how it scored."""
+    times, more = HANGING
+    try:
+        async with asyncio.timeout(times * conditions.deadline + more), opened.session.held():
+            rollout = await _talked(conditions, benchmark, job.instance, opened, user)
+            steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
+            if outcome == "limit" and job.budget is not None and rollout.state.cost >= job.budget:
+                outcome, why = "stopped", "the run had spent what it may"
+            elif outcome == "limit" and benchmark.fixed_steps and steps == conditions.limits.iterations:
+                outcome, why = "submitted", f"its {steps} steps were up"
+            if outcome in NOT_MEASURED:
+                return {"outcome": outcome, "why": why}
+            score = await _graded(benchmark.score(rollout))
+    except Exception as error:  # noqa: BLE001 - as above; what was spent until then is kept
+        outcome, why = _blamed(error)
+        return {"outcome": outcome, "why": why}
+    said = {"score": score.value, "answer": score.answer, "details": dict(score.details)}
+    return {"outcome": outcome, "why": why, **said}
+
+
+class _GraderError(Exception):
+    """The scorer failed; the text is its traceback."""
+
+
+async def _graded(grading: Awaitable[T]) -> T:
+    """Return what the benchmark says of a rollout. Raises SandboxError, BrowserError, LLMError, _GraderError."""
+    try:
+        return await grading
+    except (SandboxError, BrowserError, LLMError):
+        raise
+    except Exception:  # noqa: BLE001 - a scorer is anybody's code
+        raise _GraderError(traceback.format_exc(limit=-5)) from None
+
+
+def _blamed(error: Exception) -> tuple[Outcome, str]:
+    """Return whose failure an exception is, and what is told of it."""
+    match error:
+        case UnfitError():
+            return "unfit", str(error)
+        case SandboxError() | BrowserError():
+            return "sandbox", str(error)
+        case LLMError():
+            return "model", str(error)
+        case _GraderError():
+            return "grader", str(error)
+        case TimeoutError():
+            return "platform", "it hung: neither its deadline nor its scorer came to an end"
+        case _:
+            return "platform", "".join(traceback.format_exception(error, limit=-5))
+
+
+def _setup(conditions: Conditions, workspace: Path, budget: float | None, allow_net: tuple[str, ...]) -> Setup:
+    costs = [cost for cost in (conditions.limits.cost, budget) if cost is not None]
+    times = [time for time in (conditions.limits.time, conditions.deadline) if time is not None]
+    return Setup(
+        agent=conditions.agent,
+        model=conditions.model,
+        base_url=conditions.base_url,
+        workspace=str(workspace),
+        allow_net=allow_net,
+        limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),
+        snapshots=0,  # nobody goes back to a step of it
+    )
+
+
+class _End:
+    """Tells a session whether its task is at its end; what went wrong in finding out ends it, and is raised later."""
+
+    def __init__(self, benchmark: Benchmark, rollout: Rollout) -> None:
+        self._benchmark, self._rollout = benchmark, rollout
+        self.failure: Exception | None = None
+
+    async def __call__(self) -> bool:
+        try:
+            return await _graded(self._benchmark.over(self._rollout))
+        except Exception as error:  # noqa: BLE001 - the session would take it for the agent's
+            self.failure = error
+            return True
+
+
+async def _talked(
+    conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Opened, user: User
+) -> Rollout:
+    """Have the agent and the simulated user talk until one of them has nothing more to say."""
+    sandbox = await opened.session.sandbox()
+    rollout = Rollout(instance, opened.session.state, sandbox, user.ask)
+    end = _End(benchmark, rollout)
+    await benchmark.set_up(instance, sandbox)
+    said: str | None = await benchmark.task(instance, sandbox, conditions.agent)
+    for turn in range(1, benchmark.turns + 2):
+        await opened.run(said, end)
+        if end.failure is not None:
+            raise end.failure
+        if turn > benchmark.turns or rollout.state.agent_state not in TALKS:
+            break
+        if (said := await benchmark.reply(rollout, turn)) is None:
+            break
+    return rollout
+
+
+def _figures(state: State, user: User) -> dict[str, Any]:
+    return {
+        "cost": state.cost,
+        "unpriced": state.unpriced + user.unpriced,
+        "user_cost": user.cost,
+        "usage": state.usage,
+        "steps": state.iteration,
+    }
+
+
+def _unwatched(_: object) -> None:
+    pass

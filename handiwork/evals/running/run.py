@@ -1,0 +1,191 @@
+"""A run: all rollouts of a benchmark, a few at a time, their results on the disk as they finish."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from asyncio import TaskGroup
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from handiwork.errors import Exit, HandiworkError
+from handiwork.evals.benchmark import Benchmark, Instance
+from handiwork.evals.running.budget import SharedBudget
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.manifest import Manifest
+from handiwork.evals.running.results import INFRASTRUCTURE, LEFT, Result, Results
+from handiwork.evals.running.rollout import Done, Job, file_name, roll_out
+
+TRAJECTORIES = "trajectories"
+LEAST_FREE = 1 << 30
+"""Bytes that stay free on the disk of a run's folder."""
+
+FAILURES = 10
+"""Rollouts that fail one after another, for no fault of the agent, until the run stops: it would only spend time."""
+
+Execute = Callable[[Job], Awaitable[Done]]
+"""Does a rollout, here or on another machine."""
+
+Engine = Callable[[Conditions, Benchmark, Path], AbstractAsyncContextManager[Execute]]
+"""Makes ready what executes rollouts; the path is a folder for what they need while they run."""
+
+
+class EngineError(HandiworkError):
+    """There is nothing that executes rollouts; the text says what to do."""
+
+    exit_code = Exit.INFRASTRUCTURE
+
+
+class RunStoppedError(Exception):
+    """The run stands before all is done, for a cap or because it ``failed``; the text says why and how to go on."""
+
+    def __init__(self, text: str, *, failed: bool) -> None:
+        super().__init__(text)
+        self.failed = failed
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """What the whole run may take: ``cost`` in USD, ``disk`` in bytes of trajectories; None is no cap."""
+
+    cost: float | None = None
+    disk: int | None = None
+
+
+@asynccontextmanager
+async def local(conditions: Conditions, benchmark: Benchmark, place: Path) -> AsyncGenerator[Execute]:
+    """Execute rollouts in this process, their sandboxes on this machine."""
+
+    async def execute(job: Job) -> Done:
+        return await roll_out(conditions, benchmark, job, place)
+
+    yield execute
+
+
+class Run:
+    """The run in the folder ``out``, which has its manifest; ``finished`` hears of every result as it comes."""
+
+    def __init__(
+        self,
+        out: Path,
+        manifest: Manifest,
+        benchmark: Benchmark,
+        instances: Mapping[str, Instance],
+        caps: Caps,
+        finished: Callable[[Result], None],
+    ) -> None:
+        self.results = Results(out)
+        self._out, self._manifest, self._benchmark = out, manifest, benchmark
+        self._instances, self._caps, self._finished = instances, caps, finished
+        self._bytes = sum(file.stat().st_size for file in (out / TRAJECTORIES).glob("*"))
+        self._budget = SharedBudget(caps.cost, self.results)
+        self._failed = 0
+        self._why = ""
+
+    async def go(self, engine: Engine, workers: int) -> None:
+        """Do every rollout that was not measured yet, ``workers`` at a time.
+
+        Raises EngineError, and RunStoppedError where it stands before its end; ``go`` again goes on. Only one process
+        may run it.
+        """
+        with _alone(self._out):
+            (self._out / TRAJECTORIES).mkdir(exist_ok=True)
+            try:
+                jobs = deque(self._keys())
+                with _work_folder(self._out) as work:
+                    conditions = self._manifest.conditions
+                    async with engine(conditions, self._benchmark, work) as execute, TaskGroup() as group:
+                        for _ in range(workers):
+                            group.create_task(self._work(jobs, execute))
+            except ExceptionGroup as failures:
+                raise failures.exceptions[0] from None
+        if self._why:
+            failed = self._failed >= FAILURES
+            raise RunStoppedError(f"{self._why}; go on with `handiwork eval run --resume {self._out}`", failed=failed)
+
+    @property
+    def left(self) -> int:
+        """The number of rollouts that are not measured yet."""
+        return sum(1 for _ in self._keys())
+
+    def _keys(self) -> Iterator[tuple[str, int]]:
+        for trial in range(1, self._manifest.trials + 1):
+            for one in self._manifest.instances:
+                found = self.results.found.get((one, trial))
+                if found is None or found.outcome in LEFT:
+                    yield one, trial
+
+    async def _work(self, jobs: deque[tuple[str, int]], execute: Execute) -> None:
+        while jobs and not self._why:
+            if not await self._budget.ready() or not jobs:
+                continue
+            self._why = self._why or self._stops()
+            if self._why:
+                return
+            one, trial = jobs.popleft()
+            with self._budget.reserved() as budget:
+                done = await execute(Job(self._instances[one], trial, budget))
+                self._take(done)
+            if done.result.outcome == "stopped":
+                jobs.append((one, trial))  # its share was spent, and perhaps not the run's
+
+    def _stops(self) -> str:
+        """Return why nothing more may be begun, "" if it may."""
+        if self._budget.spent_up:
+            return f"the run has spent {self.results.spent:.2f} USD, its --max-cost"
+        if self._caps.disk is not None and self._bytes >= self._caps.disk:
+            return f"the trajectories take {self._bytes / 1e9:.1f} GB, the run's --max-disk"
+        if (free := shutil.disk_usage(self._out).free) < LEAST_FREE:
+            return f"the disk of {self._out} has only {free / 1e9:.1f} GB left"
+        if self._failed >= FAILURES:
+            return f"the last {FAILURES} rollouts failed for no fault of the agent, see {self.results.file}"
+        return ""
+
+    def _take(self, done: Done) -> None:
+        result = done.result
+        if done.trajectory:
+            path = Path(TRAJECTORIES, f"{file_name(result.id)}-{result.trial}.jsonl")
+            self._bytes += (self._out / path).write_text(done.trajectory)
+            result = result.model_copy(update={"trajectory": str(path)})
+        self.results.add(result)
+        self._failed = self._failed + 1 if result.outcome in INFRASTRUCTURE else 0
+        self._finished(result)
+
+
+@contextmanager
+def _work_folder(out: Path) -> Generator[Path]:
+    """Make the folder for the rollouts' files in the system's folder for temporary files.
+
+    Agents see the path of their workspace: the run's own folder would tell them the benchmark. The run's folder has a
+    link to it meanwhile, by which the next process finds and removes what a killed one left.
+    """
+    link = out / "work"
+    if link.is_symlink():
+        shutil.rmtree(link.readlink(), ignore_errors=True)
+        link.unlink()
+    work = Path(tempfile.mkdtemp(prefix="handiwork-"))
+    work.chmod(0o755)
+    link.symlink_to(work)
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        link.unlink()
+
+
+@contextmanager
+def _alone(out: Path) -> Generator[None]:
+    lock = os.open(out, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunStoppedError(f"another process is at work in {out}", failed=True) from None
+        yield
+    finally:
+        os.close(lock)

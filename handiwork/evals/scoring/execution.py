@@ -1,0 +1,69 @@
+"""Runs an agent's code to score it: in a new sandbox, where nothing is that the agent has touched."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+from handiwork.errors import SandboxError
+from handiwork.events.action import CmdRunAction
+from handiwork.events.observation import CmdOutputObservation
+from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox.base import Sandbox
+from handiwork.workspace.layers import Places
+
+PATIENCE = 3
+"""How much longer than its CPU time a command may take on the clock, for one that waits, or a busy machine."""
+
+GRACE = 60.0
+"""Seconds that starting a command may take beside its own time, on a machine that is busy."""
+
+
+async def run_code(files: Mapping[str, str], command: str, seconds: float) -> CmdOutputObservation:
+    """Return what came of a shell command in a folder with these files, ended after ``seconds``.
+
+    Each of its processes has so many seconds of CPU time, which is its time on a machine that does nothing else, so
+    that a score does not depend on what else runs; all together have PATIENCE times as many on the clock. A command
+    that took too long has exit code 152 or 124. Raises SandboxError.
+    """
+    with tempfile.TemporaryDirectory(prefix="handiwork-score-") as name:
+        Path(name).chmod(0o755)
+        session, work = Path(name, "session"), Path(name, "work")
+        session.mkdir()
+        work.mkdir()
+        for path, text in files.items():
+            (work / path).parent.mkdir(parents=True, exist_ok=True)
+            (work / path).write_text(text)
+        sandbox = sandboxes.create("bubblewrap", Places(session, work), _no_blobs)
+        try:
+            await sandbox.start()
+            (work / ".command").write_text(command)
+            longest = PATIENCE * seconds
+            limited = f"ulimit -St {math.ceil(seconds)}; exec timeout -k 2 {longest:g} bash .command"
+            return await command_in(sandbox, f"bash -c {shlex.quote(limited)}", longest + GRACE)
+        finally:
+            await sandbox.close()
+
+
+async def command_in(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:
+    """Return what came of a shell command in a sandbox that runs. Raises SandboxError where it has no shell left."""
+    done = await _executed(sandbox, command, seconds)
+    if done.status != "input":
+        return done
+    # A program on a busy machine may look as if it waited for input. Nobody gives it any, so it is waited for.
+    after = await _executed(sandbox, "", seconds)
+    return after.model_copy(update={"command": command, "content": done.content + after.content})
+
+
+async def _executed(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:
+    done = await sandbox.execute(CmdRunAction(command=command, timeout=seconds))
+    if not isinstance(done, CmdOutputObservation):
+        raise SandboxError(f"the sandbox did not run a command: {done.text}")
+    return done
+
+
+async def _no_blobs(_: AsyncIterator[bytes]) -> str:
+    return ""

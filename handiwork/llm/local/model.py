@@ -1,0 +1,203 @@
+"""Local models: llama.cpp in a process shared by all sessions, spoken to like any OpenAI-compatible server."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import httpx2
+
+from handiwork.llm.errors import ModelNotFoundError
+from handiwork.llm.local.download_progress import Reporter, to_stderr
+from handiwork.llm.local.locks import FileLock, locked
+from handiwork.llm.local.server import WINDOW, Address, Place
+from handiwork.llm.local.weights import find
+from handiwork.llm.openai_compatible.model import ChatLLM, Endpoint
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.paths import runtime_dir
+
+IDLE = 60.0
+"""Seconds after which the server ends when its last client is gone."""
+
+LONGEST_ANSWER = 2048
+"""Tokens of one answer, so that a model that repeats itself comes to an end."""
+
+Status = Callable[[str], None]
+"""Called with a line about what is being waited for."""
+
+
+class LocalLLM:
+    """A model that runs on this machine; ``model`` is a known name or the path of a GGUF file.
+
+    The weights are fetched and the server started when the first answer is asked for, and a server that died
+    is started again. ``status`` hears what takes time; None is standard error. ``idle`` is how many seconds the
+    server outlives its last client, if this one starts it.
+    """
+
+    def __init__(self, model: str, status: Status | None = None, idle: float = IDLE) -> None:
+        self._model = model
+        self._status = status or to_stderr
+        self._reporter = Reporter(model, status)
+        self._idle = idle
+        self._place: Place | None = None
+        self._path = Path()
+        self._client: FileLock | None = None
+        self._address: Address | None = None
+        self._opening = asyncio.Lock()
+        self._chat = ChatLLM(
+            self.name,
+            model,
+            self._endpoint,
+            capabilities=Capabilities(tools=False, vision=False),
+            free=True,
+            extra={"max_tokens": LONGEST_ANSWER},
+            key_name="the server's log",
+        )
+
+    @property
+    def name(self) -> str:
+        """The model string, "local:" and the model."""
+        return f"local:{self._model}"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What small models can do: no native tool calls, replies constrained by a schema.
+
+        The window is that of the server, which has less of it where the model was made for less, and is known
+        once it was opened.
+        """
+        known = self._chat.capabilities
+        return known if known.window is not None else replace(known, window=WINDOW)
+
+    async def open(self) -> None:
+        """Start the server where need be, and ask it for its window. Raises as ``complete`` does."""
+        await self.start()
+        await self._chat.open()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        """Return the model's answer, at temperature 0 unless told otherwise; see LLM.complete.
+
+        Raises ModelNotFoundError where the weights, the library or the GGUF file are missing or broken.
+        """
+        await self.start()
+        await self._tell_if_busy()
+        return await self._chat.complete(messages, tools, schema, on_delta, temperature or 0.0)
+
+    async def start(self) -> None:
+        """Fetch the weights and start the server where need be; a new connection is made if it is another one."""
+        async with self._opening:
+            address = await self._running()
+            if address != self._address:
+                await self._chat.close()
+                self._address = address
+
+    async def close(self) -> None:
+        """Close the connection; the server ends some time after its last client did so."""
+        await self._chat.close()
+        if self._client is not None:
+            self._client.release()
+            self._client = None
+
+    async def _endpoint(self) -> Endpoint:
+        async with self._opening:
+            self._address = address = await self._running()
+        return Endpoint(f"{address.url}/v1", address.key)
+
+    async def _running(self) -> Address:
+        if self._place is None:
+            if importlib.util.find_spec("xllamacpp") is None:
+                raise ModelNotFoundError("Local models need xllamacpp: pip install 'handiwork[local]'.")
+            with self._reporter as report:
+                self._path = await find(self._model, report)
+            self._place = place_of(self._path)
+        place = self._place
+        if self._client and place.alive() and (address := place.address()):
+            return address
+        async with locked(place.start_lock):
+            if self._client is None:
+                self._client = FileLock(place.clients_lock, exclusive=False)
+                self._client.acquire()
+            if not place.alive():
+                await _launch(place, self._path, self._idle)
+            return await self._until_ready(place)
+
+    async def _until_ready(self, place: Place) -> Address:
+        if address := place.address():
+            return address
+        began = time.monotonic()
+        self._status(f"loading the model {self._path.name}")
+        while place.alive():
+            if address := place.address():
+                self._status(f"the model is loaded, {time.monotonic() - began:.1f} s")
+                return address
+            await asyncio.sleep(0.05)
+        raise ModelNotFoundError(f"The local model {self._path} did not start: {_reason(place)} (log: {place.log})")
+
+    async def _tell_if_busy(self) -> None:
+        """Say so if the call will have to wait until others are done."""
+        address = self._address
+        if address is None:
+            return
+        try:
+            async with httpx2.AsyncClient(timeout=2, trust_env=False) as client:
+                answer = await client.get(f"{address.url}/slots", headers={"Authorization": f"Bearer {address.key}"})
+        except httpx2.HTTPError:
+            return
+        if answer.is_success and all(slot["is_processing"] for slot in answer.json()):
+            self._status("waiting for the local model: it is busy with other calls")
+
+
+def place_of(model: Path) -> Place:
+    """Return the folder of the model's server, made if there is none.
+
+    Raises ModelNotFoundError if others can enter it.
+    """
+    stat = model.stat()
+    identity = f"{model.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}"
+    folder = runtime_dir() / f"llm-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise ModelNotFoundError(f"{folder} is open to other users: remove it, and what they may have put there.")
+    return Place(folder)
+
+
+async def _launch(place: Place, model: Path, idle: float) -> None:
+    with place.log.open("wb") as log:
+        launcher = await asyncio.create_subprocess_exec(
+            sys.executable,
+            # Never from the current directory, which may be a project nobody has looked at.
+            "-P",
+            "-m",
+            "handiwork.llm.local.server",
+            str(place.folder),
+            str(model),
+            str(idle),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+            start_new_session=True,
+        )
+    await launcher.wait()
+
+
+def _reason(place: Place) -> str:
+    """Return the log's last line that tells of an error, else its last line."""
+    lines = [line for line in place.log.read_text(errors="replace").splitlines() if line.strip()]
+    errors = [line for line in lines if " E " in line and "error loading model" in line]
+    return (errors or lines or ["it said nothing"])[-1]

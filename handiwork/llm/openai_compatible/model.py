@@ -1,0 +1,264 @@
+"""Models behind OpenAI's chat completions protocol, whoever serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from urllib.parse import urlsplit
+
+from handiwork.events.record import CostSource, Usage
+from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError, RoleOrderError
+from handiwork.llm.failure import refusal
+from handiwork.llm.normalise import Normaliser
+from handiwork.llm.openai_compatible.stream import Assembly, StreamError
+from handiwork.llm.openai_compatible.wire import Blobs, Wire, dumps, no_blobs, require_vision, schema_form, tool_form
+from handiwork.llm.price import price
+from handiwork.llm.retry import Patience, retry_after_seconds, with_retries
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.llm.window import probe
+
+if TYPE_CHECKING:
+    from httpx2 import AsyncClient
+
+T = TypeVar("T")
+
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a server listens: ``base_url`` ends before /chat/completions; "none" is no key."""
+
+    base_url: str
+    api_key: str = "none"
+
+
+Connect = Callable[[], Awaitable[Endpoint]]
+"""Finds, or starts, the server; called before the first request and again after the connection failed."""
+
+
+class ChatLLM:
+    """A model behind an OpenAI-compatible server.
+
+    After a failed attempt the deltas start again from the beginning of the answer. Without a window in its
+    ``capabilities`` the server is asked, once, before the first call. ``free`` says that the model costs nothing,
+    being our own. ``extra`` are fields added to every request's body, and ``key_name`` the variable that holds the key.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: str,
+        connect: Connect,
+        *,
+        blobs: Blobs = no_blobs,
+        capabilities: Capabilities = Capabilities(vision=True),  # noqa: B008 - frozen, so sharing it is safe
+        patience: Patience | None = None,
+        free: bool = False,
+        extra: Mapping[str, Any] | None = None,
+        key_name: str = "HANDIWORK_API_KEY",
+    ) -> None:
+        self._name = name
+        self._model = model
+        self._connect = connect
+        self._probed = capabilities.window is not None
+        self._capabilities = capabilities
+        self._patience = patience or Patience()
+        self._free = free
+        self._extra = dict(extra or {})
+        self._key_name = key_name
+        self._normaliser = Normaliser()
+        self._wire = Wire(blobs, model)
+        self._client: AsyncClient | None = None
+        self._endpoint: Endpoint = Endpoint("")
+        self._lost = False
+        self._opening = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        """The model string it was made from."""
+        return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do; the window is known once it was opened."""
+        return self._capabilities
+
+    async def open(self) -> None:
+        """Connect and ask the server for its window. Raises LLMError."""
+        await self._open()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        """Return the model's answer, trying again as Patience says; see LLM.complete."""
+        body: dict[str, Any] = {
+            "model": self._model,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **self._extra,
+        }
+        if tools:
+            body["tools"] = [tool_form(tool) for tool in tools]
+        if schema is not None:
+            body["response_format"] = schema_form(schema)
+        if temperature is not None:
+            body["temperature"] = temperature
+
+        async def attempt() -> Completion:
+            client = await self._open()
+            if not self._capabilities.vision:
+                require_vision(messages, self._name)
+            texts = self._wire.texts(self._normaliser.normalise(messages))
+            # Every message is encoded once: to encode a long conversation anew for every call takes milliseconds.
+            content = f'{{"messages":[{",".join(texts)}],{dumps(body)[1:]}'
+            try:
+                return await self._attempt(client, content, on_delta)
+            except RoleOrderError as error:
+                if self._normaliser.alternating:
+                    raise
+                self._normaliser.alternating = True
+                raise ProviderError(str(error), retry_after=0.0) from error
+
+        return await with_retries(self._patience, attempt)
+
+    async def _open(self) -> AsyncClient:
+        async with self._opening:
+            # Imported late: to name a model costs nothing.
+            import httpx2
+
+            from handiwork.llm.bounded_client import bounded_client
+
+            if self._client is None or self._lost:
+                found: Endpoint = await self._connect()
+                if self._client is None or found != self._endpoint:
+                    await self.close()
+                    self._endpoint = found
+                    self._client = bounded_client(
+                        base_url=found.base_url,
+                        headers={"Authorization": f"Bearer {found.api_key}", "User-Agent": "handiwork"},
+                        timeout=None,
+                    )
+                self._lost = False
+            if not self._probed:
+                try:
+                    self._capabilities = await probe(self._client, self._model, self._capabilities)
+                except httpx2.HTTPError as error:
+                    raise self._unreachable(error) from error
+                self._probed = True
+            return self._client
+
+    async def _attempt(self, client: AsyncClient, content: str, on_delta: OnDelta | None) -> Completion:
+        started = time.monotonic()
+        answer = Assembly(on_delta)
+        try:
+            async with self._request(client, content) as lines:
+                while (line := await self._in_time(anext(lines, None))) is not None:
+                    answer.feed(line)
+                    if answer.done:
+                        await _read_out(lines)
+        except StreamError as error:
+            raise self._in_stream(error) from error
+        self._check(answer)
+        usage = answer.usage
+        cost, source = self._price(usage, answer.reported_cost)
+        return Completion(
+            content=answer.content,
+            tool_calls=answer.tool_calls,
+            thinking=tuple({**part, "model": self._model} for part in answer.thinking),
+            usage=usage,
+            cost=cost,
+            cost_source=source,
+            model=answer.model or self._model,
+            finish_reason=answer.finish_reason or "stop",
+            latency=time.monotonic() - started,
+            first_token=answer.first_token,
+        )
+
+    @asynccontextmanager
+    async def _request(self, client: AsyncClient, content: str) -> AsyncGenerator[AsyncIterator[str]]:
+        """Send the request and give the lines of its answer; closes the answer, however this ends."""
+        import httpx2
+
+        from handiwork.llm.bounded_client import lines_of
+
+        headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
+        request = client.build_request("POST", "chat/completions", content=content.encode(), headers=headers)
+        try:
+            response = await self._in_time(client.send(request, stream=True))
+            try:
+                if not response.is_success:
+                    body = (await self._in_time(response.aread())).decode(errors="replace")
+                    retry_after = retry_after_seconds(response.headers.get("retry-after"))
+                    raise refusal(response.status_code, body, self._model, self._where, self._key_name, retry_after)
+                yield lines_of(response)
+            finally:
+                await response.aclose()
+        except httpx2.HTTPError as error:
+            raise self._unreachable(error) from error
+
+    async def _in_time(self, step: Awaitable[T]) -> T:
+        silence = self._patience.silence
+        if silence is None:
+            silence = 600.0 if urlsplit(self._endpoint.base_url).hostname in LOOPBACK else 60.0
+        try:
+            async with asyncio.timeout(silence):
+                return await step
+        except TimeoutError:
+            raise ProviderError(f"{self._where} sent nothing for {silence:g} s") from None
+
+    def _unreachable(self, error: Exception) -> ProviderError:
+        self._lost = True
+        detail = f"{type(error).__name__} {error}".strip()
+        return ProviderError(f"the connection to {self._where} failed: {detail}")
+
+    def _in_stream(self, error: StreamError) -> LLMError:
+        words: Any = error.body["error"]
+        code = cast("dict[str, Any]", words).get("code") if isinstance(words, dict) else None
+        status = code if isinstance(code, int) and 400 <= code < 600 else None
+        return refusal(status, error.body, self._model, self._where, self._key_name)
+
+    def _price(self, usage: Usage, reported: float | None) -> tuple[float | None, CostSource]:
+        if self._free:
+            return 0.0, "local"
+        return price(usage, self._model, self._endpoint.base_url, reported)
+
+    def _check(self, answer: Assembly) -> None:
+        if not answer.done and not answer.finish_reason:
+            raise ProviderError(f"the stream from {self._where} was cut before its end")
+        if answer.content or answer.tool_calls:
+            return
+        if answer.finish_reason == "content_filter":
+            raise RequestRejectedError(f"{self._where} filtered the whole answer")
+        if answer.finish_reason == "length":
+            raise RequestRejectedError(f"{self._model} used up its output limit before it answered")
+        raise ProviderError(f"{self._where} sent an empty answer")
+
+    @property
+    def _where(self) -> str:
+        return self._endpoint.base_url or self._name
+
+    async def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+
+async def _read_out(lines: AsyncIterator[str]) -> None:
+    """Read what follows [DONE], so that the connection can be used again; a server has a second to end it."""
+    import httpx2
+
+    with suppress(TimeoutError, httpx2.HTTPError, LLMError):
+        async with asyncio.timeout(1.0):
+            async for _ in lines:
+                pass

@@ -1,0 +1,1 @@
+"""Models of providers that pydantic-ai has clients for."""

@@ -1,0 +1,317 @@
+"""Models of the providers with a protocol of their own, through pydantic-ai."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from inspect import signature
+from typing import Any, TypeVar, cast
+
+import httpx2
+from pydantic_ai import exceptions
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, infer_model
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.providers import Provider, infer_provider_class
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from handiwork.llm.bounded_client import bounded_client, cause_of
+from handiwork.llm.errors import AnswerTooLargeError, AuthenticationError, LLMError, ProviderError, RequestRejectedError
+from handiwork.llm.failure import refusal
+from handiwork.llm.normalise import Normaliser
+from handiwork.llm.openai_compatible.model import ChatLLM, Endpoint
+from handiwork.llm.openai_compatible.wire import Blobs, require_vision
+from handiwork.llm.price import price
+from handiwork.llm.pydantic_ai.parts import Parts, calls_of, thinking_of
+from handiwork.llm.retry import Patience, with_retries
+from handiwork.llm.types import LLM, Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.llm.usage import usage_of
+from handiwork.llm.window import window_of
+
+T = TypeVar("T")
+
+LONGEST_CALL = 1800.0
+"""Seconds without a byte after which a client ends a call that nobody ended before."""
+
+LONGEST_ANSWER = 4_000_000
+"""Characters of one answer, with its reasoning and the arguments of its calls."""
+
+_EMPTY_PART = 500
+_DELTAS = ("content_delta", "args_delta", "signature_delta", "tool_name_delta")
+
+Build = Callable[[], tuple[Model, httpx2.AsyncClient]]
+"""Makes a model, and the client that its requests go through."""
+
+
+def provider_model(
+    name: str, base_url: str | None, api_key: str | None, blobs: Blobs, patience: Patience | None
+) -> LLM:
+    """Return the model ``name``, "PROVIDER:MODEL" in pydantic-ai's words.
+
+    Where the provider speaks OpenAI's chat completions it is a ChatLLM.
+    Raises AuthenticationError where the key is missing and LLMError for an unknown provider.
+    """
+
+    def build() -> tuple[Model, httpx2.AsyncClient]:
+        client = bounded_client(timeout=httpx2.Timeout(LONGEST_CALL, connect=5.0))
+        if base_url:
+            return _with_base_url(name, base_url, api_key, client), client
+        return _inferred(name, api_key, client), client
+
+    try:
+        model, _ = build()
+    except (exceptions.UserError, ImportError) as error:
+        words = str(error).split(" or pass it")[0].split(" To try ")[0]
+        if "environment variable" in words:
+            raise AuthenticationError(f"{name} needs a key or address: {words}") from error
+        raise LLMError(f"cannot use {name}: {words}") from error
+    if not isinstance(model, OpenAIChatModel):
+        return ProviderLLM(name, build, blobs=blobs, patience=patience)
+    at = Endpoint(str(model.client.base_url), model.client.api_key)
+
+    async def endpoint() -> Endpoint:
+        return at
+
+    key_name = f"{name.split(':')[0].upper()}_API_KEY"
+    return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=key_name)
+
+
+def _inferred(name: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
+    """Return the model that pydantic-ai has for a name. Raises UserError, ImportError."""
+
+    def provider(kind: str) -> Provider[Any]:
+        options: dict[str, Any] = {} if api_key is None else {"api_key": api_key}
+        if kind.startswith("gateway/"):
+            from pydantic_ai.providers import gateway
+
+            upstream = kind.removeprefix("gateway/")
+            return cast("Any", gateway).gateway_provider(upstream, http_client=client, **options)
+        try:
+            build = cast("type[Any]", infer_provider_class(kind))
+        except ValueError:
+            infer_model(name)  # raises an error that says which names there are
+            raise
+        if "http_client" in signature(build).parameters:
+            options["http_client"] = client
+        return build(**options)
+
+    return infer_model(name, provider)
+
+
+def _with_base_url(name: str, base_url: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
+    kind, _, model = name.partition(":")
+    options: dict[str, Any] = {"api_key": api_key or "none", "base_url": base_url, "http_client": client}
+    if kind == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        return AnthropicModel(model, provider=AnthropicProvider(**options))
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return GoogleModel(model, provider=GoogleProvider(**options))
+
+
+class ProviderLLM:
+    """A model that pydantic-ai talks to; after a failed attempt the deltas start again from the beginning."""
+
+    def __init__(self, name: str, build: Build, *, blobs: Blobs, patience: Patience | None = None) -> None:
+        self._name = name
+        self._build = build
+        self._model, self._client = build()
+        self._patience = patience or Patience()
+        self._normaliser = Normaliser()
+        self._parts = Parts(blobs, self._model.system)
+        self._entered = False
+        profile = self._model.profile
+        self._capabilities = Capabilities(
+            tools=profile.get("supports_tools", True),
+            vision=profile.get("supports_image_input", True),
+            window=profile.get("context_window"),
+        )
+
+    @property
+    def name(self) -> str:
+        """The model string it was made from."""
+        return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do; a window that no list has is known once it was opened."""
+        return self._capabilities
+
+    async def open(self) -> None:
+        """Ask the provider for the window where no list has it."""
+        if not self._entered:
+            self._entered = True
+            if self._client.is_closed:
+                self._model, self._client = self._build()
+            await self._model.__aenter__()
+            if self._capabilities.window is None:
+                self._capabilities = replace(self._capabilities, window=await window_of(self._model))
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        """Return the model's answer, trying again as Patience says; see LLM.complete."""
+        if not self._capabilities.vision:
+            require_vision(messages, self._name)
+        await self.open()
+        forms = self._parts.forms(self._normaliser.normalise(messages))
+        parameters = _parameters(tools, schema)
+
+        async def attempt() -> Completion:
+            return await self._attempt(forms, self._settings(temperature), parameters, on_delta)
+
+        return await with_retries(self._patience, attempt)
+
+    async def _attempt(
+        self,
+        messages: list[ModelMessage],
+        settings: ModelSettings,
+        parameters: ModelRequestParameters,
+        on_delta: OnDelta | None,
+    ) -> Completion:
+        started = time.monotonic()
+        first_token: float | None = None
+        size = 0
+        request = self._model.request_stream(messages, settings, parameters)
+        stream = await self._in_time(request.__aenter__())
+        try:
+            events = aiter(stream)
+            while (event := await self._in_time(anext(events, None))) is not None:
+                first_token = first_token or time.monotonic() - started
+                size += _size(event)
+                if size > LONGEST_ANSWER:
+                    raise AnswerTooLargeError(
+                        f"{self._name} sent an answer of more than {LONGEST_ANSWER // 10**6} million characters, "
+                        "so it was dropped"
+                    )
+                text = ""
+                if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                    text = event.part.content
+                elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+                    text = event.delta.content_delta
+                if text and on_delta is not None:
+                    on_delta(text)
+            with self._answer():
+                response = stream.get()
+        finally:
+            with self._answer():
+                await request.__aexit__(None, None, None)
+        with self._answer():
+            return self._completion(response, time.monotonic() - started, first_token)
+
+    def _completion(self, response: ModelResponse, latency: float, first_token: float | None) -> Completion:
+        if response.finish_reason is None or response.state != "complete":
+            raise ProviderError(f"the stream from {self._name} was cut before its end")
+        content = response.text or ""
+        calls = calls_of(response.parts)
+        if not content and not calls:
+            if response.finish_reason in ("content_filter", "length"):
+                raise RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
+            raise ProviderError(f"{self._name} sent an empty answer")
+        counted = response.usage
+        # pydantic-ai counts cached tokens as input too, for every provider.
+        usage = usage_of(
+            counted.input_tokens, counted.output_tokens, counted.cache_read_tokens, counted.cache_write_tokens
+        )
+        cost, source = price(usage, response.model_name or self._model.model_name, self._base_url)
+        return Completion(
+            content=content,
+            tool_calls=calls,
+            thinking=thinking_of(response.parts),
+            usage=usage,
+            cost=cost,
+            cost_source=source,
+            model=response.model_name or self._model.model_name,
+            finish_reason=response.finish_reason,
+            latency=latency,
+            first_token=first_token,
+        )
+
+    def _settings(self, temperature: float | None) -> ModelSettings:
+        settings: dict[str, Any] = {"max_retries": 0, "timeout": self._patience.deadline}
+        if temperature is not None:
+            settings["temperature"] = temperature
+        if self._model.system == "anthropic":
+            settings |= {"anthropic_cache": True, "anthropic_cache_instructions": True}
+        return cast("ModelSettings", settings)
+
+    @contextmanager
+    def _answer(self) -> Generator[None]:
+        """Raise LLMError for whatever an SDK raises: each has errors of its own for an answer it cannot read."""
+        try:
+            yield
+        except LLMError:
+            raise
+        except Exception as error:
+            raise self._refusal(error) from error
+
+    def _refusal(self, error: Exception) -> LLMError:
+        if (found := cause_of(error)) is not None:
+            return found
+        if isinstance(error, exceptions.ModelAPIError):
+            status = error.status_code if isinstance(error, exceptions.ModelHTTPError) else None
+            key_name = f"{self._name.split(':')[0].upper()}_API_KEY"
+            body = error.body or str(error)
+            return refusal(status, body, self._model.model_name, self._name, key_name, error.retry_after)
+        return ProviderError(f"{self._name} failed: {type(error).__name__} {str(error)[:500]}")
+
+    async def _in_time(self, step: Awaitable[T]) -> T:
+        silence = self._patience.silence or 60.0
+        try:
+            async with asyncio.timeout(silence):
+                with self._answer():
+                    return await step
+        except TimeoutError:
+            raise ProviderError(f"{self._name} sent nothing for {silence:g} s") from None
+
+    @property
+    def _base_url(self) -> str:
+        return self._model.base_url or ""
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._entered:
+            self._entered = False
+            await self._model.__aexit__(None, None, None)
+            await self._client.aclose()
+
+
+def _size(event: ModelResponseStreamEvent) -> int:
+    """Return how many characters an event adds to the answer; a new part counts as some, even when it is empty."""
+    if isinstance(event, PartStartEvent):
+        return _EMPTY_PART + len(str(event.part))
+    if not isinstance(event, PartDeltaEvent):
+        return 0
+    return sum(len(str(getattr(event.delta, field, None) or "")) for field in _DELTAS)
+
+
+def _parameters(tools: Sequence[Tool], schema: JsonSchema | None) -> ModelRequestParameters:
+    definitions = [
+        ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
+        for tool in tools
+    ]
+    if schema is None:
+        return ModelRequestParameters(function_tools=definitions)
+    output = OutputObjectDefinition(json_schema=schema, name="reply", strict=True)
+    return ModelRequestParameters(function_tools=definitions, output_mode="native", output_object=output)

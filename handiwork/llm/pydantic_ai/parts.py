@@ -1,0 +1,112 @@
+"""Messages in pydantic-ai's form, for the providers that have a protocol of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ModelResponsePart,
+    SystemPromptPart,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserContent,
+    UserPromptPart,
+)
+
+from handiwork.events.base import Part
+from handiwork.llm.openai_compatible.wire import Blobs, arguments_object, text_of
+from handiwork.llm.types import Message, ToolCall
+
+_KEPT = ("id", "signature", "provider_name", "provider_details")
+
+
+def thinking_of(parts: Sequence[ModelResponsePart]) -> tuple[dict[str, Any], ...]:
+    """Return what has to go back to the provider besides text and calls: reasoning, signatures and ids.
+
+    ``at`` is the part's place in the answer; the provider checks signatures against the order.
+    """
+    kept: list[dict[str, Any]] = []
+    for at, part in enumerate(parts):
+        if not isinstance(part, ThinkingPart | TextPart | ToolCallPart):
+            continue
+        extras = {key: value for key in _KEPT if (value := getattr(part, key, None))}
+        if isinstance(part, ThinkingPart):
+            kept.append({"content": part.content, "at": at, **extras})
+        elif extras:
+            owner = part.tool_call_id if isinstance(part, ToolCallPart) else "text"
+            kept.append({"content": "", "at": at, "owner": owner, **extras})
+    return tuple(kept)
+
+
+def calls_of(parts: Sequence[ModelResponsePart]) -> tuple[ToolCall, ...]:
+    """Return the tool calls of an answer, their arguments as the model wrote them."""
+    return tuple(
+        ToolCall(
+            part.tool_call_id, part.tool_name, part.args if isinstance(part.args, str) else part.args_as_json_str()
+        )
+        for part in parts
+        if isinstance(part, ToolCallPart)
+    )
+
+
+class Parts:
+    """Makes pydantic-ai's form of messages, once for each message; ``provider`` is whose reasoning goes back."""
+
+    def __init__(self, blobs: Blobs, provider: str) -> None:
+        self._blobs = blobs
+        self._provider = provider
+        self._made: WeakKeyDictionary[Message, ModelMessage] = WeakKeyDictionary()
+
+    def forms(self, messages: Sequence[Message]) -> list[ModelMessage]:
+        """Return the conversation's form; what stands between two answers is one request."""
+        names: dict[str, str] = {}
+        forms: list[ModelMessage] = []
+        for message in messages:
+            names.update((call.id, call.name) for call in message.tool_calls)
+            form = self._made.get(message)
+            if form is None:
+                form = self._made[message] = self._form(message, names)
+            last = forms[-1] if forms else None
+            if isinstance(form, ModelRequest) and isinstance(last, ModelRequest):
+                forms[-1] = ModelRequest(parts=[*last.parts, *form.parts])
+            else:
+                forms.append(form)
+        return forms
+
+    def _form(self, message: Message, names: dict[str, str]) -> ModelMessage:
+        if message.role == "assistant":
+            return ModelResponse(parts=self._answer(message))
+        if message.role == "system":
+            return ModelRequest(parts=[SystemPromptPart(text_of(message.content))])
+        if message.role == "tool":
+            call_id = message.tool_call_id or ""
+            content = text_of(message.content) or "(no output)"
+            return ModelRequest(parts=[ToolReturnPart(names.get(call_id, ""), content, call_id)])
+        return ModelRequest(parts=[UserPromptPart([self._content(part) for part in message.content])])
+
+    def _content(self, part: Part) -> UserContent:
+        if part.blob is None:
+            return part.text or ""
+        return BinaryContent(self._blobs(part.blob), media_type=part.media_type or "image/png")
+
+    def _answer(self, message: Message) -> list[ModelResponsePart]:
+        kept = [part for part in message.thinking if part.get("provider_name") == self._provider]
+        extras = {part["owner"]: {key: part[key] for key in _KEPT if key in part} for part in kept if "owner" in part}
+        parts: list[ModelResponsePart] = []
+        if text := text_of(message.content):
+            parts.append(TextPart(text, **extras.get("text", {})))
+        for call in message.tool_calls:
+            arguments = arguments_object(call.arguments)
+            parts.append(ToolCallPart(call.name, arguments, call.id, **extras.get(call.id, {})))
+        for part in sorted((part for part in kept if "owner" not in part), key=lambda part: part["at"]):
+            fields = {key: part[key] for key in _KEPT if key in part}
+            parts.insert(part["at"], ThinkingPart(part["content"], **fields))
+        return parts

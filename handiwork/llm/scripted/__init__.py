@@ -1,0 +1,1 @@
+"""Models whose replies are written in a file."""

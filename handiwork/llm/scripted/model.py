@@ -1,0 +1,107 @@
+"""A model that answers from a script, for tests and demonstrations."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+
+from handiwork.llm.errors import LLMError, ProviderError
+from handiwork.llm.scripted.script import Reply, position_after
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, ToolCall
+
+KEPT = 1_000
+"""Requests that are kept to be looked at."""
+
+
+class ScriptedLLM:
+    """A model that gives the replies of a script in order, each once, whatever it is asked.
+
+    The first call starts at the reply whose index is the number of assistant messages in its conversation, so
+    that a session resumed in a new process goes on with the next reply; from there on every call takes the
+    next line, delegates and condensed conversations too. A reply with ``error`` counts as a line of its own:
+    it raises ProviderError, and the call after it goes on behind it. A cancelled call gives its reply back.
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[Reply | str],
+        name: str = "scripted",
+        capabilities: Capabilities = Capabilities(vision=True),  # noqa: B008 - frozen, so sharing it is safe
+    ) -> None:
+        self._replies = [Reply(content=reply) if isinstance(reply, str) else reply for reply in replies]
+        self._name = name
+        self._capabilities = capabilities
+        self._next: int | None = None
+        self.requests: list[tuple[Message, ...]] = []
+
+    @property
+    def name(self) -> str:
+        """The model string it was made from."""
+        return self._name
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do: as it was told."""
+        return self._capabilities
+
+    async def open(self) -> None:
+        """Do nothing: what it can do it was told."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        """Return the next reply; ``requests`` keeps the conversation it was asked for, and the last KEPT before it.
+
+        Raises ProviderError for a reply that is an error, and LLMError when the script has run out.
+        """
+        started = time.monotonic()
+        position = self._take(messages)
+        reply = self._replies[position]
+        first_token: float | None = None
+        try:
+            pieces = reply.pieces or [""]
+            for piece in pieces:
+                await asyncio.sleep(reply.delay / len(pieces))
+                if reply.error is None and piece and on_delta is not None:
+                    on_delta(piece)
+                first_token = first_token or time.monotonic() - started
+        except asyncio.CancelledError:
+            if self._next == position + 1:
+                self._next = position
+            raise
+        if reply.error is not None:
+            raise ProviderError(reply.error)
+        return Completion(
+            content=reply.content,
+            tool_calls=tuple(
+                ToolCall(f"call_{position}_{number}", call.name, call.text)
+                for number, call in enumerate(reply.tool_calls)
+            ),
+            usage=reply.usage,
+            cost=reply.cost,
+            cost_source="scripted",
+            model=self._name,
+            finish_reason="tool_calls" if reply.tool_calls else "stop",
+            latency=time.monotonic() - started,
+            first_token=first_token,
+        )
+
+    def _take(self, messages: Sequence[Message]) -> int:
+        self.requests.append(tuple(messages))
+        del self.requests[:-KEPT]
+        if self._next is None:
+            answered = sum(message.role == "assistant" for message in messages)
+            self._next = position_after(self._replies, answered)
+        if self._next >= len(self._replies):
+            raise LLMError(f"the script has {len(self._replies)} replies, and all are used; add more lines to it")
+        self._next += 1
+        return self._next - 1
+
+    async def close(self) -> None:
+        """Do nothing: a script holds nothing."""

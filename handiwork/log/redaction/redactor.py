@@ -1,0 +1,190 @@
+"""Takes secrets out of what is kept or shown, whatever form they have there."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from handiwork.events.base import Event, Observation
+from handiwork.log.redaction.encodings import ROW, Form, Unit, forms, plain
+
+LINE = 16
+"""Characters of a line of a secret, at least, that is taken out also where it stands alone."""
+
+_SURE, _EXACT = 4, 32
+"""Units that make it likely, and certain, that it is a secret: what may be one is held back, what is one goes."""
+
+
+class Redactor:
+    """Puts ``[secret NAME]`` where a secret was. Without secrets it does nothing and takes no time.
+
+    It guards against accidents, not against who wants to get a secret out and writes it in a way of their own.
+    """
+
+    def __init__(self) -> None:
+        self._secrets: dict[str, str] = {}
+        self._pattern: re.Pattern[str] | None = None
+        self._names: list[str] = []
+
+    def learn(self, secrets: Mapping[str, str]) -> None:
+        """Take out these secrets too from now on, given by name; the names are ASCII without quotes or backslashes."""
+        self._secrets |= secrets
+        found = sorted(
+            ((form, name) for name, secret in self._secrets.items() for form in _forms(secret)),
+            key=lambda pair: -len(pair[0].units),  # of two that begin alike the longer one must win
+        )
+        self._names = [name for form, name in found for _ in form.units[0].beginnings]
+        if not found:
+            return
+        self._width = max(_width(form.units) for form, _ in found) + ROW
+        # The empty group at the end of each branch tells which one it was; a group around it would slow the search.
+        self._pattern = re.compile("|".join(f"{branch}()" for form, _ in found for branch in _branches(form)))
+        self._begun = re.compile("|".join(begun for form, _ in found for begun in _begun(form)))
+        self._beginning = re.compile("|".join(start for form, _ in found for start in _beginnings(form)))
+        self._unsure = max(_width(form.units[:_SURE]) for form, _ in found)
+        self._ending = re.compile("|".join(_joined(form.units[-_SURE:]) for form, _ in found))
+
+    @property
+    def knows_none(self) -> bool:
+        """Whether there is nothing to take out."""
+        return self._pattern is None
+
+    def text(self, text: str) -> str:
+        """Return the text without secrets."""
+        return text if self._pattern is None else self._pattern.sub(self._mark, text)
+
+    def json(self, text: str) -> str:
+        """Return the JSON text of an event without secrets; what it is and its fields' names stay."""
+        if self._pattern is None or self._pattern.search(text) is None:
+            return text
+        fields = cast("dict[str, Any]", json.loads(text))
+        clear = {key: value if key == "type" else self._clear(value) for key, value in fields.items()}
+        return json.dumps(clear, ensure_ascii=False, separators=(",", ":"))
+
+    def ends(self, event: Event) -> Event:
+        """Return the event; of an output that was cut, without what may be parts of secrets at the two cuts."""
+        if self._pattern is None or not isinstance(event, Observation) or event.blob is None:
+            return event
+        head, rest = self.split(event.content)
+        head += rest if len(rest) < _SURE else ""
+        endings = [found.end() for found in self._ending.finditer(event.tail[: self._width])]
+        tail = self.text(event.tail[endings[-1] if endings else 0 :])
+        if (head, tail) == (event.content, event.tail):
+            return event
+        longer = len((head + tail).encode(errors="replace")) - len(
+            (event.content + event.tail).encode(errors="replace")
+        )
+        return event.model_copy(update={"content": head, "tail": tail, "size": max(0, event.size + longer)})
+
+    def bytes(self, data: bytes) -> bytes:
+        """Return the bytes of a file without secrets."""
+        return self.text(data.decode("latin-1")).encode("latin-1")
+
+    def pieces(self) -> Pieces:
+        """Return what takes secrets out of a text, or of bytes, that come in pieces."""
+        return Pieces(self)
+
+    def split(self, text: str) -> tuple[str, str]:
+        """Return the text without secrets as far as it is certain, and the rest, which may become one."""
+        if self._pattern is None:
+            return text, ""
+        begun = self._begun.search(text, max(0, len(text) - self._width + 1))
+        certain = len(text) if begun is None else begun.start()
+        beginning = self._beginning.search(text, max(0, len(text) - self._unsure))
+        certain = certain if beginning is None else min(certain, beginning.start())
+        parts: list[str] = []
+        done = 0
+        for found in self._pattern.finditer(text):
+            if found.start() >= certain:
+                break
+            parts += text[done : found.start()], self._mark(found)
+            done = found.end()
+        certain = max(certain, done)
+        return "".join((*parts, text[done:certain])), text[certain:]
+
+    def _mark(self, found: re.Match[str]) -> str:
+        assert found.lastindex is not None
+        return f"[secret {self._names[found.lastindex - 1]}]"
+
+    def _clear(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self._clear(each) for each in cast("list[Any]", value)]
+            case dict():
+                return {self.text(key): self._clear(each) for key, each in cast("dict[str, Any]", value).items()}
+            case _:
+                return value
+
+
+class Pieces:
+    """A text in pieces: what may be the beginning of a secret is held back until it is known, or the text ends."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """Take a piece and return what can be shown now."""
+        clear, self._held = self._redactor.split(self._held + text)
+        return clear
+
+    def end(self) -> str:
+        """Return the rest."""
+        rest, self._held = self._redactor.text(self._held), ""
+        return rest
+
+    def feed_bytes(self, data: bytes) -> bytes:
+        """Take a piece of a file, as ``feed`` does of a text."""
+        if self._redactor.knows_none:
+            return data
+        return self.feed(data.decode("latin-1")).encode("latin-1")
+
+    def end_bytes(self) -> bytes:
+        """Return the rest of a file."""
+        return self.end().encode("latin-1")
+
+
+def _forms(secret: str) -> Iterator[Form]:
+    yield from forms(secret)
+    lines = [line.strip() for line in secret.splitlines()]
+    if len(lines) > 1:
+        # The frame of a key in PEM is the same in all keys.
+        yield from (plain(line) for line in lines if len(line) >= LINE and not line.startswith("-----"))
+
+
+def _width(units: Sequence[Unit]) -> int:
+    return sum(unit.width for unit in units)
+
+
+def _branches(form: Form) -> Iterator[str]:
+    """Give what matches the form; of a long one the units after the first are only counted, for the sake of time."""
+    exact = form.units[1:_EXACT] if form.any_unit else form.units[1:]
+    left = len(form.units) - 1 - len(exact)
+    rest = _joined(exact) + (f"{form.any_unit}{{0,{left}}}" if left else "")
+    yield from (beginning + rest + form.rest for beginning in form.units[0].beginnings)
+
+
+def _begun(form: Form) -> Iterator[str]:
+    """Give what matches where the form begins, as far as it takes to be rare."""
+    yield from (beginning + _joined(form.units[1:_SURE]) for beginning in form.units[0].beginnings)
+
+
+def _beginnings(form: Form) -> Iterator[str]:
+    """Give what matches where the form may begin and the text ends too early to tell."""
+    inner = ""
+    for unit in reversed(form.units[1:_SURE]):
+        inner = rf"(?:{unit.part}\Z|{unit.expression}{inner})"
+    first = form.units[0]
+    for beginning in first.beginnings:
+        character = beginning[:2] if beginning.startswith("\\") else beginning[0]
+        if character != beginning:
+            yield rf"{character}[^\s]{{0,{first.width}}}\Z"
+        yield beginning + inner
+
+
+def _joined(units: Sequence[Unit]) -> str:
+    return "".join(unit.expression for unit in units)

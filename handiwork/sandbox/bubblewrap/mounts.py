@@ -1,0 +1,183 @@
+"""What a bubblewrap sandbox sees of the machine: its mounts, its environment, its identity."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from handiwork.sandbox.bubblewrap.launcher import STAGE
+from handiwork.sandbox.bundle import BROWSER, PREFIX
+from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET, variables
+from handiwork.sandbox.toolchains import SYSTEM, Toolchains, credentials_in
+from handiwork.workspace.in_place import mount_order
+from handiwork.workspace.layers import (
+    HOME_LAYER,
+    WORKSPACE_LAYER,
+    Places,
+    git_layers,
+    home_layers,
+    layers_of,
+    mount_layer,
+)
+
+HOME = "/home/agent"
+UID = 1000
+
+_FILES = {
+    "passwd": f"root:x:0:0::/:/usr/sbin/nologin\nagent:x:{UID}:{UID}::{HOME}:/bin/bash\n"
+    "nobody:x:65534:65534::/:/usr/sbin/nologin\n",
+    "group": f"root:x:0:\nagent:x:{UID}:\nnogroup:x:65534:\n",
+    "hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    "hostname": "sandbox\n",
+}
+
+
+@dataclass
+class View:
+    """Gathers the launcher's plan: ``sources`` to stage by name, ``overlays``, and bubblewrap's ``arguments``."""
+
+    sources: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    overlays: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    directories: list[str] = field(default_factory=list[str])
+    files: dict[str, str] = field(default_factory=lambda: {**_FILES, "empty-file": ""})
+    arguments: list[str] = field(default_factory=list[str])
+
+    def stage(self, name: str, path: Path, *, owned: bool = False, below: Path | None = None) -> str:
+        """Have the launcher bring ``path`` to the stage and return where it is then.
+
+        With ``owned`` the owner of the directory, where that is not the sandbox's uid, is mapped to it. No link is
+        followed ``below`` a directory that an agent may have written to.
+        """
+        above = "" if below is None else str(below)
+        self.sources[name] = {"path": str(path), "owned": owned and os.geteuid() == 0, "below": above}
+        return f"{STAGE}/{name}"
+
+    def plan(self) -> dict[str, Any]:
+        """Return what the launcher is to do for this view."""
+        names = ("sources", "overlays", "directories", "files")
+        return {name: getattr(self, name) for name in names}
+
+    def add(self, *arguments: str | Path) -> None:
+        """Add arguments of bubblewrap."""
+        self.arguments += map(str, arguments)
+
+    def add_system(self) -> None:
+        """Show the operating system read-only, with devices, processes and accounts of its own."""
+        for path in SYSTEM:
+            if path.is_symlink():
+                self.add("--symlink", path.readlink(), path)
+            elif path.is_dir():
+                self.add("--ro-bind", path, path)
+        for name in _FILES:
+            if Path("/etc", name).is_file():
+                self.add("--ro-bind", f"{STAGE}/{name}", f"/etc/{name}")
+        self.add("--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--dir", "/var")
+        self.add("--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp")
+
+    def add_private(self, places: Places, shared_memory: int) -> None:
+        """Give the session's own home, /tmp, and so many bytes of shared memory, which no process's end gives back.
+
+        With a layer of a snapshot, the home is laid over that one's.
+        """
+        if places.layer:
+            self.stage("layer", places.layer, owned=True)
+            self.stage("overlay", places.session_dir / "overlay")
+            self.directories.append("home")
+            self.overlays.append(_overlay("home", f"layer/{HOME_LAYER}", str(home_layers(Path()))))
+        self.add("--size", str(shared_memory), "--perms", "1777", "--tmpfs", "/dev/shm")
+        self.add("--bind", self.stage("tmp", places.session_dir / "tmp"), "/tmp")
+        self.add("--bind", f"{STAGE}/home" if places.layer else self.stage("home", places.session_dir / "home"), HOME)
+
+    def add_bundle(self, bundle: Path, inside: Path, browser: Path | None) -> None:
+        """Show the platform's own programs, the server's code, and the browser if it is there."""
+        self.add("--ro-bind", self.stage("bundle", bundle), PREFIX)
+        self.add("--ro-bind", self.stage("inside", inside), f"{PREFIX}/app")
+        if browser is not None:
+            self.add("--ro-bind", self.stage("browser", browser), BROWSER)
+
+    def add_read_only(self, paths: Sequence[Path]) -> None:
+        """Show paths of the machine where they are, read-only, with credentials in them covered."""
+        for number, path in enumerate(sorted(paths)):
+            self.add("--ro-bind", self.stage(f"root-{number}", path), path)
+        for path in credentials_in(paths):
+            self.add(*(("--tmpfs", path) if path.is_dir() else ("--ro-bind", f"{STAGE}/empty-file", path)))
+
+    def add_copy(self, places: Places, base: Path) -> None:
+        """Mount the session's copy over ``base`` at the workspace, with the mounts of the real one below it.
+
+        The agent can change those too: each has an upper layer of its own. With a layer of a snapshot, what that has
+        of each comes in between.
+        """
+        above = "layer/{}:".format if places.layer else "".format
+        self.stage("base", base, owned=True)
+        self.stage("overlay", places.session_dir / "overlay")
+        self.directories += ["workspace", "points", *(f"points/{name}" for name in places.mounts)]
+        self.overlays.append(_overlay("workspace", above(WORKSPACE_LAYER) + "base:points", "overlay"))
+        for number, name in enumerate(places.mounts):
+            self.stage(f"mount-{number}", places.workspace / name, owned=True, below=places.workspace)
+            layers = layers_of(Path(), name)
+            lower = above(mount_layer(name)) + f"mount-{number}"
+            self.overlays.append(_overlay(f"workspace/{name}", lower, str(layers)))
+        self.add("--bind", f"{STAGE}/workspace", places.workspace)
+
+    def add_in_place(self, workspace: Path, protected: Sequence[str], session_dir: Path) -> None:
+        """Mount the real directory, but nothing through which the agent could make the user's git run programs.
+
+        What it changes in ``.git`` goes to a layer of the session's; ``protected`` paths are read-only.
+        """
+        place = self.stage("workspace", workspace, owned=True)
+        self.add("--bind", place, workspace)
+        parents, read_only = mount_order(protected)
+        for path in parents:
+            self.add("--bind", f"{place}/{path}", workspace / path)
+        for path in read_only:
+            self.add("--ro-bind", f"{place}/{path}", workspace / path)
+        git = workspace / ".git"
+        if git.is_dir():
+            self.stage("original-git", git, owned=True, below=workspace)
+            self.stage("overlay", session_dir / "overlay")
+            self.directories.append("git")
+            self.overlays.append(_overlay("git", "original-git", str(git_layers(Path()))))
+            self.add("--bind", f"{STAGE}/git", git)
+        elif git.exists():
+            self.add("--ro-bind", f"{place}/.git", git)
+
+    def add_way_out(self, proxy: Path, certificates: Path | None) -> None:
+        """Show the proxy's socket and the certificates that the machine trusts, and make programs use both."""
+        self.add("--ro-bind", self.stage("proxy", proxy), SOCKET)
+        if certificates is not None:
+            self.add("--ro-bind", self.stage("certificates", certificates.resolve()), CERTIFICATES)
+        for name, value in variables(certificates is not None).items():
+            self.add("--setenv", name, value)
+
+    def add_environment(self, tools: Toolchains) -> None:
+        """Set the environment, which is otherwise empty."""
+        variables = {
+            "HOME": HOME,
+            "USER": "agent",
+            "LOGNAME": "agent",
+            "SHELL": "/bin/bash",
+            "LANG": "C.UTF-8",
+            "TMPDIR": "/tmp",
+            "PATH": ":".join([*tools.path, f"{PREFIX}/bin"]),
+            **git_environment(),
+            **tools.variables,
+        }
+        for name, value in variables.items():
+            self.add("--setenv", name, value)
+
+
+def git_environment() -> dict[str, str]:
+    """Return the variables that let git commit, and work on files that belong to another uid."""
+    people = {f"GIT_{who}_NAME": "Handiwork" for who in ("AUTHOR", "COMMITTER")}
+    addresses = {f"GIT_{who}_EMAIL": "handiwork@localhost" for who in ("AUTHOR", "COMMITTER")}
+    trust = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
+    return {**people, **addresses, **trust}
+
+
+def _overlay(target: str, lower: str, layers: str) -> dict[str, str]:
+    options = f"lowerdir={lower},upperdir={layers}/upper,workdir={layers}/work,userxattr"
+    return {"target": target, "options": options}

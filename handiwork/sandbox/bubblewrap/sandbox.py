@@ -1,0 +1,199 @@
+"""The default sandbox: bubblewrap, without a daemon, an image or a network."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import marshal
+import os
+import resource
+import select
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from handiwork.errors import SandboxError
+from handiwork.sandbox import bundle
+from handiwork.sandbox.bubblewrap import launcher, seccomp
+from handiwork.sandbox.bubblewrap.mounts import UID, View
+from handiwork.sandbox.client import Client, SaveBlob
+from handiwork.sandbox.egress.inside import find_certificates, server_arguments
+from handiwork.sandbox.egress.proxy import Egress
+from handiwork.sandbox.endpoint import Endpoint, in_memory
+from handiwork.sandbox.limits.cgroups import ControlGroups, Counters, scope, unified_group
+from handiwork.sandbox.limits.disk import Disk
+from handiwork.sandbox.limits.limits import ResourceLimits
+from handiwork.sandbox.limits.monitor import Guard
+from handiwork.sandbox.served import ServedSandbox
+from handiwork.sandbox.toolchains import check_mounts, check_no_daemon, find_toolchains
+from handiwork.sandbox.users import sandbox_ids
+from handiwork.workspace.layers import Places
+from handiwork.workspace.snapshots.store import Snapshots
+
+_NAMESPACES = (
+    "--unshare-user --disable-userns --unshare-pid --unshare-net --unshare-ipc --unshare-uts "
+    f"--unshare-cgroup-try --uid {UID} --gid {UID} --hostname sandbox --as-pid-1 --new-session "
+    "--die-with-parent --clearenv"
+).split()
+
+_NICE = 5
+"""Where processor time cannot be shared out by groups, other programs come first by this."""
+
+
+class BubblewrapSandbox(ServedSandbox):
+    """Runs actions as an unprivileged user who sees the system read-only and of the user's files the workspace.
+
+    The workspace is where the user has it. ``read_only`` paths are shown as well. ``soft_timeout`` is in seconds.
+    Without ``egress`` there is no network at all; with it, no more than it allows. ``snapshots`` takes those of the
+    session.
+    """
+
+    name = "bubblewrap"
+
+    def __init__(
+        self,
+        places: Places,
+        save_blob: SaveBlob,
+        read_only: Sequence[Path] = (),
+        limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
+        soft_timeout: float = 120.0,
+        snapshots: Snapshots | None = None,
+        egress: Egress | None = None,
+    ) -> None:
+        super().__init__(places.workspace, save_blob, limits, soft_timeout, snapshots, egress)
+        self._places = places
+        self._read_only = read_only
+        self._groups: ControlGroups | None = None
+        self._info: int | None = None
+        self._lifeline: int | None = None
+        self._first: int | None = None
+
+    async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
+        check_mounts(self._read_only)
+        check_no_daemon([self._places.workspace])
+        filters = seccomp.program(os.uname().machine)
+        self._places.check()
+        uid, gid = sandbox_ids(self._places.session_dir)
+        if self._places.base is None:
+            await self._enter_folder(self._places.workspace, self._places.session_dir)
+        self._places.make(uid, gid, "home", "tmp")
+        view = self._view(endpoint)
+        self._groups = ControlGroups(endpoint.groups, self._limits)
+        scoped, environment = scope(self._limits)
+        self._info, tell = os.pipe()
+        # Bubblewrap's child dies with it only from some time on, so what it becomes has this as well.
+        until, self._lifeline = os.pipe()
+        listening = endpoint.socket.fileno()
+        seccomp_fd = in_memory(filters)
+        state = in_memory(self._places.shell_state())
+        options = [*_NAMESPACES, *view.arguments, "--seccomp", str(seccomp_fd), "--info-fd", str(tell)]
+        arguments = in_memory(b"".join(option.encode() + b"\0" for option in options))
+        plan = {
+            "parent": os.getpid(),
+            "uid": uid,
+            "gid": gid,
+            "cgroups": self._groups.joins,
+            "rlimits": self._rlimits(counted=bool(scoped or self._groups.counts_processes)),
+            "nice": 0 if scoped or self._groups.shares_cpu else _NICE,
+            "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening, state, until)],
+            **view.plan(),
+        }
+        plan_file = in_memory(marshal.dumps(plan))
+        try:
+            return await asyncio.create_subprocess_exec(
+                *scoped,
+                *(sys.executable, "-I", "-S", "-B", launcher.__file__, str(plan_file)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=(listening, seccomp_fd, tell, arguments, plan_file, state, until),
+                # Everything it needs is in the plan: what is in an environment can be read in /proc.
+                env=environment,
+                start_new_session=True,
+            )
+        finally:
+            for descriptor in (seccomp_fd, tell, arguments, plan_file, state, until):
+                os.close(descriptor)
+
+    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
+        first = self._first_process(process)
+        if first is None:
+            raise SandboxError("the bubblewrap sandbox ended as it started; try again.")
+        assert self._groups is not None
+        scoped = None if self._groups.made else unified_group(first)
+        counters = Counters(self._groups.made.values() if scoped is None else [scoped])
+        session_dir = self._places.session_dir
+        folders = [session_dir / name for name in ("overlay", "home", "tmp")]
+        disk = Disk(folders, session_dir, self._limits.disk)
+        return Guard(self._limits, first, counters, disk, client.interrupt)
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):  # it has just ended, and asyncio is about to tell
+                if first := self._first_process(process):
+                    # It ends only when all others of the sandbox are gone, and bubblewrap after it.
+                    os.kill(first, signal.SIGKILL)
+                else:
+                    # Bubblewrap may have a child by now that does not yet die with it, and keeps the pipe open.
+                    os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+    async def close(self) -> None:
+        """End all its processes and mounts; the workspace's files stay. Closing twice is allowed."""
+        await super().close()
+        if self._info is not None:
+            os.close(self._info)
+            self._info = self._first = None
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+
+    def _first_process(self, process: asyncio.subprocess.Process) -> int | None:
+        assert self._info is not None
+        try:
+            if self._first is None and select.select([self._info], [], [], 0)[0]:
+                self._first = int(json.loads(os.read(self._info, 4096))["child-pid"])
+            parent = Path(f"/proc/{self._first}/stat").read_text().rpartition(")")[2].split()[1]
+        except (ValueError, FileNotFoundError, ProcessLookupError):
+            return None
+        return self._first if int(parent) == process.pid else None
+
+    def _view(self, endpoint: Endpoint) -> View:
+        workspace = self._places.workspace
+        tools = find_toolchains(workspace, os.environ)
+        roots = [root for root in (*tools.roots, *self._read_only) if not root.is_relative_to(workspace)]
+        view = View()
+        view.add_system()
+        view.add_private(self._places, self._limits.memory // 4)
+        view.add_bundle(bundle.bundle_root(), bundle.inside_code(), bundle.browser_root())
+        view.add_read_only(roots)
+        if self._places.base is not None:
+            view.add_copy(self._places, self._places.base)
+        elif self._in_place is not None:
+            view.add_in_place(workspace, self._in_place.protected, self._places.session_dir)
+        if self._proxy is not None:
+            view.add_way_out(endpoint.proxy, find_certificates(os.environ))
+        view.add("--remount-ro", "/", "--chdir", f"{bundle.PREFIX}/app")
+        view.add_environment(tools)
+        return view
+
+    def _rlimits(self, *, counted: bool) -> dict[int, int]:
+        """The limits of each process; that on their number is for all of the sandbox, as its user namespace is new."""
+        own = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: self._limits.file_size}
+        return own if counted else {**own, resource.RLIMIT_NPROC: self._limits.processes}
+
+    def _server(self, listening: int, state: int, until: int) -> list[str]:
+        return [
+            *(*bundle.INSIDE_PYTHON, "-m", "inside", "--fd", str(listening)),
+            *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
+            *(server_arguments() if self._proxy is not None else ()),
+            *("--shell-state", str(state), "--until", str(until)),
+        ]
+
+
+def _bubblewrap() -> list[str]:
+    """The command of bubblewrap; the bundle's is named by where it is staged, in reach of the sandbox's uid."""
+    root = str(bundle.bundle_root())
+    return [part.replace(root, f"{launcher.STAGE}/bundle") for part in bundle.host_command("bwrap")]

@@ -1,0 +1,221 @@
+"""Asks the Docker daemon through its command line, which knows contexts, credentials and daemons by ssh."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from tempfile import NamedTemporaryFile
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from handiwork.errors import SandboxError
+from handiwork.process import Process
+from handiwork.sandbox.docker.api import ask, context_chosen
+
+OWNER, SESSION = "handiwork.owner", "handiwork.session"
+"""The labels of a container: the process that runs it, and for which session."""
+
+OnStatus = Callable[[str], None]
+"""Called with what is waited for."""
+
+NOT_SEEN = "bind source path does not exist"
+"""What the daemon says of a file of this machine if it does not see it."""
+
+_ANSWER_TIMEOUT = 60.0
+_ARCHITECTURE = "amd64"
+_ALL = "{{json .}}"
+_CONTAINER = '{{.ID}} {{.Label "' + OWNER + '"}}'
+
+
+@dataclass(frozen=True)
+class Image:
+    """What is known of an image before it runs; ``id`` is of what is in it, whatever it is called."""
+
+    id: str
+    environment: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Daemon:
+    """How containers run: of a ``rootless`` daemon, root inside is the calling user outside.
+
+    ``machine`` is what uname calls the processor; one that is not x86_64 emulates what the containers run.
+    """
+
+    rootless: bool
+    machine: str
+
+
+async def is_elsewhere() -> bool:
+    """Tell whether the daemon is reached otherwise than by a socket of this machine. Raises SandboxError.
+
+    Where it is not, the daemon may still not see this machine's files, as one behind a forwarded socket.
+    """
+    host = os.environ.get("DOCKER_HOST")
+    if not host and context_chosen():
+        host = await checked("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
+    return bool(host) and not host.startswith("unix://")
+
+
+async def image_of(name: str, on_status: OnStatus) -> Image:
+    """Return what is known of the image, which is pulled where it is not there. Raises SandboxError."""
+    if not name or name.startswith("-") or any(map(str.isspace, name)):
+        raise SandboxError(f'"{name}" is no name of an image: give one like --image debian:12')
+    found = await ask(f"/images/{quote(name)}/json")
+    if found is None:
+        found = await _inspected(name, on_status)
+    if (found["Os"], found["Architecture"]) != ("linux", _ARCHITECTURE):
+        platform = f"{found['Os']}/{found['Architecture']}"
+        raise SandboxError(
+            f"the image {name} is for {platform}, and the bundle for linux/{_ARCHITECTURE}: use another."
+        )
+    variables = (entry.partition("=") for entry in found["Config"].get("Env") or ())
+    return Image(found["Id"], {variable: value for variable, _, value in variables})
+
+
+async def daemon() -> Daemon:
+    """Describe the daemon. Raises SandboxError where none answers."""
+    found = await ask("/info") or json.loads(await checked("info", "--format", _ALL))
+    rootless = any(str(option).startswith("name=rootless") for option in found["SecurityOptions"] or ())
+    return Daemon(rootless, found["Architecture"])
+
+
+async def sweep() -> list[str]:
+    """Remove the containers of processes of this machine that are dead, and return their ids. Raises SandboxError."""
+    found = await ask(f"/containers/json?{urlencode({'all': 1, 'filters': json.dumps({'label': [OWNER]})})}")
+    if found is None:
+        lines = await checked("ps", "--all", "--no-trunc", "--filter", f"label={OWNER}", "--format", _CONTAINER)
+        rows = [line.split() for line in lines.splitlines()]
+    else:
+        rows = [[one["Id"], *one["Labels"][OWNER].split()] for one in found]
+    dead = [row[0] for row in rows if len(row) == 4 and Process(row[1], int(row[2]), row[3]).alive() is False]
+    if dead:
+        await remove(*dead)
+    return dead
+
+
+async def remove(*containers: str) -> None:
+    """End the containers and remove them with their volumes; those that are gone, or about to be, are no error."""
+    await run("rm", "--force", "--volumes", *containers)
+
+
+@asynccontextmanager
+async def empty_image(name: str) -> AsyncGenerator[None]:
+    """Have an image with nothing in it, and remove it again. Raises SandboxError."""
+    with NamedTemporaryFile(suffix=".tar") as archive:
+        archive.write(bytes(10240))
+        archive.flush()
+        code, said = await run("import", archive.name, name)
+    if code:
+        raise SandboxError(explained(said))
+    try:
+        yield
+    finally:
+        await run("image", "rm", "--force", name)
+
+
+def owner() -> str:
+    """Return the value of the label ``OWNER`` for containers of this process."""
+    this = Process.this()
+    return f"{this.host} {this.pid} {this.started}"
+
+
+def explained(said: str) -> str:
+    """Return what Docker said as one message that says what to do."""
+    said = said.partition("\n\nRun 'docker")[0].strip().removeprefix("docker: ")
+    host = os.environ.get("DOCKER_HOST")
+    where = f" (DOCKER_HOST is {host})" if host else ""
+    low = said.lower()
+    if "permission denied while trying to connect" in low:
+        return f"you may not use the Docker daemon{where}: `sudo usermod -aG docker $USER`, then log in again. {said}"
+    if "cannot connect to the docker daemon" in low or "error during connect" in low:
+        return f"no Docker daemon answers{where}: start it (`sudo systemctl start docker`). Docker said: {said}"
+    if NOT_SEEN in low:
+        return f"the Docker daemon{where} does not see the files of this machine: use a daemon that runs on it. {said}"
+    return f"Docker said: {said}"
+
+
+async def _inspected(name: str, on_status: OnStatus) -> dict[str, Any]:
+    """Return what docker tells of an image, which is pulled where it is not there."""
+    code, said = await run("image", "inspect", "--format", _ALL, name)
+    if code and "no such image" in said.lower():
+        await _pull(name, on_status)
+        return json.loads(await checked("image", "inspect", "--format", _ALL, name))
+    if code:
+        raise SandboxError(explained(said))
+    return json.loads(said)
+
+
+async def checked(*arguments: str) -> str:
+    """Run docker and return what it printed. Raises SandboxError with what it said if that failed."""
+    code, said = await run(*arguments)
+    if code:
+        raise SandboxError(explained(said))
+    return said
+
+
+async def run(*arguments: str) -> tuple[int, str]:
+    """Run docker and return its exit code, and what it printed if that is 0, else its errors. Raises SandboxError."""
+    process = await _start(*arguments)
+    try:
+        output, errors = await asyncio.wait_for(process.communicate(), _ANSWER_TIMEOUT)
+    except BaseException as error:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        if isinstance(error, TimeoutError):
+            raise SandboxError(f"the Docker daemon did not answer in {_ANSWER_TIMEOUT:.0f} s: restart it.") from error
+        raise
+    code = process.returncode or 0
+    return code, (errors or output if code else output).decode("utf-8", "replace").strip()
+
+
+async def _pull(name: str, on_status: OnStatus) -> None:
+    """Fetch the image, telling how many of its layers are there."""
+    on_status(f"pulling the image {name}")
+    process = await _start("pull", name, merged=True)
+    assert process.stdout is not None
+    layers: set[str] = set()
+    ready: set[str] = set()
+    last = ""
+    try:
+        async for line in process.stdout:
+            last = line.decode("utf-8", "replace").strip()
+            layer, colon, state = last.partition(": ")
+            if colon and state == "Pulling fs layer":
+                layers.add(layer)
+            elif colon and state in ("Pull complete", "Already exists"):
+                ready.add(layer)
+                on_status(f"pulling the image {name}: {len(ready)} of {len(layers | ready)} layers")
+        code = await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if code:
+        raise SandboxError(
+            f"there is no image {name} here, and it cannot be pulled: {last} Check its name, or make it with "
+            f"`docker build --tag {name} .` or `docker load`."
+        )
+
+
+async def _start(*arguments: str, merged: bool = False) -> asyncio.subprocess.Process:
+    return await start(*arguments, stdout=PIPE, stderr=STDOUT if merged else PIPE)
+
+
+async def start(*arguments: str, stdin: int = DEVNULL, stdout: int, stderr: int) -> asyncio.subprocess.Process:
+    """Start docker in a session of its own, so that Ctrl-C in a terminal does not reach it. Raises SandboxError."""
+    try:
+        return await asyncio.create_subprocess_exec(
+            *("docker", *arguments), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True
+        )
+    except FileNotFoundError as error:
+        raise SandboxError(
+            "--image needs Docker, and there is no program `docker` on the PATH: install it (`sudo apt-get install "
+            "docker.io`), or leave --image out to use bubblewrap."
+        ) from error

@@ -1,0 +1,136 @@
+"""Asks the keeper of a sandbox's files on a daemon elsewhere, which runs beside the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, TypeVar, cast
+
+from handiwork.errors import SandboxError
+from handiwork.sandbox import bundle
+from handiwork.sandbox.docker import cli as docker_cli
+from handiwork.sandbox.inside.files.tree_stream import StreamError, receive, send_end
+
+_ROOT = "/session"
+_READY = b"ready\n"
+_END_TIMEOUT = 20.0
+_Result = TypeVar("_Result")
+
+_OPTIONS = [
+    *("run", "--rm", "--interactive", "--pull=never", "--user=0:0", "--workdir=/", "--read-only", "--network=none"),
+    *("--security-opt=no-new-privileges", "--log-driver=none", "--no-healthcheck", "--cap-drop=ALL"),
+    # All files of the sandbox are read and made by it, whatever their modes are.
+    *("--cap-add=CHOWN", "--cap-add=DAC_OVERRIDE", "--cap-add=FOWNER", "--cap-add=MKNOD"),
+]
+
+
+class Keeper:
+    """A container in which nothing of the sandbox runs, with the ``volume``; it ends with this process.
+
+    Its methods are to be called one at a time.
+    """
+
+    def __init__(self, image: str, bundle_volume: str, volume: str, labels: Sequence[str]) -> None:
+        mounts = [
+            f"type=volume,src={bundle_volume},dst={bundle.PREFIX},readonly=true,volume-nocopy=true",
+            f"type=volume,src={volume},dst={_ROOT},volume-nocopy=true",
+        ]
+        python, *arguments = bundle.INSIDE_PYTHON
+        self._command = [
+            *("docker", *_OPTIONS, *labels, *(f"--mount={mount}" for mount in mounts)),
+            *(f"--entrypoint={python}", image, *arguments, "-m", "inside.files.file_agent", _ROOT),
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        """Start it. Raises SandboxError."""
+        await self._in_thread(self._start)
+
+    async def put(self, write: Callable[[BinaryIO], None], owner: tuple[int, int], trees: Sequence[str]) -> None:
+        """Let ``write`` send files, which are to belong to ``owner``; ``trees`` are known from then.
+
+        Raises SandboxError.
+        """
+
+        def put() -> None:
+            stream = self._ask({"do": "put", "owner": owner, "trees": trees})
+            with suppress(BrokenPipeError):  # it says why
+                write(stream)
+                send_end(stream)
+            receive(self._answers(), "/", None, 0, ())
+
+        await self._in_thread(put)
+
+    async def get(self, target: Path, trees: Sequence[str], owner: tuple[int, int] | None, limit: int) -> int:
+        """Make below ``target`` what is other in ``trees`` than before; return how many paths that were.
+
+        It is not asked again after it raised SandboxError, as it takes for known what did not come.
+        """
+
+        def get() -> int:
+            self._ask({"do": "get", "trees": trees, "limit": limit}).flush()
+            return receive(self._answers(), str(target), owner, limit, trees)
+
+        return await self._in_thread(get)
+
+    async def close(self) -> None:
+        """End it; that takes until its container is removed."""
+        await self._end()
+
+    def _start(self) -> None:
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+        if self._answers().readline() != _READY:
+            raise StreamError("it did not start")
+
+    def _ask(self, request: dict[str, object]) -> BinaryIO:
+        stream = self._running().stdin
+        assert stream is not None
+        stream.write(json.dumps(request).encode() + b"\n")
+        return cast(BinaryIO, stream)
+
+    def _answers(self) -> BinaryIO:
+        stream = self._running().stdout
+        assert stream is not None
+        return cast(BinaryIO, stream)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise StreamError("it does not run")
+        return self._process
+
+    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+        """Do what may block, to its end: half an answer would be the beginning of the next."""
+        working = asyncio.ensure_future(asyncio.to_thread(work))
+        try:
+            return await asyncio.shield(working)
+        except asyncio.CancelledError:
+            await asyncio.wait([working])
+            if working.exception() is not None:
+                await self._end()
+            raise
+        except (OSError, StreamError) as error:
+            said = await self._end()
+            told = f"{error}. {docker_cli.explained(said)}" if said else f"{error}."
+            raise SandboxError(f"the files of the sandbox cannot be carried to or from its daemon: {told}") from error
+
+    async def _end(self) -> str:
+        """End it and return its errors."""
+        process, self._process = self._process, None
+        return "" if process is None else await asyncio.to_thread(_end, process)
+
+
+def _end(process: subprocess.Popen[bytes]) -> str:
+    assert process.stdout is not None
+    process.stdout.close()
+    try:
+        _, errors = process.communicate(timeout=_END_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()  # its container ends with its stdin, whenever that gets there
+        _, errors = process.communicate()
+    return errors.decode("utf-8", "replace").strip()

@@ -1,0 +1,130 @@
+"""What a container sees of this machine, as options of ``docker run``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from handiwork.errors import SandboxError
+from handiwork.sandbox import bundle
+from handiwork.sandbox.bubblewrap.mounts import HOME
+from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET
+from handiwork.sandbox.toolchains import credentials_in
+from handiwork.workspace.in_place import mount_order
+from handiwork.workspace.layers import (
+    HOME_LAYER,
+    WORKSPACE_LAYER,
+    Places,
+    git_layers,
+    home_layers,
+    layers_of,
+    mount_layer,
+)
+
+GIVER = "/run/handiwork.sock"
+"""Where the server inside asks for its socket."""
+
+_SEPARATORS = frozenset(':,\\"')
+"""They would end an option of an overlay, or need more escapes than Docker passes on."""
+
+
+def platform_mounts(socket: Path) -> Iterator[str]:
+    """What the server inside needs, and the browser if it is there."""
+    yield _bind(bundle.bundle_root(), bundle.PREFIX, read_only=True)
+    yield _bind(bundle.inside_code(), f"{bundle.PREFIX}/app", read_only=True)
+    if (browser := bundle.browser_root()) is not None:
+        yield _bind(browser, bundle.BROWSER, read_only=True)
+    yield _bind(socket, GIVER)
+
+
+def home_mount(places: Places) -> str:
+    """The session's own home, laid over that of the snapshot that a fork begins with."""
+    if places.layer is None:
+        return _bind(places.session_dir / "home", HOME)
+    return overlay(Path(HOME), [places.layer / HOME_LAYER], home_layers(places.session_dir))
+
+
+def way_out_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
+    """The proxy's socket and the certificates that this machine trusts."""
+    yield _bind(proxy, SOCKET, read_only=True)
+    if certificates is not None:
+        yield _bind(certificates.resolve(), CERTIFICATES, read_only=True)
+
+
+def workspace_mounts(places: Places, protected: Sequence[str] = ()) -> Iterator[str]:
+    """The workspace: the session's copy over its base, or the real one with its ``protected`` paths read-only."""
+    if places.base is None:
+        yield from _in_place(places, protected)
+        return
+    points = points_dir(places.session_dir)
+    above = [] if places.layer is None else [places.layer / WORKSPACE_LAYER]
+    yield overlay(places.workspace, [*above, places.base, points], places.session_dir / "overlay")
+    for name in places.mounts:
+        above = [] if places.layer is None else [places.layer / mount_layer(name)]
+        real = places.workspace / name
+        yield overlay(real, [*above, real], layers_of(places.session_dir, name))
+
+
+def read_only_mounts(paths: Sequence[Path], empty: Path) -> Iterator[str]:
+    """Paths of this machine where they are, with credentials in them covered, by the file ``empty`` if need be."""
+    for path in sorted(paths):
+        yield _bind(path, path, read_only=True)
+    for path in credentials_in(paths):
+        yield _options(("type", "tmpfs"), ("dst", path)) if path.is_dir() else _bind(empty, path, read_only=True)
+
+
+def make_points(places: Places, uid: int, gid: int) -> None:
+    """Make the directories that mounts in the copy are made on, which else would be made in its upper layer."""
+    points = points_dir(places.session_dir)
+    folders = {points, *(points / part for name in places.mounts for part in (Path(name), *Path(name).parents))}
+    for folder in sorted(folders):
+        if not folder.exists():
+            folder.mkdir()
+            os.chown(folder, uid, gid)
+
+
+def points_dir(session_dir: Path) -> Path:
+    """Return where ``make_points`` makes them."""
+    return session_dir / "overlay/points"
+
+
+def _in_place(places: Places, protected: Sequence[str]) -> Iterator[str]:
+    workspace = places.workspace
+    yield _bind(workspace, workspace)
+    parents, paths = mount_order(protected)
+    for path in parents:
+        yield _bind(workspace / path, workspace / path)
+    for path in paths:
+        yield _bind(workspace / path, workspace / path, read_only=True)
+    git = workspace / ".git"
+    if git.is_dir():
+        yield overlay(git, [git], git_layers(places.session_dir))
+    elif git.exists():
+        yield _bind(git, git, read_only=True)
+
+
+def _bind(source: Path, target: Path | str, *, read_only: bool = False) -> str:
+    return _options(("type", "bind"), ("src", source), ("dst", target), *([("readonly", "true")] * read_only))
+
+
+def overlay(target: Path, lowers: Sequence[Path], layers: Path) -> str:
+    """Return a volume without a name, which goes with its container; the daemon mounts the overlay, as it may."""
+    for path in (*lowers, layers):
+        if odd := _SEPARATORS.intersection(str(path)):
+            raise SandboxError(f'{path} has "{min(odd)}" in its name, which Docker cannot mount: use another place.')
+    lower = ":".join(map(str, lowers))
+    return _options(
+        *(("type", "volume"), ("dst", target), ("volume-nocopy", "true"), ("volume-driver", "local")),
+        *(("volume-opt", "type=overlay"), ("volume-opt", "device=overlay")),
+        ("volume-opt", f"o=lowerdir={lower},upperdir={layers}/upper,workdir={layers}/work,userxattr"),
+    )
+
+
+def _options(*pairs: tuple[str, object]) -> str:
+    """The value of one ``--mount``: a line of CSV."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([f"{name}={value}" for name, value in pairs])
+    return line.getvalue()

@@ -1,0 +1,298 @@
+"""A sandbox's files on a Docker daemon that does not see those of this machine.
+
+They are sent into a volume when the sandbox starts, and what is written there is brought back into the session's own
+layers after every action; so all others find in them what they would find had the daemon mounted them. The volume
+goes when all of it is back. If this process is killed before, the session's next start brings the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import quote
+
+from handiwork.errors import SandboxError
+from handiwork.process import Process
+from handiwork.sandbox import bundle
+from handiwork.sandbox.docker import cli as docker_cli
+from handiwork.sandbox.docker.file_agent import Keeper
+from handiwork.sandbox.docker.mounts import home_mount, overlay, points_dir, workspace_mounts
+from handiwork.sandbox.docker.remote_bundle import bundle_volume
+from handiwork.sandbox.inside.files.tree_stream import scan, send, send_directory
+from handiwork.workspace.layers import Places, layers_of, mount_layer
+from handiwork.workspace.snapshots.object_store import remove_tree
+
+FOLDER, VOLUME = "handiwork.folder", "handiwork.volume"
+"""Labels: of a volume, the session's folder; of a container, the volume it uses."""
+
+_VOLUME = '{{.Name}}\t{{.Label "' + docker_cli.OWNER + '"}}\t{{.Label "' + FOLDER + '"}}'
+
+
+@dataclass(frozen=True)
+class Record:
+    """Where the files of a session are, kept in its folder while there may be any; ``whole`` once all were sent."""
+
+    daemon: str
+    host: str
+    volume: str
+    whole: bool = False
+
+    @staticmethod
+    def path(session_dir: Path) -> Path:
+        """Return where it is kept."""
+        return session_dir / "elsewhere.json"
+
+    @classmethod
+    def load(cls, session_dir: Path) -> Record | None:
+        """Return the record of a session, None where it has none."""
+        try:
+            return cls(**json.loads(cls.path(session_dir).read_bytes()))
+        except FileNotFoundError:
+            return None
+
+    def save(self, session_dir: Path) -> None:
+        """Keep it."""
+        part = session_dir / "elsewhere.part"
+        with open(part, "w") as file:
+            json.dump(asdict(self), file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(self.path(session_dir))
+
+
+class Elsewhere:
+    """The files of one sandbox that runs in ``image``, on the daemon; ``limit`` is in bytes.
+
+    ``owner`` has uid and gid of what comes back, where this process may give them.
+    """
+
+    def __init__(
+        self, places: Places, image: str, owner: tuple[int, int], limit: int, on_status: docker_cli.OnStatus
+    ) -> None:
+        self._places, self._image, self._limit, self._on_status = places, image, limit, on_status
+        self._owner = owner if os.geteuid() == 0 else None
+        self._trees = [str(place.upper.relative_to(places.session_dir)) for place in places.written().values()]
+        self._record: Record | None = None
+        self._keeper: Keeper | None = None
+        self._bundle, self._mountpoint = "", Path()
+        self._turn = asyncio.Lock()
+
+    async def open(self, owner: tuple[int, int]) -> None:
+        """Bring back what an earlier start left, and send the files, which belong to ``owner`` there.
+
+        Raises SandboxError.
+        """
+        daemon = await docker_cli.checked("info", "--format", "{{.ID}}")
+        self._bundle = await bundle_volume(self._image, self._on_status)
+        await self._rescue(daemon)
+        await _sweep()
+        self._on_status("sending the files to the Docker daemon")
+        host = os.environ.get("DOCKER_HOST") or "another context"
+        record = Record(daemon, host, f"handiwork-session-{secrets.token_hex(8)}")
+        record.save(self._places.session_dir)
+        self._record = record
+        labels = (f"{docker_cli.OWNER}={docker_cli.owner()}", f"{FOLDER}={self._places.session_dir}")
+        await docker_cli.checked("volume", "create", *(f"--label={label}" for label in labels), record.volume)
+        found = await docker_cli.checked("volume", "inspect", "--format", "{{.Mountpoint}}", record.volume)
+        self._mountpoint = Path(found)
+        self._keeper = await self._kept(record.volume)
+        await self._keeper.put(self._send, owner, self._trees)
+        self._record = Record(daemon, host, record.volume, whole=True)
+        self._record.save(self._places.session_dir)
+
+    def labels(self) -> list[str]:
+        """Return the option that says of a container that it uses the volume."""
+        assert self._record is not None
+        return [f"--label={VOLUME}={self._record.volume}"]
+
+    def mounts(self) -> list[str]:
+        """Return what the container sees, as options of `docker run`. Raises SandboxError."""
+        places, there = self._places, self._mountpoint
+        layer = there / "layer" if places.layer else None
+        mirrored = Places(there, places.workspace, there / "base", (), layer)
+        found = [
+            f"type=volume,src={self._bundle},dst={bundle.PREFIX},readonly=true,volume-nocopy=true",
+            home_mount(mirrored),
+            *workspace_mounts(mirrored),
+        ]
+        for name in places.mounts:
+            lowers = [layer / mount_layer(name)] if layer else []
+            lowers.append(there / _under(name))
+            found.append(overlay(places.workspace / name, lowers, layers_of(there, name)))
+        return found
+
+    async def bring_back(self) -> int:
+        """Bring back what was written since the last time and return how many paths that were. Raises SandboxError."""
+        assert self._keeper is not None
+        async with self._turn:
+            return await self._keeper.get(self._places.session_dir, self._trees, self._owner, self._limit)
+
+    async def bring_back_still(self, container: str) -> None:
+        """Bring back what was written, all of one moment: the container stands still if it just wrote something."""
+        if not await self.bring_back():
+            return
+        await docker_cli.checked("pause", container)
+        try:
+            await self.bring_back()
+        finally:
+            await docker_cli.checked("unpause", container)
+
+    async def close(self) -> None:
+        """Bring back the last, when nothing writes any more, and remove the volume; where that fails it is kept."""
+        try:
+            if self._keeper is not None and self._record is not None and self._record.whole:
+                await self.bring_back()
+        except SandboxError as error:
+            self._on_status(f"what was written last waits elsewhere until the session goes on: {error}")
+            return
+        finally:
+            if self._keeper is not None:
+                await self._keeper.close()
+                self._keeper = None
+        if self._record is not None:
+            await self._forget(self._record)
+            self._record = None
+
+    async def _forget(self, record: Record) -> None:
+        """Remove the volume, of which nothing is needed any more, and then what tells of it."""
+        code, said = await docker_cli.run("volume", "rm", "--force", record.volume)
+        if code:
+            self._on_status(f"the volume {record.volume} is not removed before the next start: {said}")
+            return
+        Record.path(self._places.session_dir).unlink(missing_ok=True)
+
+    async def _kept(self, volume: str) -> Keeper:
+        labels = [f"--label={docker_cli.OWNER}={docker_cli.owner()}", f"--label={VOLUME}={volume}"]
+        keeper = Keeper(self._image, self._bundle, volume, labels)
+        await keeper.start()
+        return keeper
+
+    async def _rescue(self, daemon: str) -> None:
+        """Bring back all that an earlier start of the session left in its volume, if there is one."""
+        record = Record.load(self._places.session_dir)
+        if record is None:
+            return
+        if record.daemon != daemon:
+            raise SandboxError(_waits(record))
+        if record.volume not in [volume.name for volume in await _volumes()]:
+            self._on_status(f"the volume {record.volume} was removed: what was written last may be lost")
+        else:
+            await self._end_users(record.volume)
+            if record.whole:
+                self._on_status("bringing back what was written before this session was cut")
+                await self._take_all(record.volume)
+        await self._forget(record)
+        if Record.load(self._places.session_dir) is not None:
+            raise SandboxError(f"the volume {record.volume} cannot be removed: end what uses it, and try again.")
+
+    async def _end_users(self, volume: str) -> None:
+        filters = ("--filter", f"label={VOLUME}={volume}")
+        if found := await docker_cli.checked("ps", "--all", "--quiet", "--no-trunc", *filters):
+            await docker_cli.remove(*found.split())
+
+    async def _take_all(self, volume: str) -> None:
+        """Put what is in the volume in the place of what is here."""
+        session_dir = self._places.session_dir
+        fresh = session_dir / "elsewhere-fresh"
+        if fresh.exists():
+            remove_tree(fresh)
+        for tree in self._trees:
+            (fresh / tree).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        keeper = await self._kept(volume)
+        try:
+            await keeper.get(fresh, self._trees, self._owner, self._limit)
+        finally:
+            await keeper.close()
+        for tree in self._trees:
+            if (session_dir / tree).exists():
+                remove_tree(session_dir / tree)
+            (fresh / tree).rename(session_dir / tree)
+        shutil.rmtree(fresh)
+
+    def _send(self, stream: BinaryIO) -> None:
+        """Write what the container is to see, each where ``mounts`` has it."""
+        places, session_dir = self._places, self._places.session_dir
+        assert places.base is not None
+        for path in self._directories():
+            send_directory(stream, path, 0o700)
+        trees = [*self._trees, str(points_dir(session_dir).relative_to(session_dir))]
+        for tree in trees:
+            _send_tree(stream, session_dir / tree, tree)
+        _send_tree(stream, places.base, "base")
+        if places.layer is not None:
+            _send_tree(stream, places.layer, "layer")
+        for name in places.mounts:
+            _send_tree(stream, places.workspace / name, _under(name))
+
+    def _directories(self) -> list[str]:
+        """Those that only lie between the others, parents first."""
+        session_dir = self._places.session_dir
+        layers = [folder.relative_to(session_dir) for folder in self._places.lowers()]
+        found = {parent for folder in layers for parent in (folder / "work").parents if parent.name}
+        return sorted([*map(str, found), *(str(folder / "work") for folder in layers), *(["under"])])
+
+
+def check_sendable(places: Places, read_only: Sequence[Path], allowed: Collection[str]) -> None:
+    """Raise SandboxError for what a daemon elsewhere cannot have."""
+    where = "the Docker daemon does not see the files of this machine"
+    if places.base is None:
+        raise SandboxError(f"{where}, so the agent cannot work in place: work on a copy, or use a daemon here.")
+    if read_only:
+        raise SandboxError(f"{where}, so {read_only[0]} cannot be mounted: use a daemon that runs on it.")
+    if allowed:
+        # The proxy is here, and nothing there leads to it.
+        raise SandboxError(
+            f"{where}, so {', '.join(allowed)} cannot be reached through its proxy: leave --allow-net out, or use a "
+            "daemon that runs on it."
+        )
+
+
+def check_nothing_waits(session_dir: Path) -> None:
+    """Raise SandboxError where what the session wrote last is not here, but on a daemon elsewhere."""
+    if record := Record.load(session_dir):
+        raise SandboxError(_waits(record))
+
+
+def _waits(record: Record) -> str:
+    """Return what to do where files of a session wait on another daemon."""
+    return (
+        f"what the session wrote last is in the volume {record.volume} of the Docker daemon at {record.host}: use that "
+        "daemon again to go on, or remove elsewhere.json from the session's folder to go on without it."
+    )
+
+
+@dataclass(frozen=True)
+class _Volume:
+    name: str
+    owner: str
+    folder: str
+
+
+async def _volumes() -> list[_Volume]:
+    said = await docker_cli.checked("volume", "ls", "--filter", f"label={FOLDER}", "--format", _VOLUME)
+    return [_Volume(*line.split("\t", 2)) for line in said.splitlines() if line.count("\t") >= 2]
+
+
+async def _sweep() -> None:
+    """Remove the volumes that dead processes of this machine left of sessions that are gone."""
+    for volume in await _volumes():
+        owner = volume.owner.split()
+        dead = len(owner) == 3 and Process(owner[0], int(owner[1]), owner[2]).alive() is False
+        if dead and not Path(volume.folder).exists():
+            await docker_cli.run("volume", "rm", "--force", volume.name)
+
+
+def _under(mount: str) -> str:
+    """Where a directory that the copy leaves out is in the volume."""
+    return f"under/{quote(mount, safe='')}"
+
+
+def _send_tree(stream: BinaryIO, root: Path, at: str) -> None:
+    send(stream, str(root), scan(str(root), ""), at=at)

@@ -1,0 +1,346 @@
+"""The sandbox of any Docker image: unchanged, with the bundle mounted beside what is in it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import signal
+import socket
+import struct
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from handiwork.errors import SandboxError
+from handiwork.events.base import Action, Observation
+from handiwork.sandbox import bundle
+from handiwork.sandbox.base import NO_SECRETS, OnOutput
+from handiwork.sandbox.bubblewrap import seccomp
+from handiwork.sandbox.bubblewrap.mounts import HOME, git_environment
+from handiwork.sandbox.client import Client, SaveBlob
+from handiwork.sandbox.docker import cli as docker_cli
+from handiwork.sandbox.docker.mounts import (
+    GIVER,
+    home_mount,
+    make_points,
+    platform_mounts,
+    read_only_mounts,
+    way_out_mounts,
+    workspace_mounts,
+)
+from handiwork.sandbox.docker.remote_files import Elsewhere, check_nothing_waits, check_sendable
+from handiwork.sandbox.docker.tunnel import Relay
+from handiwork.sandbox.egress.inside import find_certificates, server_arguments, variables
+from handiwork.sandbox.egress.proxy import Egress
+from handiwork.sandbox.endpoint import Endpoint, in_memory
+from handiwork.sandbox.limits.cgroups import Counters, groups_of
+from handiwork.sandbox.limits.disk import Disk
+from handiwork.sandbox.limits.limits import ResourceLimits
+from handiwork.sandbox.limits.monitor import Guard
+from handiwork.sandbox.served import ServedSandbox
+from handiwork.sandbox.toolchains import check_mounts, check_no_daemon
+from handiwork.sandbox.users import container_ids
+from handiwork.workspace.layers import Places
+from handiwork.workspace.snapshots.store import Snapshot, Snapshots
+
+_START_TIMEOUT = 60.0
+_END_TIMEOUT = 20.0
+_REMOVALS = 20
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PROXIES = [f"{kind}_proxy" for kind in ("http", "https", "ftp", "all", "no")]
+_PEER = struct.Struct("3i")  # pid, uid and gid of who is at the other end of a unix socket
+
+SERVER = "/run/handiwork-server/socket"
+"""Where the server's socket is inside, on a daemon elsewhere."""
+
+_HARDENED = [
+    *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
+    *("--hostname=sandbox", "--log-driver=none", "--no-healthcheck"),
+]
+
+
+class NotSeenError(SandboxError):
+    """The daemon does not see the files of this machine."""
+
+
+class DockerSandbox(ServedSandbox):
+    """Runs actions in a container of ``image``, of whose own files nothing can be changed.
+
+    The other parameters are those of BubblewrapSandbox. ``on_status`` is told what a start waits for. Where the
+    daemon does not see this machine's files they are carried there and back, as ``docker_elsewhere`` says; of
+    ``limits`` those that Docker itself has hold there, and ``disk`` for what is brought back.
+    """
+
+    name = "docker"
+
+    def __init__(
+        self,
+        image: str,
+        places: Places,
+        save_blob: SaveBlob,
+        read_only: Sequence[Path] = (),
+        limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
+        soft_timeout: float = 120.0,
+        snapshots: Snapshots | None = None,
+        egress: Egress | None = None,
+        on_status: docker_cli.OnStatus = lambda _: None,
+    ) -> None:
+        super().__init__(places.workspace, save_blob, limits, soft_timeout, snapshots, egress)
+        self._image = image
+        self._places = places
+        self._read_only = read_only
+        self._egress = egress
+        self._certificates = find_certificates(os.environ)
+        self._on_status = on_status
+        self._container = ""
+        self._filter: list[str] = []
+        self._lifeline: socket.socket | None = None
+        self._first: tuple[int, int] | None = None
+        self._elsewhere: Elsewhere | None = None
+        self._relay: Relay | None = None
+
+    async def _spawn(self, endpoint: Endpoint) -> Process:
+        self._places.check()
+        check_mounts(self._read_only)
+        check_no_daemon([self._places.workspace])
+        image, daemon, elsewhere, _ = await asyncio.gather(
+            docker_cli.image_of(self._image, self._on_status),
+            docker_cli.daemon(),
+            docker_cli.is_elsewhere(),
+            docker_cli.sweep(),
+        )
+        self._note_image(image.id)
+        self._filter = _filter_options(daemon.machine)
+        uid, gid = (0, 0) if daemon.rootless else container_ids(self._places.base or self._places.workspace)
+        if self._places.base is None and not elsewhere:
+            await self._enter_folder(self._places.workspace, self._places.session_dir)
+        own = (os.getuid(), os.getgid()) if daemon.rootless else (uid, gid)
+        self._places.make(*own, "home")
+        make_points(self._places, *own)
+        self._container = f"handiwork-{endpoint.id}"
+        options = [*_HARDENED, "--user", f"{uid}:{gid}", *self._labels(), *self._limit_options()]
+        options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
+        way_out = {} if self._proxy is None else variables(self._certificates is not None)
+        if not elsewhere:
+            check_nothing_waits(self._places.session_dir)
+            os.chown(endpoint.path, *own)
+            try:
+                added = [f"--env={name}={value}" for name, value in way_out.items()]
+                return await self._run(endpoint, [*options, *added])
+            except NotSeenError:
+                pass  # its socket is here, but it is not
+        return await self._run_elsewhere(endpoint, options, own, (uid, gid))
+
+    async def _run(self, endpoint: Endpoint, options: Sequence[str]) -> Process:
+        self._on_status(f"starting {self._image}")
+        mounts = [f"--mount={mount}" for mount in self._mounts(endpoint)]
+        way_out = server_arguments() if self._proxy is not None else ()
+        command = self._command([*options, *mounts], ["--from", GIVER, *way_out])
+        # Killed in the middle, as a cancelled start would be, the program could leave a container behind.
+        starting = asyncio.ensure_future(docker_cli.start(*command, stdout=DEVNULL, stderr=PIPE))
+        try:
+            process = await asyncio.shield(starting)
+            await self._hand_over(endpoint.socket, process)
+        except asyncio.CancelledError:
+            await self._stop(await starting)
+            raise
+        return process
+
+    async def _run_elsewhere(
+        self, endpoint: Endpoint, options: Sequence[str], own: tuple[int, int], there: tuple[int, int]
+    ) -> Process:
+        check_sendable(self._places, self._read_only, self._egress.allowed() if self._egress else ())
+        self._elsewhere = Elsewhere(self._places, self._image, own, self._limits.disk, self._on_status)
+        await self._elsewhere.open(there)
+        self._on_status(f"starting {self._image}")
+        uid, gid = there
+        more = [f"--mount={mount}" for mount in self._elsewhere.mounts()]
+        more += ["--interactive", f"--tmpfs={os.path.dirname(SERVER)}:mode=0700,uid={uid},gid={gid}"]
+        command = self._command([*options, *self._elsewhere.labels(), *more], ["--unix", SERVER, "--lifeline"])
+        starting = asyncio.ensure_future(docker_cli.start(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE))
+        try:
+            process = await asyncio.shield(starting)
+            assert process.stdin is not None
+            assert process.stdout is not None
+            state = self._places.shell_state()
+            process.stdin.write(b"%d\n" % len(state) + state)
+            await self._until(asyncio.create_task(process.stdout.readline()), process)
+            self._relay = Relay(endpoint.socket.dup(), self._container, SERVER)
+        except asyncio.CancelledError:
+            await self._stop(await starting)
+            raise
+        return process
+
+    def _command(self, options: Sequence[str], listen: Sequence[str]) -> list[str]:
+        python, *arguments = bundle.INSIDE_PYTHON
+        return [
+            *("run", "--rm", "--pull=never", "--name", self._container, *options, "--workdir", self.workspace),
+            *(f"--entrypoint={python}", self._image, *arguments, "-m", "inside", *listen),
+            *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout), *self._filter),
+        ]
+
+    async def _hand_over(self, listening: socket.socket, process: Process) -> None:
+        """Give the server the socket to listen on. The connection stays: the server ends when it is gone."""
+        listening.setblocking(False)
+        asked = asyncio.create_task(asyncio.get_running_loop().sock_accept(listening))
+        await self._until(asked, process)
+        self._lifeline, _ = asked.result()
+        pid, _, _ = _PEER.unpack(self._lifeline.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+        self._first = pid, os.pidfd_open(pid)
+        state = in_memory(self._places.shell_state())
+        try:
+            socket.send_fds(self._lifeline, [b"s"], [listening.fileno(), state])
+        finally:
+            os.close(state)
+
+    async def _until(self, begun: asyncio.Task[Any], process: Process) -> None:
+        """Wait for what shows that the server runs. Raises SandboxError, NotSeenError where it does not."""
+        ended = asyncio.create_task(process.wait())
+        try:
+            await asyncio.wait({begun, ended}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+            if begun.done() and begun.result():
+                return
+        finally:
+            begun.cancel()
+            ended.cancel()
+            await asyncio.gather(begun, ended, return_exceptions=True)
+        if process.returncode is None and not begun.done():
+            await self._stop(process)
+            raise SandboxError(f"a container of {self._image} did not start in {_START_TIMEOUT:.0f} s; try again.")
+        assert process.stderr is not None
+        said = (await process.stderr.read()).decode("utf-8", "replace")
+        await process.wait()
+        if docker_cli.NOT_SEEN in said:
+            raise NotSeenError(docker_cli.explained(said))
+        raise SandboxError(f"a container of {self._image} did not start. {docker_cli.explained(said)}")
+
+    def _first_process(self, process: Process) -> int | None:
+        return None if self._first is None else self._first[0]
+
+    def _guarded(self, process: Process, client: Client) -> Guard:
+        if self._first is None:
+            return Guard(self._limits, 0, Counters(()), None, client.interrupt)  # Docker's own limits hold there
+        session_dir = self._places.session_dir
+        folders = [session_dir / name for name in ("overlay", "home")]
+        disk = Disk(folders, session_dir, self._limits.disk)
+        return Guard(self._limits, self._first[0], Counters(groups_of(self._first[0])), disk, client.interrupt)
+
+    async def _stop(self, process: Process) -> None:
+        """End the container; ``process`` ends when it is removed."""
+        if process.returncode is None and self._first is not None:
+            # All others of the container end with its first. Rootless, it may be of a user who is not this one.
+            with suppress(ProcessLookupError, PermissionError):
+                signal.pidfd_send_signal(self._first[1], signal.SIGKILL)
+        for timeout in (_END_TIMEOUT if self._first else 0.0, *[1.0] * _REMOVALS):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(process.wait(), timeout)
+                return
+            # It may be about to be made only, so once is not enough.
+            await docker_cli.remove(self._container)
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+
+    async def execute(
+        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+    ) -> Observation:
+        """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
+        observation = await super().execute(action, on_output, secrets)
+        if self._elsewhere is not None:
+            await self._elsewhere.bring_back()
+        return observation
+
+    async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
+        """Write a file inside. Raises OSError, SandboxError."""
+        await super().upload(path, data)
+        if self._elsewhere is not None:
+            await self._elsewhere.bring_back()
+
+    async def snapshot(self) -> Snapshot | None:
+        """Keep the files and the shell's state; the processes stand still while files are copied."""
+        if self._elsewhere is not None and self._relay is not None:
+            async with self._relay.still():
+                await self._elsewhere.bring_back_still(self._container)
+        return await super().snapshot()
+
+    async def close(self) -> None:
+        """End the container and remove it; the workspace's files stay. Closing twice is allowed."""
+        await super().close()
+        if self._relay is not None:
+            await self._relay.close()
+            self._relay = None
+        if self._elsewhere is not None:
+            elsewhere, self._elsewhere = self._elsewhere, None
+            await elsewhere.close()
+        if self._lifeline is not None:
+            self._lifeline.close()
+            self._lifeline = None
+        if self._first is not None:
+            os.close(self._first[1])
+            self._first = None
+        for layers in self._places.lowers():
+            with suppress(OSError):  # not there, or in use by another
+                # The daemon made it, so who is not root could not remove the session's folder otherwise.
+                (layers / "work/work").rmdir()
+
+    def _note_image(self, found: str) -> None:
+        """Remember what the image's name means; say so where it has come to mean another since."""
+        noted = self._places.session_dir / "image"
+        before = noted.read_text() if noted.exists() else ""
+        if before not in ("", found):
+            was, now = (digest.removeprefix("sha256:")[:12] for digest in (before, found))
+            self._on_status(f"the image {self._image} is not the one that this session had: it was {was} and is {now}")
+        noted.write_text(found)
+
+    def _labels(self) -> list[str]:
+        labels = {docker_cli.OWNER: docker_cli.owner(), docker_cli.SESSION: self._places.session_dir.name}
+        return [f"--label={name}={value}" for name, value in labels.items()]
+
+    def _limit_options(self) -> list[str]:
+        limits = self._limits
+        share = limits.memory // 4  # what lies in memory no process's end gives back
+        return [
+            *(f"--memory={limits.memory}b", f"--memory-swap={limits.memory}b", f"--pids-limit={limits.processes}"),
+            *("--cpu-shares=512", *([f"--cpus={limits.cpus}"] if limits.cpus else [])),
+            *(f"--ulimit=fsize={limits.file_size}", "--ulimit=core=0", f"--shm-size={share}b"),
+            *(f"--tmpfs={path}:exec,mode=1777,size={share}" for path in ("/tmp", "/var/tmp")),
+        ]
+
+    def _environment(self, image: docker_cli.Image) -> dict[str, str]:
+        """What is added to the image's own variables, or put in their place."""
+        return {
+            # Docker gives every container the proxies that its user's settings name, with the passwords in them.
+            **{name: "" for proxy in _PROXIES for name in (proxy, proxy.upper())},
+            **({} if "LANG" in image.environment else {"LANG": "C.UTF-8"}),
+            "HOME": HOME,
+            "USER": "agent",
+            "LOGNAME": "agent",
+            "SHELL": f"{bundle.PREFIX}/bin/bash",
+            "TMPDIR": "/tmp",
+            "PATH": f"{image.environment.get('PATH') or _DEFAULT_PATH}:{bundle.PREFIX}/bin",
+            **git_environment(),
+        }
+
+    def _mounts(self, endpoint: Endpoint) -> list[str]:
+        empty = self._places.session_dir / "empty-file"
+        empty.touch()
+        return [
+            *platform_mounts(endpoint.path),
+            home_mount(self._places),
+            *(way_out_mounts(endpoint.proxy, self._certificates) if self._proxy is not None else ()),
+            *workspace_mounts(self._places, self._in_place.protected if self._in_place else ()),
+            *read_only_mounts(self._read_only, empty),
+        ]
+
+
+def _filter_options(machine: str) -> list[str]:
+    """Return the options that have the server filter system calls, besides Docker's own filter.
+
+    Emulated programs make those of another machine, which the numbers of the filter do not fit: none then.
+    """
+    if machine != "x86_64":
+        return []
+    return ["--seccomp", base64.b64encode(seccomp.program(machine)).decode()]

@@ -1,0 +1,105 @@
+"""Hands connections to a sandbox's socket on to its server in a container of a daemon elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+from handiwork.errors import SandboxError
+from handiwork.sandbox import bundle
+from handiwork.sandbox.docker import cli as docker_cli
+
+_PIECE = 65536
+
+
+class Relay:
+    """Joins each connection to ``listening``, which it takes over, with ``path`` in the ``container``.
+
+    Each is a `docker exec` of its own. One waits beforehand: to interrupt a command must also be possible when it
+    has used up the processes that the sandbox may have.
+    """
+
+    def __init__(self, listening: socket.socket, container: str, path: str) -> None:
+        python, *arguments = bundle.INSIDE_PYTHON
+        self._command = ["exec", "--interactive", container, python, *arguments, "-m", "inside.relay", path]
+        self._listening = listening
+        self._listening.setblocking(False)
+        self._starting = asyncio.Lock()
+        self._spare = asyncio.create_task(self._join())
+        self._open: set[asyncio.Task[None]] = set()
+        self._accepting = asyncio.create_task(self._accept())
+
+    @asynccontextmanager
+    async def still(self) -> AsyncGenerator[None]:
+        """Start nothing in the container for as long as this holds.
+
+        A `docker exec` that begins while the container is paused fails, and one that is caught half-way is never gone
+        on with.
+        """
+        async with self._starting:
+            yield
+
+    async def close(self) -> None:
+        """Cut all connections and stop."""
+        tasks = [self._accepting, *self._open]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._listening.close()
+        with suppress(SandboxError):
+            await _end(await self._spare)
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            connection, _ = await loop.sock_accept(self._listening)
+            joined, self._spare = self._spare, asyncio.create_task(self._join())
+            task = asyncio.create_task(self._serve(connection, joined))
+            self._open.add(task)
+            task.add_done_callback(self._open.discard)
+
+    async def _join(self) -> Process:
+        async with self._starting:
+            process = await docker_cli.start(*self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
+            assert process.stdout is not None
+            await process.stdout.read(1)  # nothing where it failed, which the connection then learns as its end
+            return process
+
+    async def _serve(self, connection: socket.socket, joined: asyncio.Task[Process]) -> None:
+        reader, writer = await asyncio.open_unix_connection(sock=connection)
+        try:
+            process = await asyncio.shield(joined)
+        except SandboxError:
+            writer.close()  # the client learns it from that
+            return
+        assert process.stdin is not None
+        assert process.stdout is not None
+        passing = [
+            asyncio.create_task(_pass_on(reader, process.stdin)),
+            asyncio.create_task(_pass_on(process.stdout, writer)),
+        ]
+        try:
+            await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in passing:
+                task.cancel()
+            await asyncio.gather(*passing, return_exceptions=True)
+            writer.close()
+            await _end(process)
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):  # both sides learn of the other's end by their own
+        while data := await reader.read(_PIECE):
+            writer.write(data)
+            await writer.drain()
+
+
+async def _end(process: Process) -> None:
+    """End it; its other half inside ends with its stdin."""
+    with suppress(ProcessLookupError):
+        process.kill()
+    await process.wait()

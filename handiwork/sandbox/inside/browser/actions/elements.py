@@ -1,0 +1,158 @@
+"""The actions on elements, which an agent names by their bids."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Literal
+
+from playwright.async_api import ElementHandle, Page
+from playwright.async_api import Error as PlaywrightError
+
+from ..explain import element_failure
+from ..window import ACTION_TIMEOUT, Window
+from .bids import NoElementError, locate
+
+Button = Literal["left", "middle", "right"]
+Modifier = Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]
+
+_TYPING = 30.0  # milliseconds between keys, as menus that complete a word need them
+_DONE = re.compile(r"(?m)^\s*(?:- )?[a-z]+ action done$")  # as Playwright's log of a call says it
+# Some fields drop what is not in their format, and tell nobody.
+_REFUSED = (
+    "element => element.value === '' && ['date', 'time', 'month', 'week', 'datetime-local'].includes(element.type)"
+)
+_FORMATS = (
+    "Dates are written as 2026-12-31, times as 23:59, both as 2026-12-31T23:59, months as 2026-12, weeks as 2026-W52"
+)
+
+
+class DoneWrong(Exception):  # noqa: N818 - it says what the agent did
+    """An action could not be carried out; the text tells the agent why."""
+
+
+@asynccontextmanager
+async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandle, Page]]:
+    """Give the element with this bid, and its page; what fails on it is raised as DoneWrong."""
+    page = await window.page()
+    try:
+        found = await locate(page, bid)
+    except NoElementError as error:
+        raise DoneWrong(str(error)) from None
+    try:
+        yield found, page
+    except PlaywrightError as error:
+        # What came of the action in time is waited for once more, with more patience.
+        if not _DONE.search(error.message):
+            raise DoneWrong(await element_failure(found, bid, error)) from None
+
+
+async def click(window: Window, bid: str, button: Button = "left", modifiers: list[Modifier] = []) -> None:  # noqa: B006
+    """Click an element."""
+    async with element(window, bid) as (found, _):
+        await found.click(button=button, modifiers=modifiers)
+
+
+async def dblclick(window: Window, bid: str, button: Button = "left", modifiers: list[Modifier] = []) -> None:  # noqa: B006
+    """Click an element twice."""
+    async with element(window, bid) as (found, _):
+        await found.dblclick(button=button, modifiers=modifiers)
+
+
+async def hover(window: Window, bid: str) -> None:
+    """Move the mouse over an element."""
+    async with element(window, bid) as (found, _):
+        await found.hover()
+
+
+async def press(window: Window, bid: str, key_comb: str) -> None:
+    """Press keys, such as Enter or Control+a, in an element."""
+    async with element(window, bid) as (found, _):
+        # What comes of it is waited for afterwards, with more patience.
+        await found.press(key_comb, no_wait_after=True)
+
+
+async def focus(window: Window, bid: str) -> None:
+    """Give an element the focus."""
+    async with element(window, bid) as (found, _):
+        await found.focus()
+
+
+async def clear(window: Window, bid: str) -> None:
+    """Empty a field."""
+    async with element(window, bid) as (found, _):
+        await found.fill("")
+
+
+async def fill(window: Window, bid: str, value: str, enable_autocomplete_menu: bool = False) -> None:
+    """Fill a field; for a menu that completes words it is typed key by key."""
+    async with element(window, bid) as (found, page):
+        if not enable_autocomplete_menu:
+            await found.fill(value)
+            if value and await found.evaluate(_REFUSED):
+                raise DoneWrong(f"[{bid}] is empty now: it does not take {value[:100]!r}. {_FORMATS}")
+            return
+        await found.fill("")
+        await found.focus()
+        await page.keyboard.type(value, delay=_TYPING)
+
+
+async def check(window: Window, bid: str) -> None:
+    """Check a box or a radio button."""
+    async with element(window, bid) as (found, _):
+        await found.check()
+
+
+async def uncheck(window: Window, bid: str) -> None:
+    """Uncheck a box."""
+    async with element(window, bid) as (found, _):
+        await found.uncheck()
+
+
+async def select_option(window: Window, bid: str, options: str | list[str]) -> None:
+    """Select options, by their values or labels, and nothing else."""
+    async with element(window, bid) as (found, _):
+        await found.select_option(list(options) if isinstance(options, list) else options)
+
+
+async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
+    """Drag an element onto another one."""
+    async with element(window, from_bid) as (found, page):
+        await found.hover()
+        await page.mouse.down()
+    try:
+        async with element(window, to_bid) as (target, _):
+            # What takes it learns only from the second move that something is dragged over it.
+            await target.hover()
+            await target.hover()
+    finally:
+        await page.mouse.up()
+
+
+async def upload_file(window: Window, bid: str, file: str | list[str]) -> None:
+    """Choose files of the workspace in a file field, or after a click on what asks for them."""
+    paths = workspace_files(window, file)
+    async with element(window, bid) as (found, page):
+        if await found.evaluate("element => element.type == 'file'"):
+            await found.set_input_files(paths)
+            return
+        try:
+            async with page.expect_file_chooser(timeout=ACTION_TIMEOUT * 1000) as chooser:
+                await found.click()
+        except PlaywrightError as error:
+            if "filechooser" not in error.message:
+                raise
+            raise DoneWrong(f"[{bid}] does not ask for a file when it is clicked") from None
+        await (await chooser.value).set_files(paths)
+
+
+def workspace_files(window: Window, file: str | list[str]) -> list[str]:
+    """Return the paths of files, which are relative to the workspace. Raises DoneWrong."""
+    names = [file] if isinstance(file, str) else list(file)
+    paths = [os.path.join(window.workspace, name) for name in names]
+    for name, path in zip(names, paths, strict=True):
+        if not os.path.isfile(path) or not os.access(path, os.R_OK):
+            raise DoneWrong(f"there is no file {name!r} to upload: give a path in the workspace, {window.workspace}")
+    return paths

@@ -1,0 +1,135 @@
+"""The whole page as the browser's accessibility tree tells it, frames included, whether the window shows it or not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..cdp.devtools import DevtoolsError, Session
+from .frames import Frame, main_frame
+from .tree import Node, from_accessibility
+
+_POINTERS = """((page) => {
+  const found = [];
+  const walk = (root, pointed) => {
+    for (const element of root.children) {
+      const pointer = getComputedStyle(element).cursor === "pointer";
+      if (pointer && !pointed) found.push(element.getAttribute("bid"));
+      if (element.shadowRoot) walk(element.shadowRoot, pointer);
+      walk(element, pointer);
+    }
+  };
+  walk(document, false);
+  return [found.join(" "), ...page.frames];
+})"""
+"""The bids of the elements over which the mouse shows a hand, then the iframes."""
+
+_MEANINGLESS = {"uninteresting", "presentationalRole", "inheritsPresentation", "emptyAlt"}
+"""Why the browser leaves something out that is to be seen all the same."""
+
+
+@dataclass
+class _Snapshot:
+    """What one process says of its nodes, by their backend ids: bids, and which ones act on a click."""
+
+    bids: dict[int, str] = field(default_factory=dict[int, str])
+    clickable: set[int] = field(default_factory=set[int])
+
+
+@dataclass
+class _Document:
+    """A frame whose elements have their bids, and what is in it. The tree comes later."""
+
+    frame: Frame
+    pointers: set[str]
+    inside: list[_Document]
+
+    def all(self) -> Iterator[_Document]:
+        yield self
+        for document in self.inside:
+            yield from document.all()
+
+
+async def full(session: Session) -> Node:
+    """Return the whole page. Raises DevtoolsError."""
+    # All bids first: one snapshot tells those of all the frames that share a process.
+    page = await _document(main_frame(session))
+    documents = list(page.all())
+    sessions = list(dict.fromkeys(document.frame.session for document in documents))
+    trees, snapshots = await asyncio.gather(
+        asyncio.gather(*(_described(document.frame) for document in documents)),
+        asyncio.gather(*map(_snapshot, sessions)),
+    )
+    seen = dict(zip(sessions, snapshots, strict=True))
+    roots: dict[str, Node] = {}
+    # From the inside outwards, so that a frame's own tree is there when the one around it is built.
+    for document, described in reversed(list(zip(documents, trees, strict=True))):
+        frame = document.frame
+        roots[frame.prefix] = _tree(described, seen[frame.session], document.pointers, roots)
+    return roots[""]
+
+
+async def _document(frame: Frame) -> _Document:
+    pointers, *iframes = await frame.run(_POINTERS)
+    inside = await asyncio.gather(*(_inner(frame, iframe) for iframe in iframes))
+    await frame.release()
+    return _Document(frame, set(pointers.split()), [document for document in inside if document])
+
+
+async def _inner(frame: Frame, iframe: str) -> _Document | None:
+    try:
+        child = await frame.child(iframe)
+        return await _document(child) if child else None
+    except DevtoolsError:
+        # The frame went or loads: what is around it is still worth a look.
+        return None
+
+
+async def _described(frame: Frame) -> list[dict[str, Any]]:
+    return (await frame.session.call("Accessibility.getFullAXTree", frameId=frame.id))["nodes"]
+
+
+async def _snapshot(session: Session) -> _Snapshot:
+    answer = await session.call("DOMSnapshot.captureSnapshot", computedStyles=[])
+    strings: list[str] = answer["strings"]
+    found = _Snapshot()
+    try:
+        bid = strings.index("bid")
+    except ValueError:
+        return found
+    for document in answer["documents"]:
+        nodes = document["nodes"]
+        identities = nodes["backendNodeId"]
+        for identity, attributes in zip(identities, nodes["attributes"], strict=True):
+            if bid in attributes[::2]:
+                found.bids[identity] = strings[attributes[attributes[::2].index(bid) * 2 + 1]]
+        found.clickable.update(identities[index] for index in nodes["isClickable"]["index"])
+    return found
+
+
+def _is_shown(described: dict[str, Any]) -> bool:
+    """Whether it is in the tree, or would be if it had a meaning."""
+    return {reason["name"] for reason in described.get("ignoredReasons", ())} <= _MEANINGLESS
+
+
+def _tree(described: list[dict[str, Any]], seen: _Snapshot, pointers: set[str], inside: Mapping[str, Node]) -> Node:
+    nodes: dict[str, Node] = {}
+    for one in described:
+        identity = one.get("backendDOMNodeId", -1)
+        node = nodes[one["nodeId"]] = from_accessibility(one, seen.bids.get(identity, ""))
+        # A label only hands on what its field's line says already, unless it looks as if it were more.
+        listens = identity in seen.clickable and node.role != "LabelText"
+        if node.bid and (listens or node.bid in pointers) and _is_shown(one):
+            node.clickable()
+    root = Node("RootWebArea")
+    for one in described:
+        node = nodes[one["nodeId"]]
+        node.children = [nodes[child] for child in one.get("childIds", ()) if child in nodes]
+        if node.bid in inside:
+            node.children = [inside[node.bid]]
+        if "parentId" not in one:
+            root = node
+    root.notes = [note for note in root.notes if note != "focused"]
+    return root

@@ -1,0 +1,74 @@
+"""The frames of a page, wherever they run, and scripts run in a world of ours in them, which the page cannot see."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..cdp.devtools import DevtoolsError, Session
+
+_WORLD = "handiwork"
+
+
+def script(name: str) -> str:
+    """Return a script of this folder as an expression that is a function."""
+    text = (Path(__file__).parent / f"{name}.js").read_text()
+    return "(" + "\n".join(line for line in text.splitlines() if not line.startswith("//")) + ")"
+
+
+_MARKS = script("marks")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One document on a page. ``prefix`` is what its bids begin with: its own bid, nothing for the page itself."""
+
+    session: Session
+    id: str
+    prefix: str
+
+    async def run(self, function: str, *arguments: Any) -> list[Any]:
+        """Give all elements bids, then call a function, first with what marks.js returns; return its array.
+
+        Of what is in the array, elements come as ids of objects, anything else as it is. Raises DevtoolsError.
+        """
+        marks = f"const page = {_MARKS}({json.dumps(self.prefix)});"
+        call = f"{function}({', '.join(['page', *map(json.dumps, arguments)])})"
+        world = await self.session.call("Page.createIsolatedWorld", frameId=self.id, worldName=_WORLD)
+        answer = await self.session.call(
+            "Runtime.evaluate",
+            expression=f"{{ {marks} {call} }}",
+            contextId=world["executionContextId"],
+            objectGroup=self.id,
+            awaitPromise=True,
+        )
+        if "exceptionDetails" in answer:
+            raise DevtoolsError(f"a script failed: {answer['exceptionDetails']}")
+        listed = await self.session.call(
+            "Runtime.getProperties", objectId=answer["result"]["objectId"], ownProperties=True
+        )
+        values = (one["value"] for one in listed["result"] if one["enumerable"])
+        return [value["value"] if "value" in value else value["objectId"] for value in values]
+
+    async def child(self, iframe: str) -> Frame | None:
+        """Return the frame in an iframe, by its object's id; None where there is none."""
+        node = (await self.session.call("DOM.describeNode", objectId=iframe))["node"]
+        attributes = node["attributes"]
+        bids = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        if "frameId" not in node or "bid" not in bids:
+            return None
+        # A document that is not there is one of another process.
+        apart = "contentDocument" not in node
+        session = await self.session.devtools.frame(self.session, node["frameId"]) if apart else self.session
+        return Frame(session, node["frameId"], bids["bid"]) if session else None
+
+    async def release(self) -> None:
+        """Let go of the elements that ``run`` returned ids of."""
+        await self.session.call("Runtime.releaseObjectGroup", objectGroup=self.id)
+
+
+def main_frame(session: Session) -> Frame:
+    """Return the page's own frame."""
+    return Frame(session, session.target, "")

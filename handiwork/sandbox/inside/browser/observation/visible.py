@@ -1,0 +1,170 @@
+"""What the window shows of a page, frames included, without asking the browser about all the rest of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..cdp.devtools import DevtoolsError, Session
+from .frames import Frame, main_frame, script
+from .tree import Node, from_accessibility
+
+_VISIBLE = script("visible")
+_SEEN_AROUND = 0.05
+"""Screens that may be missing before it is worth a line."""
+
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Box:
+    """Where an element that one can act on is in the window, in CSS pixels."""
+
+    bid: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass
+class Visible:
+    """What the window shows of one document. ``focused`` is a bid or empty; boxes are in the order of the page."""
+
+    root: Node
+    focused: str
+    boxes: list[Box] = field(default_factory=list[Box])
+    above: float = 0.0
+    below: float = 0.0
+    height: int = 0
+
+    def around(self) -> str:
+        """Return a line that says how much of the page is outside the window; nothing if nothing is."""
+        parts = [
+            f"{screens:.1f} screens {where}: scroll(0, {sign}{self.height}) shows more"
+            for screens, where, sign in ((self.above, "above", "-"), (self.below, "below", ""))
+            if screens > _SEEN_AROUND
+        ]
+        return f"... {'; '.join(parts)}" if parts else ""
+
+
+async def visible(session: Session) -> Visible:
+    """Return what the window shows of the page. Raises DevtoolsError."""
+    return await _read(main_frame(session), (), (0, 0), None)
+
+
+async def _read(
+    frame: Frame, window: tuple[float, ...], offset: tuple[float, float], listening: set[int] | None
+) -> Visible:
+    answer, *elements = await frame.run(_VISIBLE, *window)
+    found = json.loads(answer)
+    items: list[Item] = found["items"]
+    asked = [item for item in items if "element" in item]
+    if listening is None:
+        listening = await _listening(frame.session)
+    descriptions = await asyncio.gather(
+        *(_described(frame, elements[item["element"]]) for item in asked), return_exceptions=True
+    )
+    _describe(asked, descriptions)
+    owners = [item for item in items if "frame" in item]
+    inner = await asyncio.gather(*(_inner(frame, elements[one["element"]], one, offset, listening) for one in owners))
+    await frame.release()
+    inside = {one.root.bid: one for one in inner if one}
+    page = Visible(Node("RootWebArea", found["title"]), found["focused"] or "")
+    _build(page, items, inside, offset, listening)
+    if page.focused in inside:
+        page.focused = inside[page.focused].focused or page.focused
+    screen = max(found["height"], 1)
+    page.above = found["scrolled"] / screen
+    page.below = max(found["whole"] - found["scrolled"] - screen, 0) / screen
+    page.height = found["height"]
+    return page
+
+
+async def _described(frame: Frame, element: str) -> dict[str, Any]:
+    answer = await frame.session.call("Accessibility.getPartialAXTree", objectId=element, fetchRelatives=False)
+    return answer["nodes"][0]
+
+
+def _describe(items: list[Item], descriptions: Sequence[dict[str, Any] | BaseException]) -> None:
+    failed = [one for one in descriptions if isinstance(one, BaseException)]
+    # An element that is gone meanwhile is left without a role; if all are gone, so is the page.
+    if failed and (len(failed) == len(items) or not all(isinstance(one, DevtoolsError) for one in failed)):
+        raise failed[0]
+    for item, description in zip(items, descriptions, strict=True):
+        if not isinstance(description, BaseException):
+            item["described"] = description
+
+
+async def _inner(
+    frame: Frame, element: str, owner: Item, offset: tuple[float, float], listening: set[int]
+) -> Visible | None:
+    place = owner["frame"]
+    x, y = place["x"] + offset[0], place["y"] + offset[1]
+    try:
+        child = await frame.child(element)
+        if child is None:
+            return None
+        part = await _read(child, tuple(place["window"]), (x, y), listening if child.session is frame.session else None)
+    except DevtoolsError:
+        # The frame went or loads: what is around it is still worth a look.
+        return None
+    part.root.bid = owner["bid"]
+    return part
+
+
+def _build(
+    page: Visible, items: list[Item], inside: dict[str, Visible], offset: tuple[float, float], listening: set[int]
+) -> None:
+    nodes: list[Node] = []
+    for item in items:
+        node = Node("StaticText", item["text"]) if "text" in item else _node(item, listening)
+        nodes.append(node)
+        parent: int = item["parent"]
+        (nodes[parent] if parent >= 0 else page.root).children.append(node)
+        if item.get("acts"):
+            x, y, width, height = item["box"]
+            page.boxes.append(Box(item["bid"], x + offset[0], y + offset[1], width, height))
+        if part := inside.get(item.get("bid", "")):
+            node.children.append(part.root)
+            page.boxes += part.boxes
+            part.root.bid = ""
+            if around := part.around():
+                node.note(around.removeprefix("... ").split(":")[0])
+
+
+def _node(item: Item, listening: set[int]) -> Node:
+    description = item.get("described")
+    node = from_accessibility(description, item["bid"] or "") if description else Node("generic", bid=item["bid"] or "")
+    if not item["visible"]:
+        node.notes = [note for note in node.notes if note == "focused"]
+        return node
+    listens = description is not None and description.get("backendDOMNodeId") in listening
+    item["acts"] = item["native"] or item["pointer"] or listens
+    if item["pointer"] or listens:
+        node.clickable()
+        if "tag" in item:
+            node.note(item["tag"])
+    if item.get("scrollable"):
+        node.note("scrollable")
+    if "options" in item:
+        node.children = [
+            Node("option", label, bid or "", notes=["selected"] * selected + ["disabled"] * disabled)
+            for bid, label, selected, disabled in item["options"]["list"]
+        ]
+        if item["options"]["more"]:
+            node.children.append(Node("StaticText", f"... {item['options']['more']} more options"))
+    return node
+
+
+async def _listening(session: Session) -> set[int]:
+    """Return the backend ids of all elements of the target that listen to clicks."""
+    document = await session.call("Runtime.evaluate", expression="document", objectGroup="handiwork")
+    answer = await session.call(
+        "DOMDebugger.getEventListeners", objectId=document["result"]["objectId"], depth=-1, pierce=True
+    )
+    kinds = {"click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick"}
+    return {one["backendNodeId"] for one in answer["listeners"] if one["type"] in kinds and "backendNodeId" in one}

@@ -1,0 +1,202 @@
+"""The browser, as the server holds it: a process that is started at the first request, and again if it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from typing import IO, cast
+
+from ..children import Children, give_way
+from ..errors import ActionError
+from ..notebook.json_lines import Json, Lines
+from ..output import Spools
+from ..shell.input_probe import processes
+
+TREE = "/opt/handiwork/browser"
+"""Where sandboxes have Chromium and Playwright, if they have them."""
+
+TIMEOUT = 90.0
+"""Seconds after which a browser that did not answer is ended; it takes less by itself."""
+
+_GRACE = 1.5  # seconds in which an interrupted request is answered
+_CLOSING = 2.0  # seconds in which it ends by itself, with what it records written
+_SAID = 2000  # bytes of what it complained of
+_ANEW = "The next action starts a new one, at a blank page."
+
+
+class Browser:
+    """Carries out requests, one at a time. Nothing is started before the first."""
+
+    def __init__(self, workspace: str, spools: Spools, environment: Mapping[str, str], children: Children) -> None:
+        self._workspace, self._spools = workspace, spools
+        self._environment, self._children = environment, children
+        self._process: subprocess.Popen[bytes] | None = None
+        self._messages: IO[bytes] | None = None
+        self._lines: Lines | None = None
+        self._socket: socket.socket | None = None
+        self._number = 0
+        self._answer: asyncio.Future[Json | None] | None = None
+        self._acting = False
+        self._lost = ""
+
+    async def act(self, request: Json, *, marks: bool) -> Json:
+        """Return the answer to "act" or "goto", with the pictures in it as spools. Raises ActionError."""
+        pictures = {"screenshot": self._spools.new(), "marked_screenshot": self._spools.new() if marks else ""}
+        paths = {name: str(self._spools.path(spool)) if spool else None for name, spool in pictures.items()}
+        answer = cast("Json", await self._ask({**request, **paths}))
+        for name, spool in pictures.items():
+            taken = bool(spool) and self._spools.path(spool).exists()
+            answer[name] = {"spool": spool, "media_type": "image/png"} if taken else None
+        return answer
+
+    async def command(self, name: str, arguments: Json) -> object:
+        """Return the value of a command. Raises ActionError."""
+        return await self._ask({"do": "command", "name": name, "arguments": arguments})
+
+    async def interrupt(self) -> bool:
+        """Stop what an agent asked for, with the browser if need be; False if there is nothing."""
+        answer = self._answer
+        if answer is None or answer.done() or not self._acting:
+            return False
+        self._send({"interrupt": True})
+        await asyncio.wait([answer], timeout=_GRACE)
+        if not answer.done():
+            self._kill()
+            self._end()
+        return True
+
+    async def close(self) -> None:
+        """End the browser: it is asked to, so that it writes what it records, and ended if it does not."""
+        if self._process is not None:
+            if self._lines is not None:
+                self._lines.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(self._process.wait, _CLOSING)
+            self._kill()
+
+    async def _ask(self, request: Json) -> object:
+        if self._lost:
+            lost, self._lost = self._lost, ""
+            raise ActionError("browser", lost)
+        if self._process is None:
+            self._start()
+        self._number += 1
+        self._acting = request["do"] != "command"
+        self._answer = asyncio.get_running_loop().create_future()
+        try:
+            self._send({"id": self._number, **request})
+            async with asyncio.timeout(TIMEOUT):
+                answer = await self._answer
+        except TimeoutError:
+            self._kill()
+            raise ActionError(
+                "browser", f"The browser did not answer in {TIMEOUT:.0f} s and was ended. {_ANEW}"
+            ) from None
+        except asyncio.CancelledError:
+            self._kill()
+            raise
+        finally:
+            self._answer = None
+        match answer:
+            case {"answer": value}:
+                return value
+            case {"error": str(error)} | {"lost": str(error)}:
+                raise ActionError("browser", error)
+            case _:
+                ended = self._ended()
+                self._kill()
+                raise ActionError("browser", ended)
+
+    def _start(self) -> None:
+        if not os.path.exists(f"{TREE}/bin/chromium"):  # the folder alone is in every sandbox
+            raise ActionError(
+                "no_browser",
+                "This sandbox has no browser. In a checkout of Handiwork `make bundle` builds it, and sandboxes "
+                "that are started then have it; without a sandbox, or on a Docker daemon elsewhere, there is none.",
+            )
+        ours, theirs = socket.socketpair()
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-m", "inside.browser.worker", f"{TREE}/python", f"{TREE}/bin/chromium"],
+                cwd=self._workspace,
+                env=self._environment,
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=self._messages,
+                start_new_session=True,
+            )
+        self._children.own.add(self._process.pid)
+        give_way(self._process.pid)
+        self._socket = ours
+        self._lines = Lines(ours, self._take)
+
+    def _send(self, message: Json) -> None:
+        assert self._socket is not None
+        data = json.dumps(message).encode() + b"\n"
+        self._socket.setblocking(True)
+        try:
+            with contextlib.suppress(OSError):  # its end is told otherwise
+                self._socket.sendall(data)
+        finally:
+            self._socket.setblocking(False)
+
+    def _take(self, message: Json | None) -> None:
+        if message is None:
+            self._end()
+        elif self._answer is not None and not self._answer.done() and message.get("id") == self._number:
+            self._answer.set_result(message)
+
+    def _end(self) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(None)
+        elif self._process is not None:
+            self._lost = self._ended()
+            self._kill()
+
+    def _ended(self) -> str:
+        said = self._said()
+        return f"The browser's process ended.{f' It said: {said}' if said else ''} {_ANEW}"
+
+    def _said(self) -> str:
+        if self._messages is None:
+            return ""
+        self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - _SAID))
+        return self._messages.read().decode(errors="backslashreplace").strip()
+
+    def _kill(self) -> None:
+        """End the process and all below it."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        for pid in [*_below(process.pid), process.pid]:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        process.wait()
+        self._children.own.discard(process.pid)
+        if self._lines is not None:
+            self._lines.close()
+        if self._messages is not None:
+            self._messages.close()
+        self._lines = self._socket = self._messages = None
+
+
+def _below(pid: int) -> list[int]:
+    """Return the descendants of a process."""
+    parents = {each: int(fields[1]) for each, fields in processes()}
+    found: list[int] = []
+    for each in parents:
+        above = each
+        while above in parents and above != pid:
+            above = parents[above]
+        if above == pid and each != pid:
+            found.append(each)
+    return found

@@ -1,0 +1,137 @@
+"""Replaces one exact piece of a file's bytes and leaves all others alone."""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+from dataclasses import dataclass
+
+from ..errors import ActionError
+from ..output import decode
+from .files import read_bytes, write_bytes
+
+_CONTEXT = 3
+_MAX_SEARCHED = 20_000  # lines looked at for something similar
+_MAX_WIDTH = 200
+_MAX_SHOWN = 12
+_MAX_PLACES = 20
+_SIMILAR = 0.5
+_NO_NEWLINE = "\\ No newline at end of file"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change that was made: as a unified diff, and the line where it begins."""
+
+    diff: str
+    line: int
+
+
+def edit_file(path: str, name: str, old: str, new: str) -> Edit:
+    """Replace ``old``, which must occur exactly once in the file ``path``, by ``new``; the diff calls it ``name``.
+
+    Raises ActionError: not_found, not_unique, bad_edit, not_text, or what the file system says.
+    """
+    if not old:
+        raise ActionError("bad_edit", "The text to replace is empty; to make a new file, write it.")
+    if old == new:
+        raise ActionError("bad_edit", "The old and the new text are the same: there is nothing to edit.")
+    wanted, replacement = _encoded(old), _encoded(new)
+    data = read_bytes(path)
+    place = data.find(wanted)
+    if place < 0:
+        raise ActionError("not_found", _not_found(name, data, old))
+    if data.find(wanted, place + 1) >= 0:
+        raise ActionError("not_unique", _not_unique(name, data, wanted))
+    changed = data[:place] + replacement + data[place + len(wanted) :]
+    write_bytes(path, changed)
+    return _diff(name, data, changed)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ActionError("not_text", f"The text has a lone surrogate at character {error.start}.") from error
+
+
+def _diff(name: str, before: bytes, after: bytes) -> Edit:
+    """Return the change as one hunk: only one piece was replaced, so there is no need to search for more."""
+    old, new = _lines(before), _lines(after)
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    same = 0
+    while same < min(len(old), len(new)) - start and old[-1 - same] == new[-1 - same]:
+        same += 1
+    first = max(0, start - _CONTEXT)
+    after_hunk = old[len(old) - same :][:_CONTEXT]
+    context = start - first + len(after_hunk)
+    removed, added = old[start : len(old) - same], new[start : len(new) - same]
+    ranges = f"-{_range(first, len(removed) + context)} +{_range(first, len(added) + context)}"
+    marked = [(" ", old[first:start]), ("-", removed), ("+", added), (" ", after_hunk)]
+    body = [mark + _shown(line) for mark, lines in marked for line in lines]
+    return Edit("\n".join([f"--- {name}", f"+++ {name}", f"@@ {ranges} @@", *body]) + "\n", start + 1)
+
+
+def _lines(data: bytes) -> list[bytes]:
+    """Return the lines with their ends; only a newline ends a line."""
+    *whole, rest = data.split(b"\n")
+    return [line + b"\n" for line in whole] + ([rest] if rest else [])
+
+
+def _shown(line: bytes) -> str:
+    return decode(line[:-1]) if line.endswith(b"\n") else f"{decode(line)}\n{_NO_NEWLINE}"
+
+
+def _range(first: int, count: int) -> str:
+    return f"{first + 1 if count else first},{count}"
+
+
+def _not_unique(name: str, data: bytes, wanted: bytes) -> str:
+    lines: list[int] = []
+    total = 0
+    place = data.find(wanted)
+    while place >= 0:
+        total += 1
+        if len(lines) < _MAX_PLACES:
+            lines.append(data.count(b"\n", 0, place) + 1)
+        place = data.find(wanted, place + 1)
+    where = ", ".join(map(str, lines)) + (", ..." if total > len(lines) else "")
+    return f"The text to replace occurs {total} times in {name}, on lines {where}. Add lines around it to tell which."
+
+
+def _not_found(name: str, data: bytes, old: str) -> str:
+    message = f"The text to replace does not occur in {name} exactly as given."
+    if "\r\n" not in old and b"\r\n" in data and old.replace("\n", "\r\n").encode() in data:
+        return f"{message} The file's lines end in \\r\\n, those of the text in \\n."
+    lines = decode(data).split("\n")
+    wanted = old.strip("\n").split("\n")
+    start = _most_similar(lines, wanted)
+    if start is None:
+        return f"{message} Nothing in it is similar; read the file."
+    shown = lines[start : start + min(len(wanted), _MAX_SHOWN)]
+    numbered = [f"{start + number + 1}|{line[:_MAX_WIDTH]}" for number, line in enumerate(shown)]
+    return "\n".join([f"{message} The most similar lines are:", *numbered])
+
+
+def _most_similar(lines: list[str], wanted: list[str]) -> int | None:
+    """Return the index of the line where the passage most like ``wanted`` begins, None if none is like it."""
+    anchor = max(range(min(len(wanted), _MAX_SHOWN)), key=lambda index: len(wanted[index].strip()))
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted[anchor].strip()[:_MAX_WIDTH])
+
+    def bound(index: int) -> float:
+        matcher.set_seq1(lines[index].strip()[:_MAX_WIDTH])
+        return matcher.quick_ratio() if matcher.real_quick_ratio() > _SIMILAR else 0.0
+
+    likely = heapq.nlargest(_MAX_PLACES, range(min(len(lines), _MAX_SEARCHED)), key=bound)
+    starts = [max(0, index - anchor) for index in likely if bound(index) > _SIMILAR]
+    passage = "\n".join(wanted[:_MAX_SHOWN])[: _MAX_WIDTH * _MAX_SHOWN]
+
+    def likeness(start: int) -> float:
+        candidate = "\n".join(lines[start : start + min(len(wanted), _MAX_SHOWN)])[: _MAX_WIDTH * _MAX_SHOWN]
+        return difflib.SequenceMatcher(None, candidate, passage, autojunk=False).ratio()
+
+    best = max(starts, key=likeness, default=None)
+    return best if best is not None and likeness(best) >= _SIMILAR else None

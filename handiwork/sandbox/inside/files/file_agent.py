@@ -1,0 +1,69 @@
+"""Keeps the files of a sandbox on a remote daemon: ``python -m inside.files.file_agent DIR``, run beside it.
+
+It is asked through its stdin, a line of JSON for each request, and ends with it. {"do": "put", "owner": [UID, GID]}
+is followed by a stream of ``trees``. {"do": "get", "trees": [...], "limit": BYTES} is answered by one, with what is
+other in those directories than when they were last put or got.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any, BinaryIO
+
+from .tree_stream import FILE_COST, Signature, StreamError, receive, scan, send, send_end
+
+_TICK = 20_000_000  # nanoseconds within which two changes may have the same time of change
+_READY = b"ready\n"
+
+
+class Keeper:
+    """What is known of the files below ``root`` by who asks, and the answers to the requests."""
+
+    def __init__(self, root: str, stream_in: BinaryIO, stream_out: BinaryIO) -> None:
+        self._root = root
+        self._in, self._out = stream_in, stream_out
+        self._known: dict[str, Signature | None] = {}
+
+    def serve(self) -> None:
+        """Answer until there are no more requests."""
+        self._out.write(_READY)
+        self._out.flush()
+        while line := self._in.readline():
+            request: dict[str, Any] = json.loads(line)
+            error = ""
+            try:
+                if request["do"] == "put":
+                    receive(self._in, self._root, tuple(request["owner"]), sys.maxsize)
+                    self._look(request["trees"])
+                else:
+                    self._get(request["trees"], request["limit"])
+            except (OSError, StreamError) as problem:
+                error = f"{problem}" or type(problem).__name__
+            send_end(self._out, error)
+            if error and request["do"] == "put":
+                return  # what follows in the stream is no request
+
+    def _get(self, trees: list[str], limit: int) -> None:
+        before = self._known
+        found = self._look(trees)
+        taken = sum(signature[3] + FILE_COST for signature in found.values())
+        if taken > limit:
+            self._known = before
+            raise StreamError(f"they take {taken} bytes of {limit}")
+        fresh = [path for path, signature in found.items() if before.get(path) != signature]
+        send(self._out, self._root, fresh, before.keys() - found.keys())
+
+    def _look(self, trees: list[str]) -> dict[str, Signature]:
+        began = time.time_ns()
+        found: dict[str, Signature] = {}
+        for tree in trees:
+            found |= scan(self._root, tree)
+        # A later change of what was changed just now may not be told by the time of change.
+        self._known = {path: known if known[1] < began - _TICK else None for path, known in found.items()}
+        return found
+
+
+if __name__ == "__main__":
+    Keeper(sys.argv[1], sys.stdin.buffer, sys.stdout.buffer).serve()

@@ -1,0 +1,228 @@
+"""The notebook: cells of Python that share their variables, in an IPython that comes back whatever they do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import json
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..children import Children
+from ..errors import ActionError
+from ..output import Keep, Output, Spools, Text
+from ..shell.shell import NO_SECRETS, OnOutput, Status
+from .json_lines import Json
+from .zygote import Kernel, Zygote
+
+_IDLE_LIMIT = 256 * 1024  # bytes kept of what is printed between cells
+_GRACE = 0.6  # seconds that an interrupted cell has to end
+_LEAVE_GRACE = 1.0  # seconds that the kernel has to end after exit()
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that a cell showed; ``spool`` is the id of the file that has it."""
+
+    spool: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What came of a cell so far.
+
+    ``error`` is the name of the exception it raised and ``directory`` where it left the kernel; both None while
+    it runs, and where the kernel ended.
+    """
+
+    status: Status
+    error: str | None
+    directory: str | None
+    text: Text
+    pictures: tuple[Picture, ...]
+
+
+class Notebook:
+    """Runs cells, one call of ``run`` at a time. Nothing is started before the first.
+
+    A cell without a timeout of its own is left running after ``soft_timeout`` seconds. Where the kernel ends, by
+    a crash, ``exit()`` or because a cell could not be interrupted, the text says so and the next cell gets a new
+    one. Which Python it is is said where a module is not found, so that it does not stand in other outputs.
+    """
+
+    def __init__(
+        self,
+        workspace: str,
+        spools: Spools,
+        environment: Mapping[str, str],
+        children: Children,
+        soft_timeout: float,
+    ) -> None:
+        self._workspace = workspace
+        self._spools = spools
+        self._environment = environment
+        self._children = children
+        self._soft_timeout = soft_timeout
+        self._zygote: Zygote | None = None
+        self._kernel: Kernel | None = None
+        self._output = Output(spools)
+        self._pictures: list[Picture] = []
+        self._on_output: OnOutput | None = None
+        self._running = False
+        self._waited_for = False
+        self._begun, self._over = asyncio.Event(), asyncio.Event()
+        self._stopping: Status | None = None
+        self._outcome: tuple[Status, str | None, str | None] | None = None
+
+    async def run(
+        self,
+        code: str,
+        directory: str,
+        keep: Keep,
+        timeout: float | None,
+        on_output: OnOutput,
+        secrets: Mapping[str, str] = NO_SECRETS,
+    ) -> Cell:
+        """Run ``code`` in ``directory``; after ``timeout`` seconds it is stopped.
+
+        ``secrets`` are variables of the environment until it ends.
+        Without any code, wait for the cell that runs. Raises ActionError if one runs already, or none can.
+        """
+        self._waited_for = True
+        try:
+            if code.strip() or not (self._running or self._outcome):
+                await self._begin(json.dumps({"code": code, "directory": directory, "secrets": dict(secrets)}).encode())
+            return await self._result(keep, timeout, on_output)
+        finally:
+            self._waited_for = False
+
+    async def interrupt(self) -> bool:
+        """Stop the cell that somebody waits for, by force if need be; False if nobody does."""
+        if not (self._waited_for and self._running):
+            return False
+        await self._begun.wait()
+        await self._stop("interrupted")
+        return True
+
+    def close(self) -> None:
+        """Kill the kernel and all that its cells started."""
+        if self._kernel is not None:
+            self._kernel.close()
+        if self._zygote is not None:
+            self._zygote.close()
+        self._output.discard()
+
+    def on_output(self, data: bytes) -> None:
+        """Take what the kernel, or a process that a cell started, printed."""
+        if not self._running:
+            data = data[: max(0, _IDLE_LIMIT - self._output.size)]
+        self._output.feed(data)
+        if self._on_output is not None:
+            self._on_output(data)
+
+    def on_message(self, message: Json) -> None:
+        """Take a picture, or the end of the cell."""
+        match message:
+            case {"image": str(image), "media_type": str(media_type)}:
+                self._add_picture(image, media_type)
+            case {"done": True, "leaving": True} if self._kernel is not None:
+                kernel = self._kernel
+                asyncio.get_running_loop().call_later(_LEAVE_GRACE, kernel.signal, signal.SIGKILL)
+            case {"done": True, "error": str() | None as error, "directory": str() | None as directory}:
+                self._finish(self._stopping or "done", error, directory)
+            case _:
+                pass
+
+    def on_exit(self, code: int) -> None:
+        """Take the end of the kernel."""
+        self._kernel = None
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        self.on_output(
+            b"\n" * bool(self._output.size)
+            + f"[The notebook's Python {how}. All variables are gone; the next cell starts a new one.]\n".encode()
+        )
+        self._finish(self._stopping or "exited", None, None)
+
+    def _finish(self, status: Status, error: str | None, directory: str | None) -> None:
+        if self._running:
+            self._running = False
+            self._outcome = (status, error, directory)
+            self._over.set()
+
+    async def _begin(self, cell: bytes) -> None:
+        if self._running:
+            raise ActionError(
+                "busy",
+                "A cell is still running. An empty cell waits for it, and with a timeout stops it when that is over.",
+            )
+        self._running, self._stopping, self._outcome = True, None, None
+        self._begun.clear()
+        self._over.clear()
+        try:
+            if self._kernel is None:
+                self._kernel = await self._new_kernel()
+            self._kernel.run(cell + b"\n")
+        except BaseException:
+            self._running = False
+            self._over.set()
+            raise
+        finally:
+            self._begun.set()
+
+    async def _new_kernel(self) -> Kernel:
+        if self._zygote is not None and self._zygote.lost:
+            self._zygote.close()
+            self._zygote = None
+        if self._zygote is None:
+            self._zygote = await Zygote.start(self._workspace, self._environment, self._children)
+        return await self._zygote.fork(self)
+
+    async def _result(self, keep: Keep, timeout: float | None, on_output: OnOutput) -> Cell:
+        if earlier := self._output.start():
+            on_output(earlier)
+        self._on_output = on_output
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._soft_timeout if timeout is None else timeout):
+                    await self._over.wait()
+            if timeout is not None:
+                await self._stop("timeout")
+            if self._stopping is not None:
+                await self._over.wait()
+        finally:
+            self._on_output = None
+        status, error, directory = self._outcome or ("running", None, None)
+        self._outcome = None
+        text, rest = self._output.take(keep, final=not self._running)
+        self._output = Output(self._spools)
+        self._output.feed(rest)
+        pictures, self._pictures = tuple(self._pictures), []
+        return Cell(status, error, directory, text, pictures)
+
+    async def _stop(self, reason: Status) -> None:
+        """End the cell: it is interrupted first, and the kernel killed if it goes on."""
+        if not self._running:
+            return
+        if self._stopping is None:
+            self._stopping = reason
+            self._signal(signal.SIGINT)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_GRACE):
+                    await self._over.wait()
+            if self._running:
+                self._signal(signal.SIGKILL)
+        await self._over.wait()
+
+    def _signal(self, number: int) -> None:
+        if self._kernel is not None:
+            self._kernel.signal(number)
+
+    def _add_picture(self, image: str, media_type: str) -> None:
+        spool = self._spools.new()
+        with contextlib.suppress(OSError, binascii.Error):  # a full disk costs the picture, not the cell
+            self._spools.path(spool).write_bytes(base64.b64decode(image))
+            self._pictures.append(Picture(spool, media_type))

@@ -1,0 +1,253 @@
+"""The processes of the notebook, as the server holds them: a zygote and the kernel that was forked from it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Protocol
+
+from ..children import Children, give_way
+from ..errors import ActionError
+from .json_lines import Json, Lines
+
+_PROGRAM = Path(__file__).with_name("kernel.py")
+_START_TIMEOUT = 30.0
+_CHUNK = 65536
+
+
+class Listener(Protocol):
+    """Who is told what a kernel does."""
+
+    def on_output(self, data: bytes) -> None:
+        """Some bytes were printed."""
+        ...
+
+    def on_message(self, message: Json) -> None:
+        """The kernel said something; all that was printed until then was handed over."""
+        ...
+
+    def on_exit(self, code: int) -> None:
+        """The kernel ended with this code, or -N by signal N; all that it printed and said was handed over."""
+        ...
+
+
+class Kernel:
+    """A forked kernel: one process, with a session of its own for what it starts."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        self._output, self._printing = os.pipe2(os.O_CLOEXEC)
+        ours, self._theirs = socket.socketpair()
+        os.set_blocking(self._output, False)
+        self._socket = ours
+        self._lines = Lines(ours, self._said)
+        self._loop.add_reader(self._output, self._printed)
+        self._pid: int | None = None
+        self._alive = True
+
+    @property
+    def ends(self) -> list[int]:
+        """The descriptors to send to the zygote."""
+        return [self._theirs.fileno(), self._printing]
+
+    def begun(self, pid: int) -> None:
+        """Take note that it was forked."""
+        self._pid = pid
+        self._close_ends()
+
+    def run(self, line: bytes) -> None:
+        """Give it a cell; one at a time. The socket's buffer takes what the kernel has not read yet."""
+        self._pending = line
+        self._send()
+
+    def signal(self, number: int) -> None:
+        """Send a signal to it and to all that its cells started."""
+        if self._pid is not None and self._alive:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._pid, number)
+
+    def ended(self, code: int) -> None:
+        """Hand over what it left, kill what it started, and tell."""
+        if self._alive:
+            self._printed()
+            self._lines.drain()
+            self.close()
+            self._listener.on_exit(code)
+
+    def close(self) -> None:
+        """Kill it without telling the listener."""
+        self.signal(signal.SIGKILL)
+        if self._alive:
+            self._alive = False
+            self._loop.remove_writer(self._socket)
+            self._lines.close()
+            self._loop.remove_reader(self._output)
+            os.close(self._output)
+            self._close_ends()
+
+    def _send(self) -> None:
+        self._loop.remove_writer(self._socket)
+        with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
+            self._pending = self._pending[self._socket.send(self._pending) :]
+        if self._pending:
+            self._loop.add_writer(self._socket, self._send)
+
+    def _close_ends(self) -> None:
+        self._theirs.close()
+        if self._printing >= 0:
+            os.close(self._printing)
+            self._printing = -1
+
+    def _printed(self) -> None:
+        """Hand over what is in the pipe, but no more than it holds: somebody may be writing without end."""
+        for _ in range(16):
+            try:
+                data = os.read(self._output, _CHUNK)
+            except BlockingIOError:
+                return
+            if not data:
+                self._loop.remove_reader(self._output)
+                return
+            self._listener.on_output(data)
+
+    def _said(self, message: Json | None) -> None:
+        if message is None:
+            self.signal(signal.SIGKILL)  # it is of no use any more; the zygote tells its end
+        else:
+            self._printed()
+            self._listener.on_message(message)
+
+
+class Zygote:
+    """A Python with IPython imported, from which kernels are forked; ``lost`` once it is of no use any more."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, children: Children) -> None:
+        self._process = process
+        self._control = control
+        self._children = children
+        self._ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._forked: asyncio.Future[int] | None = None
+        self._kernel: Kernel | None = None
+        self._lines = Lines(control, self._said)
+        self.lost = False
+
+    @classmethod
+    async def start(cls, workspace: str, environment: Mapping[str, str], children: Children) -> Zygote:
+        """Start one in the first Python that takes it.
+
+        Those are the workspace's virtual environment, the first python3 on the PATH, and the server's own; each
+        with its own IPython, or if it is new enough with the server's. Raises ActionError where there is none.
+        """
+        for command in _pythons(workspace, environment):
+            zygote = cls._spawn(command, workspace, environment, children)
+            if zygote is not None and await zygote._starts():
+                return zygote
+        raise ActionError(
+            "no_notebook",
+            "No Python here can run cells: install IPython in the project's virtual environment, or use the shell.",
+        )
+
+    async def fork(self, listener: Listener) -> Kernel:
+        """Return a new kernel; the one before must have ended. Raises ActionError if there is none to be had."""
+        kernel = self._kernel = Kernel(listener)
+        self._forked = asyncio.get_running_loop().create_future()
+        with contextlib.suppress(OSError):
+            socket.send_fds(self._control, [b"k"], kernel.ends)
+        pid = await self._forked
+        if not pid:
+            kernel.close()
+            raise ActionError("no_notebook", "The notebook's Python was killed. The next cell starts it anew.")
+        kernel.begun(pid)
+        return kernel
+
+    def close(self) -> None:
+        """Kill it."""
+        self.lost = True
+        self._lines.close()
+        self._process.kill()
+        self._process.wait()
+        self._children.own.discard(self._process.pid)
+
+    @classmethod
+    def _spawn(
+        cls, command: list[str], workspace: str, environment: Mapping[str, str], children: Children
+    ) -> Zygote | None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                process = subprocess.Popen(
+                    [*command, str(_PROGRAM), str(theirs.fileno()), *_libraries()],
+                    cwd=workspace,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                )
+            except OSError:
+                ours.close()
+                return None
+        children.own.add(process.pid)
+        give_way(process.pid)
+        return cls(process, ours, children)
+
+    async def _starts(self) -> bool:
+        try:
+            async with asyncio.timeout(_START_TIMEOUT):
+                if await self._ready:
+                    return True
+        except TimeoutError:
+            pass
+        finally:
+            if not self._ready.done() or self._ready.cancelled() or not self._ready.result():
+                self.close()
+        return False
+
+    def _said(self, message: Json | None) -> None:
+        match message:
+            case {"python": str(python)}:
+                self._ready.set_result(python)
+            case {"pid": int(pid)} if self._forked is not None and not self._forked.done():
+                self._forked.set_result(pid)
+            case {"code": int(code)} if self._kernel is not None:
+                self._kernel.ended(code)
+            case _:
+                self._lose()
+
+    def _lose(self) -> None:
+        self.lost = True
+        if not self._ready.done():
+            self._ready.set_result("")
+        if self._forked is not None and not self._forked.done():
+            self._forked.set_result(0)
+        elif self._kernel is not None:
+            self._kernel.ended(-signal.SIGKILL)
+
+
+def _pythons(workspace: str, environment: Mapping[str, str]) -> Iterator[list[str]]:
+    for folder in (".venv", "venv"):
+        python = os.path.join(workspace, folder, "bin/python")
+        if os.path.exists(python):
+            yield [python]
+    python = shutil.which("python3", path=environment.get("PATH", os.defpath))
+    if python is not None:
+        yield [python]
+    yield [sys.executable, "-I"]
+
+
+def _libraries() -> list[str]:
+    """Return where the server's IPython is: in its own Python, or where the host says."""
+    if lent := os.environ.get("HANDIWORK_INSIDE_LIBRARIES"):
+        return [lent]
+    spec = find_spec("IPython")
+    return [] if spec is None or spec.origin is None else [str(Path(spec.origin).parents[1])]

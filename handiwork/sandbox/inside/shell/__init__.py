@@ -1,0 +1,1 @@
+"""The bash session and its jobs."""

@@ -1,0 +1,297 @@
+"""Background commands: each in a session of its own, without a terminal, with a handle to read and stop it by."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ..children import Children, give_way
+from ..errors import ActionError
+from ..output import Keep, Output, Spools, Text
+from .bash_code import command_text, job_code
+from .input_probe import processes
+from .shell import Shell
+from .terminal import ALL_SIGNALS, find_bash, memory
+
+Status = Literal["running", "done", "stopped"]
+
+MOST = 32
+"""Jobs that are kept; another one takes the place of the oldest that ended."""
+END = 1 << 20
+"""Bytes of each end that are kept of what a job printed and nobody read yet."""
+
+_GRACE = 0.2  # seconds in which a command that fails at once is seen to fail
+_OBEYING = 0.6  # seconds in which a job may tidy up after SIGTERM
+_LOOK, _LOOKS = 0.02, 150  # seconds between looks for killed processes that are left, and how many
+_CHUNK = 65536
+_CHUNKS_OF_PIPE = 16  # a pipe holds no more
+_COMMAND_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a job printed since the last reading, and how it stands; ``exit_code`` is None while it runs."""
+
+    job: str
+    status: Status
+    exit_code: int | None
+    text: Text
+
+
+class Unread:
+    """Bytes that nobody read yet; of many, their two ends."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes."""
+        self.size += len(data)
+        room = END - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        if len(self._tail) > 2 * END:
+            del self._tail[:-END]
+
+    def take(self) -> bytes:
+        """Return them, with what was left out said in between, and forget them."""
+        tail = self._tail[-END:]
+        left_out = self.size - len(self._head) - len(tail)
+        gap = b"\n[... %d bytes left out: more was printed than is kept ...]\n" % left_out if left_out else b""
+        data = bytes(self._head) + gap + bytes(tail)
+        self.size = 0
+        self._head.clear()
+        self._tail.clear()
+        return data
+
+
+class Job:
+    """One background command; ``told`` is whether its end was told to anybody."""
+
+    def __init__(self, handle: str, command: str, children: Children) -> None:
+        self.handle, self.command = handle, command
+        self.exit_code: int | None = None
+        self.told = False
+        self.unread = Unread()
+        self._children = children
+        self._loop = asyncio.get_running_loop()
+        self._began = self._ended = self._loop.time()
+        self._stopped = False
+        self._exited, self._silent = asyncio.Event(), asyncio.Event()
+        self._limit: asyncio.Task[None] | None = None
+
+    def open(self, bash: str, arguments: list[str], environment: Mapping[str, str], text: int, state: int) -> None:
+        """Start the process, which inherits two descriptors: ``text``, closed at its end, and ``state``."""
+        self._text = text
+        self._pipe, printed = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        os.set_blocking(printed, True)
+        standard = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        standard += [(os.POSIX_SPAWN_DUP2, printed, fd) for fd in (1, 2)]
+        # A descriptor that is duplicated to itself is inherited.
+        standard += [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in (text, state)]
+        try:
+            self.pid = os.posix_spawn(
+                bash, arguments, environment, file_actions=standard, setsid=True, setsigmask=[], setsigdef=ALL_SIGNALS
+            )
+        finally:
+            os.close(printed)
+        self._children.own.add(self.pid)
+        give_way(self.pid)
+        self._process = os.pidfd_open(self.pid)
+        self._loop.add_reader(self._pipe, self._read)
+        self._loop.add_reader(self._process, self._reap)
+
+    @property
+    def status(self) -> Status:
+        """How it stands."""
+        if self.exit_code is None:
+            return "running"
+        return "stopped" if self._stopped else "done"
+
+    @property
+    def seconds(self) -> float:
+        """How long it runs, or ran."""
+        return (self._loop.time() if self.exit_code is None else self._ended) - self._began
+
+    async def ended(self, timeout: float) -> bool:
+        """Wait for the end of the command; False if it does not come in ``timeout`` seconds."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._exited.wait(), timeout)
+        return self._exited.is_set()
+
+    def stop_after(self, seconds: float) -> None:
+        """Stop it if it still runs then."""
+
+        async def limit() -> None:
+            if not await self.ended(seconds):
+                await self.stop()
+
+        self._limit = asyncio.create_task(limit())
+
+    async def stop(self) -> None:
+        """End all its processes, by force those that do not obey."""
+        if self._exited.is_set() and self._silent.is_set():
+            return  # its process id may be another's by now
+        self._stopped = True
+        self.signal(signal.SIGTERM)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_OBEYING):
+                await self._exited.wait()
+                await self._silent.wait()
+        for _ in range(_LOOKS):
+            if not self.signal(signal.SIGKILL):
+                break
+            await asyncio.sleep(_LOOK)
+
+    def signal(self, number: int) -> bool:
+        """Send a signal to all its processes, even suspended ones; return False if none is left."""
+        pids = [pid for pid, fields in processes() if int(fields[3]) == self.pid]
+        for pid in pids:
+            for each in (number, signal.SIGCONT):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, each)
+        return bool(pids)
+
+    def close(self) -> None:
+        """Kill all its processes and give back what it holds."""
+        if self._limit is not None:
+            self._limit.cancel()
+        if not (self._exited.is_set() and self._silent.is_set()):
+            self.signal(signal.SIGKILL)
+        if not self._exited.is_set():
+            self._reap(os.waitpid(self.pid, 0)[1])
+        if not self._silent.is_set():
+            self._end_reading()
+
+    def _read(self) -> bool:
+        """Take some of what was printed; False if there is nothing more for now."""
+        try:
+            data = os.read(self._pipe, _CHUNK)
+        except BlockingIOError:
+            return False
+        if data:
+            self.unread.feed(data)
+        else:
+            self._end_reading()
+        return bool(data)
+
+    def _end_reading(self) -> None:
+        self._loop.remove_reader(self._pipe)
+        os.close(self._pipe)
+        self._silent.set()
+
+    def _reap(self, status: int | None = None) -> None:
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1] if status is None else status)
+        for _ in range(_CHUNKS_OF_PIPE):
+            if self._silent.is_set() or not self._read():
+                break
+        self.exit_code, self._ended = code if code >= 0 else 128 - code, self._loop.time()
+        self._children.own.discard(self.pid)
+        self._loop.remove_reader(self._process)
+        os.close(self._process)
+        os.close(self._text)
+        self._exited.set()
+
+
+class Jobs:
+    """The background commands of a sandbox, by their handles."""
+
+    def __init__(self, shell: Shell, spools: Spools, environment: Mapping[str, str], children: Children) -> None:
+        self._shell, self._spools = shell, spools
+        self._environment, self._children = environment, children
+        self._jobs: dict[str, Job] = {}
+        self._started = 0
+
+    async def start(self, command: bytes, timeout: float | None, keep: Keep, secrets: Mapping[str, str]) -> Reading:
+        """Start ``command`` where the shell is, and return what it printed at once.
+
+        ``secrets`` are variables of its environment. It is stopped after ``timeout`` seconds, never for None. Raises
+        ActionError.
+        """
+        self._make_room()
+        bash = find_bash(self._environment)
+        text = memory("job")
+        os.pwrite(text, command_text(command, secrets), 0)
+        self._started += 1
+        job = Job(f"job{self._started}", command.decode(), self._children)
+        code = job_code(self._shell.state, self._shell.last, text)
+        arguments = ["bash", "--norc", "-c", code, "bash", self._shell.directory]
+        job.open(bash, arguments, self._environment, text, self._shell.state)
+        self._jobs[job.handle] = job
+        if timeout is not None:
+            job.stop_after(timeout)
+        await job.ended(_GRACE)
+        return self._reading(job, keep)
+
+    def read(self, handle: str, keep: Keep) -> Reading:
+        """Return what the job printed since it was read last. Raises ActionError where there is no such job."""
+        return self._reading(self._job(handle), keep)
+
+    async def stop(self, handle: str, keep: Keep) -> Reading:
+        """End the job and return what it printed since it was read last. Raises ActionError."""
+        job = self._job(handle)
+        await job.stop()
+        return self._reading(job, keep)
+
+    def list(self) -> str:
+        """Return a line for each job: handle, state, seconds, command."""
+        for job in self._jobs.values():
+            job.told = job.exit_code is not None
+        return "".join(f"{_line(job)}\n" for job in self._jobs.values()) or "There are no background commands.\n"
+
+    def endings(self) -> str:
+        """Return a line for each job that ended and was not told yet."""
+        untold = [job for job in self._jobs.values() if job.exit_code is not None and not job.told]
+        for job in untold:
+            job.told = True
+        return "".join(f"[{job.handle} ended with exit code {job.exit_code}: {_rest(job)}]\n" for job in untold)
+
+    def close(self) -> None:
+        """End all jobs."""
+        for job in self._jobs.values():
+            job.close()
+
+    def _make_room(self) -> None:
+        if len(self._jobs) < MOST:
+            return
+        oldest = next((job for job in self._jobs.values() if job.exit_code is not None), None)
+        if oldest is None:
+            raise ActionError("too_many_jobs", f"{MOST} background commands run already. Stop one first: {self._names}")
+        oldest.close()
+        del self._jobs[oldest.handle]
+
+    def _job(self, handle: str) -> Job:
+        if handle not in self._jobs:
+            there = f"There are: {self._names}." if self._jobs else "No background command was started."
+            raise ActionError("no_job", f"There is no background command {handle!r}. {there}")
+        return self._jobs[handle]
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(self._jobs)
+
+    def _reading(self, job: Job, keep: Keep) -> Reading:
+        output = Output(self._spools)
+        output.feed(job.unread.take())
+        text, rest = output.take(keep, final=job.exit_code is not None)
+        job.unread.feed(rest)
+        job.told = job.exit_code is not None
+        return Reading(job.handle, job.status, job.exit_code, text)
+
+
+def _line(job: Job) -> str:
+    code = "" if job.exit_code is None else f" (exit code {job.exit_code})"
+    command = " ".join(job.command.split())
+    shown = command if len(command) <= _COMMAND_SHOWN else f"{command[:_COMMAND_SHOWN]}..."
+    return f"{job.handle} {job.status}{code}, {job.seconds:.0f} s: {shown}"
+
+
+def _rest(job: Job) -> str:
+    return f"read {job.handle} to see its output" if job.unread.size else "it printed nothing more"

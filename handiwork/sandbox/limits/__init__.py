@@ -1,0 +1,1 @@
+"""Resource limits of a sandbox, and what holds it to them."""

@@ -1,0 +1,228 @@
+"""The kernel's own limits for all processes of a sandbox together, at the best level that this process may use.
+
+Control groups of version 2, where a group can be made or the user's systemd makes one; those of version 1, as root.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from handiwork.sandbox.limits.limits import Limit, ResourceLimits
+
+_ROOT = Path("/sys/fs/cgroup")
+_UNIFIED = "unified"
+"""Stands for all controllers of version 2 together, whose groups are the same."""
+
+_PERIOD = 100_000  # microseconds, of which a group gets a quota
+_PROBE_TIMEOUT = 5.0
+_BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+
+_COUNTERS: Mapping[Limit, tuple[tuple[str, str], ...]] = {
+    "memory": (("memory.events", "oom_kill"), ("memory.oom_control", "oom_kill")),
+    "processes": (("pids.events", "max"),),
+}
+"""The files, and the lines of them, that count how often the kernel had to hold a limit."""
+
+
+class ControlGroups:
+    """The control groups of one sandbox: none where this machine, or this user, cannot have them.
+
+    ``folders`` is what ``group_folders`` gave.
+    """
+
+    def __init__(self, folders: Mapping[str, Path], limits: ResourceLimits) -> None:
+        self.made: dict[str, Path] = {}
+        for controller, folder in folders.items():
+            self._make(controller, folder, limits)
+
+    @property
+    def joins(self) -> list[str]:
+        """The files a process writes its pid to in order to be limited."""
+        return [str(folder / "cgroup.procs") for folder in self.made.values()]
+
+    @property
+    def counts_processes(self) -> bool:
+        """True if the kernel counts all processes of the groups."""
+        return "pids" in self.made or _UNIFIED in self.made
+
+    @property
+    def shares_cpu(self) -> bool:
+        """True if the kernel shares out processor time among groups."""
+        return any((folder / name).exists() for folder in self.made.values() for name in ("cpu.weight", "cpu.shares"))
+
+    def _make(self, controller: str, folder: Path, limits: ResourceLimits) -> None:
+        needed, wanted = _settings(controller, limits)
+        try:
+            folder.mkdir()
+            for name, value in needed.items():
+                (folder / name).write_text(value)
+        except OSError:
+            # A controller that is mounted but not ours to divide, as in some containers: the level below holds.
+            _remove(folder)
+            return
+        for name, value in wanted.items():
+            if (folder / name).exists():
+                (folder / name).write_text(value)
+        self.made[controller] = folder
+
+
+class Counters:
+    """Tells when the kernel held a limit of the groups in ``folders``."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self._places: dict[Limit, tuple[Path, str]] = {}
+        for limit, places in _COUNTERS.items():
+            for folder in folders:
+                for name, line in places:
+                    if (folder / name).is_file():
+                        self._places[limit] = (folder / name, line)
+        self._seen = {limit: self._count(limit) for limit in self._places}
+
+    def __contains__(self, limit: Limit) -> bool:
+        return limit in self._places
+
+    def risen(self, limit: Limit) -> bool:
+        """Tell whether a limit was reached since the last call."""
+        before, self._seen[limit] = self._seen[limit], self._count(limit)
+        return self._seen[limit] > before
+
+    def _count(self, limit: Limit) -> int:
+        file, line = self._places[limit]
+        try:
+            counts = dict(row.split() for row in file.read_text().splitlines())
+        except OSError:
+            return 0  # the sandbox has ended
+        return int(counts.get(line, 0))
+
+
+def group_folders(name: str) -> dict[str, Path]:
+    """Return where the groups of a sandbox that this process starts belong, by controller."""
+    if home := _unified_home():
+        return {_UNIFIED: home / f"handiwork-{name}"}
+    if os.geteuid() != 0:
+        return {}
+    groups = {controller: _own_group(controller) for controller in ("memory", "pids", "cpu")}
+    return {controller: group / f"handiwork-{name}" for controller, group in groups.items() if group is not None}
+
+
+def remove_groups(folders: Iterable[Path]) -> bool:
+    """Remove the groups of a sandbox that has ended; False while its last processes are still ending."""
+    folders = list(folders)
+    for folder in folders:
+        _remove(folder)
+    return not any(folder.exists() for folder in folders)
+
+
+def level() -> str:
+    """Return in words what holds the limits of sandboxes that this process starts."""
+    name = f"probe-{os.getpid()}"
+    folders = group_folders(name)
+    groups = ControlGroups(folders, ResourceLimits())
+    remove_groups(folders.values())
+    if _UNIFIED in groups.made:
+        return "held by the kernel (control groups, version 2)"
+    if {"memory", "pids"} <= groups.made.keys():
+        return "held by the kernel (control groups, version 1)"
+    if scope(ResourceLimits())[0]:
+        return "held by the kernel (control groups, version 2, made by the user's systemd)"
+    return "watched (no control groups here: what takes memory very fast can go over for a moment)"
+
+
+def scope(limits: ResourceLimits) -> tuple[list[str], dict[str, str]]:
+    """Return the command, and its environment, in front of one that the user's systemd is to put in a limited group.
+
+    Both are empty where there is no such systemd or it is not needed.
+    """
+    if os.geteuid() == 0 or _unified_home() or not systemd_answers():
+        return [], {}
+    wishes = {
+        "MemoryMax": limits.memory,
+        "MemorySwapMax": 0,
+        "TasksMax": limits.processes,
+        "CPUWeight": 50,
+        **({"CPUQuota": f"{limits.cpus:.0%}"} if limits.cpus else {}),
+    }
+    properties = [f"--property={name}={value}" for name, value in wishes.items()]
+    command = ["systemd-run", "--user", "--scope", "--quiet", "--collect", *properties, "--"]
+    return command, {name: os.environ[name] for name in (*_BUS, "PATH") if name in os.environ}
+
+
+def unified_group(pid: int) -> Path | None:
+    """Return the group of version 2 that a process is in."""
+    return _group_in(Path(f"/proc/{pid}/cgroup").read_text(), "")
+
+
+def groups_of(pid: int) -> list[Path]:
+    """Return the groups a process is in, of either version, that can tell when a limit is reached."""
+    listing = Path(f"/proc/{pid}/cgroup").read_text()
+    found = [_group_in(listing, controller) for controller in ("", "memory", "pids")]
+    return [group for group in found if group is not None]
+
+
+def _settings(controller: str, limits: ResourceLimits) -> tuple[dict[str, str], dict[str, str]]:
+    """The settings without which a group is of no use, and those that not every kernel has."""
+    quota = str(round(limits.cpus * _PERIOD)) if limits.cpus else ""
+    if controller == _UNIFIED:
+        cpu = {"cpu.weight": "50", **({"cpu.max": f"{quota} {_PERIOD}"} if quota else {})}
+        return {"memory.max": f"{limits.memory}", "pids.max": f"{limits.processes}"}, {"memory.swap.max": "0", **cpu}
+    if controller == "memory":
+        return {"memory.limit_in_bytes": f"{limits.memory}"}, {"memory.memsw.limit_in_bytes": f"{limits.memory}"}
+    if controller == "pids":
+        return {"pids.max": f"{limits.processes}"}, {}
+    return {"cpu.shares": "512"}, {"cpu.cfs_quota_us": quota} if quota else {}
+
+
+def _unified_home() -> Path | None:
+    """The group of version 2 in which this process may make others: its own, or the one above."""
+    own = unified_group(os.getpid()) if (_ROOT / "cgroup.controllers").is_file() else None
+    for group in () if own is None else (own, own.parent):
+        if group.is_relative_to(_ROOT) and os.access(group / "cgroup.procs", os.W_OK) and os.access(group, os.W_OK):
+            shared = group / "cgroup.subtree_control"
+            for controller in {"memory", "pids", "cpu"} - set(shared.read_text().split()):
+                try:
+                    shared.write_text(f"+{controller}")
+                except OSError:
+                    continue  # groups with processes of their own have nothing to share
+            if {"memory", "pids"} <= set(shared.read_text().split()):
+                return group
+    return None
+
+
+@functools.cache
+def systemd_answers() -> bool:
+    """Tell whether the user has a systemd that makes groups."""
+    manager = Path(os.environ.get("XDG_RUNTIME_DIR", "/nonexistent"), "systemd/private")
+    if not (manager.exists() and shutil.which("systemd-run")):
+        return False
+    try:
+        probe = ["systemd-run", "--user", "--scope", "--quiet", "--collect", "--", "true"]
+        return subprocess.run(probe, capture_output=True, check=False, timeout=_PROBE_TIMEOUT).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def _own_group(controller: str) -> Path | None:
+    """The group this process is in, for a controller of version 1."""
+    return _group_in(Path("/proc/self/cgroup").read_text(), controller)
+
+
+def _group_in(listing: str, controller: str) -> Path | None:
+    for line in listing.splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controller in controllers.split(","):
+            group = _ROOT / controller / path.lstrip("/")
+            return group if group.is_dir() else None
+    return None
+
+
+def _remove(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        # Not there, or its last process is just ending: whoever asked looks whether it is gone.
+        return

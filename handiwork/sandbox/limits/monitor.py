@@ -1,0 +1,165 @@
+"""Watches that a running sandbox keeps its limits, ends what does not, and says so in the observation."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from handiwork.errors import SandboxError
+from handiwork.events.base import Observation
+from handiwork.events.observation import CmdOutputObservation
+from handiwork.sandbox.limits import processes
+from handiwork.sandbox.limits.cgroups import Counters
+from handiwork.sandbox.limits.disk import Disk
+from handiwork.sandbox.limits.limits import Limit, ResourceLimits
+
+_PAUSE, _SHORTEST = 0.2, 0.02  # seconds between looks
+_FASTEST = 4 << 30  # bytes of memory that a machine can fill in a second, about
+_NEARLY = 15 / 16  # the share of all allowed processes at which something is wrong: the last ones come and go
+_STILL_MANY = 1 / 4  # the share of them that, left over, shows that an earlier command started them
+_DYING = 1.0  # seconds that the killed may take to be gone
+_FILE_SIZE_EXIT = 128 + signal.SIGXFSZ
+
+
+class Guard:
+    """Holds one running sandbox to ``limits``.
+
+    ``first`` is the pid of its server, whose descendants all others are. What ``counters`` have, the kernel
+    holds already, and is only told; the rest is measured. ``interrupt`` stops the action that runs.
+    """
+
+    def __init__(
+        self,
+        limits: ResourceLimits,
+        first: int,
+        counters: Counters,
+        disk: Disk | None,
+        interrupt: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._limits = limits
+        self._first = first
+        self._counters = counters
+        self._disk = disk
+        self._interrupt = interrupt
+        self._since = processes.ticks()
+        self._ended_once = False
+        self._running = False
+        self._stopped = False
+        self._reached: list[Limit] = []
+        self._looking = asyncio.Lock()
+        self._task = asyncio.create_task(self._watch())
+
+    async def close(self) -> None:
+        """Stop watching."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def run(self, execute: Callable[[], Awaitable[Observation]]) -> Observation:
+        """Return the observation that ``execute`` gives, with the limits reached told in it. Raises SandboxError."""
+        if self._task.done():
+            raise SandboxError(f"{self._task.exception()}")
+        self._look_at_memory()
+        earlier, self._reached = self._reached, []
+        self._since, self._ended_once = processes.ticks(), False
+        self._running, self._stopped = True, False
+        if self._disk is not None:
+            await self._disk.begin()
+        try:
+            observation = await execute()
+        finally:
+            self._running = False
+        await self._look()
+        if isinstance(observation, CmdOutputObservation):
+            if observation.exit_code == _FILE_SIZE_EXIT:
+                self._reached.append("file_size")
+            if observation.status == "timeout":
+                self._reached.append("time")
+        reached, self._reached = self._reached, []
+        return self._told(observation, earlier, reached)
+
+    def _told(self, observation: Observation, earlier: list[Limit], reached: list[Limit]) -> Observation:
+        lines = [f"[before this: {self._limits.reached(limit)}]" for limit in dict.fromkeys(earlier)]
+        # What stopped after its time is told by its status.
+        lines += [f"[stopped: {self._limits.reached(limit)}]" for limit in dict.fromkeys(reached) if limit != "time"]
+        update: dict[str, Any] = {}
+        if lines:
+            part = "content" if observation.blob is None else "tail"
+            text: str = getattr(observation, part)
+            added = ("\n" if text and not text.endswith("\n") else "") + "\n".join(lines) + "\n"
+            update = {part: text + added, "size": observation.size + len(added)}
+        if reached and isinstance(observation, CmdOutputObservation):
+            update["limit"] = reached[0]
+            if self._stopped and observation.status == "interrupted":
+                update["status"] = "done"  # nobody interrupted it but this guard
+        return observation.model_copy(update=update)
+
+    async def _watch(self) -> None:
+        pause = _PAUSE
+        while True:
+            await asyncio.sleep(pause)
+            pause = await self._look()
+
+    async def _look(self) -> float:
+        """End what is over a limit, and return the seconds until the next look."""
+        async with self._looking:
+            try:
+                pause = self._look_at_memory()
+                if self._too_many():
+                    await self._end("processes")
+                if self._disk is not None and (full := await self._disk.full()):
+                    await self._end(full)
+                    await self._disk.measure()
+            except OSError as error:
+                raise SandboxError(f"the sandbox's limits can no longer be held: {error}; start it again.") from error
+            return pause
+
+    def _look_at_memory(self) -> float:
+        """See that the memory limit is held, and return the seconds until the next look."""
+        if "memory" in self._counters:
+            if self._counters.risen("memory"):
+                self._reached.append("memory")
+            return _PAUSE
+        members = processes.family(self._first)
+        used = sum(map(processes.resident, members))
+        if used > self._limits.memory:
+            shares = {member: processes.proportional(member) for member in members}
+            used = sum(shares.values())
+            if used > self._limits.memory and len(members) > 1:
+                self._reached.append("memory")
+                processes.send(max(members[1:], key=shares.__getitem__), signal.SIGKILL)
+        return min(_PAUSE, max(_SHORTEST, (self._limits.memory - used) / _FASTEST))
+
+    def _too_many(self) -> bool:
+        if "processes" in self._counters:
+            return self._counters.risen("processes")
+        # The kernel counts them too, but tells nobody when it refuses one more.
+        return self._number() > self._limits.processes * _NEARLY
+
+    async def _are_fewer(self) -> bool:
+        """Tell whether few are left, which those that were killed take a moment to be."""
+        for _ in range(int(_DYING / _SHORTEST)):
+            if self._number() <= self._limits.processes * _STILL_MANY:
+                return True
+            await asyncio.sleep(_SHORTEST)
+        return False
+
+    def _number(self) -> int:
+        return sum(member.threads for member in processes.family(self._first))
+
+    async def _end(self, limit: Limit) -> None:
+        """End what the command started, and if that was not enough all but the server, which starts a new shell."""
+        self._reached.append(limit)
+        if not self._ended_once:
+            await asyncio.to_thread(processes.end, self._first, self._since)
+        if self._ended_once or not await self._are_fewer():
+            await asyncio.to_thread(processes.end, self._first, 0)
+        self._ended_once = True
+        if self._running:
+            self._stopped = True
+            with suppress(SandboxError):
+                await self._interrupt()
+        if limit in self._counters:
+            self._counters.risen(limit)  # what came until now is dealt with

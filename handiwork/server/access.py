@@ -1,0 +1,156 @@
+"""Who may speak to the server: the host and the origin are ours, and the token is known."""
+
+from __future__ import annotations
+
+import hmac
+import html
+import ipaddress
+import secrets
+import socket
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from handiwork.server.operations import refused
+
+OPEN = frozenset({"/health"})
+"""Paths that need no token."""
+
+UNKNOWN = (
+    "this needs the server's token: open the link that `handiwork serve` printed, or send `Authorization: Bearer TOKEN`"
+)
+_SAFETY = {
+    b"x-content-type-options": b"nosniff",
+    b"referrer-policy": b"no-referrer",
+    b"x-frame-options": b"DENY",
+    b"cache-control": b"no-store",
+}
+
+
+class Guard:
+    """Lets a request pass to ``app`` or refuses it: 403 for a foreign host or origin, 401 without the token.
+
+    ``names`` are the host names it answers to, besides addresses; ``token`` None asks for none. The link with
+    ``?token=`` sets a cookie, called ``cookie``.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None, names: frozenset[str], cookie: str) -> None:
+        self._app, self._token, self._names, self._cookie = app, token, names, cookie
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+
+        async def safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers: list[tuple[bytes, bytes]] = list(message.get("headers", []))
+                named = {name.lower() for name, _ in headers}
+                message["headers"] = [*headers, *((k, v) for k, v in _SAFETY.items() if k not in named)]
+            await send(message)
+
+        answer = self._refusal(scope)
+        if answer is not None:
+            await answer(scope, receive, safely)
+        else:
+            await self._app(scope, receive, safely)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not self._is_ours(host):
+            return refused(403, "this server does not answer to that host name: use its address, or localhost")
+        origins = headers.getlist("origin")
+        if any(not _same_origin(origin, host) for origin in origins):
+            return refused(403, "a page of another origin may not use this server")
+        if self._token is None or scope["path"] in OPEN:
+            return None
+        if scope["type"] == "http" and scope["method"] == "GET" and not scope["path"].startswith("/api/"):
+            query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            if any(self._is_token(given) for given in query.pop("token", [])):
+                return self._welcome(str(scope["path"]), query, headers.get("sec-fetch-site") == "cross-site")
+        return None if self._is_known(headers) else refused(401, UNKNOWN)
+
+    def _is_ours(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        if name in self._names:
+            return True
+        try:
+            ipaddress.ip_address(name)  # an address, unlike a name, cannot be made to mean another machine
+        except ValueError:
+            return False
+        return True
+
+    def _is_known(self, headers: Headers) -> bool:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._is_token(given.strip())
+        try:
+            cookies = SimpleCookie(headers.get("cookie", ""))
+        except CookieError:
+            return False
+        found = cookies.get(self._cookie)
+        return found is not None and _equal(found.value, self._login)
+
+    def _is_token(self, given: str) -> bool:
+        return self._token is not None and _equal(given, self._token)
+
+    @property
+    def _login(self) -> str:
+        """The cookie's value: another server of this machine, which a browser sends it to as well, gets no token."""
+        return hmac.new((self._token or "").encode(), self._cookie.encode(), "sha256").hexdigest()
+
+    def _welcome(self, path: str, query: dict[str, list[str]], from_elsewhere: bool) -> Response:
+        """Return an answer that leads to the page itself, with a cookie instead of the token in the address.
+
+        After a link ``from_elsewhere``, a mail's or a file's, browsers keep the cookie from a redirect's target, and
+        send it to the target of our own page.
+        """
+        rest = urlencode(query, doseq=True)
+        # Only a path: "//host" would be another server's.
+        target = "/" + path.lstrip("/\\") + (f"?{rest}" if rest else "")
+        answer = HTMLResponse(forwarding_page(target)) if from_elsewhere else RedirectResponse(target, 303)
+        answer.set_cookie(self._cookie, self._login, httponly=True, samesite="strict", path="/", max_age=365 * 86400)
+        return answer
+
+
+def forwarding_page(target: str) -> str:
+    """Return a page of HTML that leads on to an address."""
+    return f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(target)}"><title>Handiwork</title>'
+
+
+def _equal(given: str, secret: str) -> bool:
+    return secrets.compare_digest(given.encode(errors="replace"), secret.encode())
+
+
+def names_of(host: str) -> frozenset[str]:
+    """Return the names that a server bound to ``host`` answers to."""
+    names = {"localhost", host.lower()}
+    if not is_loopback(host):
+        names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+    return frozenset(names)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server bound to ``host``."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _same_origin(origin: str, host: str) -> bool:
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and parts.netloc.lower() == host.lower() and not parts.path.strip("/")

@@ -1,0 +1,110 @@
+"""About the server and what can be used with it: models, agents, settings, health, metrics."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+from starlette.responses import PlainTextResponse, Response
+
+from handiwork.agents.registry import AgentNotFoundError, find, installed
+from handiwork.llm.local.weights import KNOWN
+from handiwork.llm.offered import KEYS, local_model_state, provider_keys
+from handiwork.server.operations import Call, Operation
+from handiwork.server.schemas.sessions import AgentInfo, AgentList, Done, ModelInfo, ModelList, SettingsView
+from handiwork.server.supervisor import Desk
+from handiwork.settings import load, settings_file
+
+
+async def list_models(call: Call[None, None]) -> ModelList:
+    """List the local models and the providers, with what they need."""
+    found: list[ModelInfo] = []
+    for name in KNOWN:
+        ready, about = local_model_state(name)
+        found.append(ModelInfo(name=f"local:{name}", ready=ready, about=about))
+    for provider, key in provider_keys().items():
+        about = f"key in {key}" if key else f"no key: set {KEYS[provider][0]}"
+        found.append(ModelInfo(name=f"{provider}:NAME", ready=key is not None, about=about))
+    return ModelList(default=load({}).model, models=found)
+
+
+async def list_agents(call: Call[None, None]) -> AgentList:
+    """List the installed agents."""
+    found: list[AgentInfo] = []
+    for name, point in installed().items():
+        try:
+            about = find(name).description
+        except (AgentNotFoundError, ImportError, AttributeError) as error:
+            about = f"cannot be loaded: {error}"
+        found.append(AgentInfo(name=name, about=about, package=point.dist.name if point.dist is not None else ""))
+    return AgentList(default=load({}).agent, agents=found)
+
+
+async def show_settings(call: Call[None, None]) -> SettingsView:
+    """Return what a session uses unless its request says otherwise."""
+    settings = load({})
+    return SettingsView(
+        file=str(settings_file()),
+        version=version("handiwork"),
+        model=settings.model,
+        base_url=settings.base_url,
+        agent=settings.agent,
+        sandbox=settings.sandbox,
+        image=settings.image,
+        allow_net=list(settings.allow_net),
+        confirmation=settings.confirmation,
+        limits=settings.limits,
+        secrets=[given.partition("=")[0] for given in settings.secrets],
+    )
+
+
+async def show_health(call: Call[None, None]) -> Done:
+    """Answer when the server and its log work; needs no token."""
+    await call.desk.store.sessions(limit=1)
+    return Done()
+
+
+async def show_metrics(call: Call[None, None]) -> Response:
+    """Return the server's figures in the text format of Prometheus."""
+    counters: Counters = call.request.app.state.counters
+    return PlainTextResponse(counters.text(call.desk), media_type="text/plain; version=0.0.4")
+
+
+@dataclass
+class Counters:
+    """What the server has counted since it began."""
+
+    began: float = field(default_factory=time.monotonic)
+    requests: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
+
+    def text(self, desk: Desk) -> str:
+        """Return the metrics, one a line."""
+        attended, waiting = desk.counts
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        lines = _metric("handiwork_sessions_running", "gauge", "Sessions at work in this server.", attended - waiting)
+        lines += _metric("handiwork_sessions_waiting", "gauge", "Sessions that wait with their sandbox.", waiting)
+        lines += _metric("handiwork_followers", "gauge", "WebSockets that follow a session.", desk.channels.count)
+        lines += _metric("handiwork_uptime_seconds", "gauge", "Since the start.", round(time.monotonic() - self.began))
+        memory = pages * os.sysconf("SC_PAGE_SIZE")
+        lines += _metric("process_resident_memory_bytes", "gauge", "Resident memory of the server.", memory)
+        lines += ["# HELP handiwork_requests_total Requests answered.", "# TYPE handiwork_requests_total counter"]
+        for (method, status), count in sorted(self.requests.items()):
+            lines.append(f'handiwork_requests_total{{method="{method}",status="{status}"}} {count}')
+        return "\n".join(lines) + "\n"
+
+
+def _metric(name: str, kind: str, about: str, value: float) -> list[str]:
+    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}", f"{name} {value}"]
+
+
+OPERATIONS = (
+    Operation("GET", "/api/models", list_models, ModelList, refuses=()),
+    Operation("GET", "/api/agents", list_agents, AgentList, refuses=()),
+    Operation("GET", "/api/settings", show_settings, SettingsView, refuses=()),
+    Operation("GET", "/health", show_health, Done, refuses=(503,)),
+    Operation("GET", "/metrics", show_metrics, None, gives="text/plain", refuses=(503,)),
+)

@@ -1,0 +1,194 @@
+"""A session's files, its changes, and blobs. What agents wrote is never served as a page."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Iterable
+from typing import BinaryIO
+from urllib.parse import quote
+
+from starlette.responses import Response, StreamingResponse
+
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Event
+from handiwork.events.record import StepStarted
+from handiwork.log.eventlog import EventLog
+from handiwork.server.operations import Call, Operation, RefusedError
+from handiwork.server.schemas.files import (
+    BlobQuery,
+    ContentQuery,
+    Diff,
+    DiffQuery,
+    FileChange,
+    FileEntry,
+    FileList,
+    FilesQuery,
+    NewBlob,
+    Uploaded,
+    UploadQuery,
+)
+from handiwork.server.schemas.sessions import ImageType
+from handiwork.session import open as assemble
+from handiwork.session.time_travel.files_at import files
+from handiwork.session.time_travel.fork import changes_from_to
+from handiwork.workspace.changes import Change
+from handiwork.workspace.patch import diffstat, unified_diff
+
+IMAGE_LIMIT = 3_750_000
+"""Bytes of a picture that models take."""
+
+_PIECE = 1 << 16
+_BEGINNINGS: dict[bytes, ImageType] = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+_HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-content-type-options": "nosniff"}
+
+
+async def list_files(call: Call[FilesQuery, None]) -> FileList:
+    """List a directory of the session's workspace, now or as it was after an event."""
+    found = await files(call.desk.data, await call.desk.log(call.session), call.query.at)
+    entries = await asyncio.to_thread(found.entries, call.query.path)
+    return FileList(path=call.query.path, entries=[FileEntry.model_validate(entry) for entry in entries])
+
+
+async def read_file(call: Call[ContentQuery, None]) -> Response:
+    """Return the bytes of a file of the workspace, now or as it was after an event."""
+    path = call.query.path
+    found = await files(call.desk.data, await call.desk.log(call.session), call.query.at)
+    stream = await asyncio.to_thread(found.open, path)
+    first = await asyncio.to_thread(stream.read, _PIECE)
+    headers = dict(_HARMLESS)
+    if call.query.download:
+        name = path.rpartition("/")[2].encode(errors="surrogateescape")
+        headers["content-disposition"] = f"attachment; filename*=UTF-8''{quote(name)}"
+    return StreamingResponse(_pieces(first, stream), media_type=_media_type(first), headers=headers)
+
+
+async def upload_file(call: Call[UploadQuery, None]) -> Uploaded:
+    """Write the body to a file of the workspace; the session's sandbox does it."""
+    log, size = await call.desk.log(call.session), 0
+
+    async def counted() -> AsyncIterator[bytes]:
+        nonlocal size
+        async for piece in call.upload():
+            size += len(piece)
+            yield piece
+
+    async with call.desk.opened(log) as opened:
+        sandbox = await opened.session.sandbox()
+        try:
+            await sandbox.upload(call.query.path, counted())
+        except OSError as error:
+            raise RefusedError(409, f"{call.query.path} cannot be written: {error}") from None
+    return Uploaded(path=call.query.path, size=size)
+
+
+async def show_diff(call: Call[DiffQuery, None]) -> Diff:
+    """Return what changed: in all, in a step, in a turn, or between two events."""
+    desk, query = call.desk, call.query
+    log = await desk.log(call.session)
+    first, last = query.first, query.last
+    if query.of != "total":
+        if query.event is None:
+            raise RefusedError(422, "event: say of which event you want the step or turn")
+        first, last = await _part(log, query.of == "turn", query.event)
+    if first is None and last is None:
+        found = await assemble.changes(desk.data, log)
+    else:
+        found = await changes_from_to(desk.data, log, first, last)
+    return await asyncio.to_thread(_diff, found, first, last)
+
+
+async def add_blob(call: Call[None, None]) -> NewBlob:
+    """Store a picture for a message."""
+    data = b"".join([piece async for piece in call.upload(IMAGE_LIMIT)])
+    media_type = _picture(data)
+    if media_type is None:
+        raise RefusedError(422, "the body is neither a PNG nor a JPEG picture")
+    return NewBlob(blob=await call.desk.store.blobs.put(data), media_type=media_type, size=len(data))
+
+
+async def read_blob(call: Call[BlobQuery, None]) -> Response:
+    """Return a blob, or a part of it; its size is in the header X-Blob-Size."""
+    digest, blobs = str(call.request.path_params["blob"]), call.desk.store.blobs
+    path, size = blobs.path(digest), await blobs.size(digest)
+    first = await blobs.read(digest, 0, _PIECE)
+    headers = {**_HARMLESS, "x-blob-size": str(size), "cache-control": "private, max-age=31536000, immutable"}
+    stream = path.open("rb")
+    stream.seek(min(call.query.offset, size))
+    return StreamingResponse(_pieces(b"", stream, call.query.length), media_type=_media_type(first), headers=headers)
+
+
+async def _pieces(first: bytes, stream: BinaryIO, length: int | None = None) -> AsyncIterator[bytes]:
+    try:
+        if first:
+            yield first
+        while piece := await asyncio.to_thread(stream.read, _PIECE if length is None else min(_PIECE, length)):
+            length = None if length is None else length - len(piece)
+            yield piece
+    finally:
+        stream.close()
+
+
+def _picture(first: bytes) -> ImageType | None:
+    return next((kind for beginning, kind in _BEGINNINGS.items() if first.startswith(beginning)), None)
+
+
+def _media_type(first: bytes) -> str:
+    """Return what the bytes begin like: a picture, text, or anything; never a type that a browser would run."""
+    if picture := _picture(first):
+        return picture
+    if first.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if first[:4] == b"RIFF" and first[8:12] == b"WEBP":
+        return "image/webp"
+    try:
+        text = io.TextIOWrapper(io.BytesIO(first[:-4] if len(first) == _PIECE else first), "utf-8").read()
+    except UnicodeDecodeError:
+        return "application/octet-stream"
+    return "application/octet-stream" if "\0" in text else "text/plain; charset=utf-8"
+
+
+async def _part(log: EventLog, turn: bool, event: int) -> tuple[int, int]:
+    """Return the events that the step or turn of an event lies between. Raises RefusedError where there is none."""
+    first, last = 0, 0
+    for found in await log.read():
+        last = found.id
+        if _begins(found, turn):
+            if found.id > event:
+                return first, found.id - 1
+            first = found.id
+    if event > last:
+        raise RefusedError(404, f"session {log.id} has no event {event}: its events are 1 to {last}")
+    return first, last
+
+
+def _begins(event: Event, turn: bool) -> bool:
+    if turn:
+        return isinstance(event, MessageAction) and event.source == "user"
+    return isinstance(event, StepStarted)
+
+
+def _diff(changes: Iterable[Change], first: int | None, last: int | None) -> Diff:
+    changes = list(changes)
+    shown = [
+        FileChange(path=_clear(path), kind=change.kind, binary=change.binary, added=added, deleted=deleted)
+        for change, (path, added, deleted) in zip(changes, diffstat(changes), strict=True)
+    ]
+    return Diff(patch=_clear(unified_diff(changes)), files=shown, first=first, last=last)
+
+
+def _clear(text: str) -> str:
+    """Return the text with what is no UTF-8, as in names of files, replaced."""
+    return text.encode(errors="replace").decode()
+
+
+_AT = "/api/sessions/{session}"
+_BYTES = "application/octet-stream"
+OPERATIONS = (
+    Operation("GET", f"{_AT}/files", list_files, FileList, query=FilesQuery),
+    Operation("GET", f"{_AT}/files/content", read_file, None, query=ContentQuery),
+    Operation("PUT", f"{_AT}/files/content", upload_file, Uploaded, query=UploadQuery, takes=_BYTES),
+    Operation("GET", f"{_AT}/diff", show_diff, Diff, query=DiffQuery),
+    Operation("POST", "/api/blobs", add_blob, NewBlob, takes=_BYTES, status=201, refuses=(503,)),
+    Operation("GET", "/api/blobs/{blob}", read_blob, None, query=BlobQuery),
+)

@@ -1,0 +1,107 @@
+"""What a new user needs: to try a model, to have it used from now on, and something to let it do."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from handiwork.llm import create as llms
+from handiwork.llm.offered import KEYS
+from handiwork.llm.retry import Patience
+from handiwork.llm.types import Message
+from handiwork.server.api import demo
+from handiwork.server.api.catalog import show_settings
+from handiwork.server.operations import Call, Operation, RefusedError
+from handiwork.server.schemas.sessions import Line, SettingsView, Shape
+from handiwork.settings import model_name, set_defaults
+
+_SECONDS = 300.0
+"""For which the answer of a model that is tried is awaited: a local one may have to be fetched first."""
+
+
+class ModelChoice(Shape):
+    """A model; ``base_url`` is that of an OpenAI-compatible server."""
+
+    model: Annotated[Line, Field(min_length=1)]
+    base_url: Line | None = None
+
+
+class ModelKey(Shape):
+    """A provider's key; ``provider`` null is the server of a base URL."""
+
+    provider: Line | None = None
+    key: Annotated[Line, Field(min_length=1, description="never written to a file")]
+
+
+class KeyTaken(Shape):
+    """The server uses the key until it ends; ``variable`` is where it looks for it after that."""
+
+    variable: str
+
+
+class ModelAnswer(Shape):
+    """The model answered, after ``seconds``."""
+
+    ok: Literal[True] = True
+    reply: str
+    seconds: float
+
+
+class Demo(Shape):
+    """A folder with a bug in it and the task to repair it."""
+
+    workspace: str
+    task: str
+
+
+async def try_model(call: Call[None, ModelChoice]) -> ModelAnswer:
+    """Ask a model for a word, and say what it answered or why it did not."""
+    model = llms.create(model_name(call.body.model), call.body.base_url, patience=Patience(attempts=1))
+    began = time.monotonic()
+    try:
+        async with asyncio.timeout(_SECONDS):
+            answer = await model.complete([Message.text("user", "Say hello in one short sentence.")])
+    except TimeoutError:
+        raise RefusedError(422, f"{call.body.model} did not answer within {_SECONDS:.0f} seconds") from None
+    finally:
+        await model.close()
+    return ModelAnswer(reply=answer.content[:500], seconds=time.monotonic() - began)
+
+
+async def take_key(call: Call[None, ModelKey]) -> KeyTaken:
+    """Use a provider's key until the server ends."""
+    provider = call.body.provider
+    if provider is not None and provider not in KEYS:
+        raise RefusedError(422, f"provider: there is none called {provider!r}; known: {', '.join(KEYS)}")
+    variable = KEYS[provider][0] if provider is not None else "HANDIWORK_API_KEY"
+    key = call.body.key.strip()
+    if not key or not key.isascii() or not key.isprintable():
+        raise RefusedError(422, "key: it is empty or has characters that keys do not have")
+    os.environ[variable] = key
+    return KeyTaken(variable=variable)
+
+
+async def choose_model(call: Call[None, ModelChoice]) -> SettingsView:
+    """Write a model into the user's settings: new sessions use it from now on."""
+    model = model_name(call.body.model)
+    await llms.create(model, call.body.base_url).close()
+    await asyncio.to_thread(set_defaults, {"model": model, "base_url": call.body.base_url})
+    return await show_settings(Call(call.desk, call.request, None, None))
+
+
+async def make_demo(call: Call[None, None]) -> Demo:
+    """Make a small repository with a bug."""
+    folder = await asyncio.to_thread(demo.make, call.desk.data / "demo")
+    return Demo(workspace=str(folder), task=demo.TASK)
+
+
+OPERATIONS = (
+    Operation("POST", "/api/models/try", try_model, ModelAnswer, body=ModelChoice, refuses=()),
+    Operation("POST", "/api/models/key", take_key, KeyTaken, body=ModelKey, refuses=()),
+    Operation("PATCH", "/api/settings", choose_model, SettingsView, body=ModelChoice, refuses=(503,)),
+    Operation("POST", "/api/demo", make_demo, Demo, status=201, refuses=(503,)),
+)

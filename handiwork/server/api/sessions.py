@@ -1,0 +1,216 @@
+"""Sessions: to make, list, look at, rename, fork and delete them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from starlette.responses import Response
+
+from handiwork.agents.plan import Task
+from handiwork.agents.state import State
+from handiwork.events.action import MessageAction
+from handiwork.events.codec import to_dict
+from handiwork.log.eventlog import EventLog
+from handiwork.log.session import SessionInfo
+from handiwork.process import Process
+from handiwork.server.operations import Call, Operation, RefusedError
+from handiwork.server.schemas.sessions import (
+    Asked,
+    Cost,
+    Done,
+    EventPage,
+    EventsQuery,
+    Image,
+    ListQuery,
+    NewFork,
+    NewSession,
+    PlanTask,
+    Rename,
+    RunBy,
+    SessionPage,
+    SessionRow,
+    SessionView,
+    Subtask,
+    Tree,
+)
+from handiwork.server.supervisor import Desk
+from handiwork.session.approval.rules import rule_for
+from handiwork.session.setup_from_settings import agent_name, setup_from, title_of
+from handiwork.session.storage import gc as collecting
+from handiwork.session.time_travel import fork as forks
+from handiwork.session.user_events import asked, why_asked
+from handiwork.settings import load, model_name
+
+
+async def create_session(call: Call[None, NewSession]) -> SessionView:
+    """Make a session with a copy of the workspace and begin to carry out its task."""
+    new = call.body
+    limits = new.limits.model_dump() if new.limits is not None else {}
+    flags: dict[str, Any] = {
+        "agent": new.agent,
+        "model": new.model,
+        "base_url": new.base_url,
+        "image": new.image,
+        "allow_net": new.allow_net,
+        "confirmation": new.confirmation,
+    }
+    setup = setup_from(load(flags), Path(new.workspace))
+    if new.limits is not None:
+        setup = setup.model_copy(update={"limits": setup.limits.model_copy(update=limits)})
+    check_images(call.desk, new.images)
+    message = MessageAction(content=new.task, images=tuple(image.part() for image in new.images))
+    log = await call.desk.create(setup, message, new.title or title_of(new.task))
+    return await view(call.desk, log)
+
+
+async def list_sessions(call: Call[ListQuery, None]) -> SessionPage:
+    """List sessions, newest first."""
+    query = call.query
+    found = await call.desk.store.sessions(query.limit, query.before, query.q, query.state)
+    following = found[-1].id if len(found) == query.limit else None
+    return SessionPage(sessions=[SessionRow.of(info) for info in found], next=following)
+
+
+async def show_session(call: Call[None, None]) -> SessionView:
+    """Return all about a session but its events."""
+    return await view(call.desk, await call.desk.log(call.session))
+
+
+async def rename_session(call: Call[None, Rename]) -> SessionView:
+    """Give a session another title."""
+    log = await call.desk.log(call.session)
+    await call.desk.store.update(log.id, title=call.body.title)
+    return await view(call.desk, log)
+
+
+async def delete_session(call: Call[None, None]) -> Done:
+    """Delete a session that is not running, with its files."""
+    desk = call.desk
+    log = await desk.log(call.session)
+    await desk.release(log)
+    await collecting.delete_session(desk.store, desk.data, log.id)
+    desk.forget(log.id)
+    return Done()
+
+
+async def list_events(call: Call[EventsQuery, None]) -> Response:
+    """Return events of a session, ascending: the newest, those before one, or those after one."""
+    query = call.query
+    log = await call.desk.log(call.session)
+    head = await log.head()
+    before = query.before if query.before is not None else None if query.after is not None else head + 1
+    texts = await log.texts(query.after or 0, before, query.limit)
+    return Response(f'{{"events":[{",".join(texts)}],"head":{head}}}', media_type="application/json")
+
+
+async def fork_session(call: Call[None, NewFork]) -> SessionView:
+    """Make a session that goes on from an event of this one; nothing of this one changes."""
+    new, desk = call.body, call.desk
+    log = await desk.log(call.session)
+    changes: dict[str, Any] = {}
+    if new.agent is not None:
+        changes["agent"] = agent_name(new.agent)
+    if new.model is not None:
+        changes |= {"model": model_name(new.model), "base_url": new.base_url}
+    made = await forks.fork(desk.store, desk.data, log, new.at, new.restore, new.message, **changes)
+    if new.message is not None:
+        desk.mark(made.id)
+        await desk.wake(made.id)
+    return await view(desk, made)
+
+
+async def show_tree(call: Call[None, None]) -> Tree:
+    """Return what a session was forked from and what was forked from that."""
+    log = await call.desk.log(call.session)
+    return Tree(sessions=[SessionRow.of(info) for info in await call.desk.store.family(log.id)])
+
+
+def check_images(desk: Desk, images: tuple[Image, ...]) -> None:
+    """Raise BlobMissing for a picture that was not uploaded."""
+    for image in images:
+        desk.store.blobs.hold(image.blob)
+
+
+async def view(desk: Desk, log: EventLog) -> SessionView:
+    """Return all about a session."""
+    state = await desk.state(log)
+    holder, info = await log.holder(), await log.info()
+    why: dict[int, str] = {}
+    while new := [action for action in asked(state) if action.id not in why]:  # it may ask meanwhile
+        why |= {action.id: "" for action in new} | await why_asked(log, new)
+    # Nothing is awaited from here on, so that all of it is of one moment.
+    return SessionView(
+        **_row(info, state),
+        reason=state.change.reason if state.change is not None else None,
+        why=state.change.content if state.change is not None else "",
+        sandbox=state.sandbox,
+        base_url=state.totals.base_url,
+        limits=state.limits,
+        confirmation=state.totals.confirmation,
+        iterations=state.iteration,
+        usage=state.usage,
+        cost=Cost(usd=state.cost, unpriced=state.unpriced, sources=sorted(state.totals.cost_sources)),
+        time=state.time,
+        plan=_plan(state.plan.tasks),
+        subtasks=[_subtask(child) for child in state.subtasks.values()],
+        asked=[
+            Asked(action=to_dict(action), why=why.get(action.id, ""), rule=rule_for(action)) for action in asked(state)
+        ],
+        rules=list(state.totals.rules),
+        network=list(state.totals.network),
+        outputs=dict(state.outputs),
+        run_by=_runner(holder),
+    )
+
+
+def _row(info: SessionInfo, state: State) -> dict[str, Any]:
+    """Return the row of the list with what the log knows better than the list."""
+    row = SessionRow.of(info).model_dump()
+    if state.last_id:
+        row |= {"state": state.agent_state, "model": state.model or row["model"]}
+    return row
+
+
+def _runner(holder: Process | None) -> RunBy | None:
+    if holder is None:
+        return None
+    return RunBy(here=holder == Process.this(), host=holder.host, pid=holder.pid)
+
+
+def _plan(tasks: list[Task]) -> list[PlanTask]:
+    return [PlanTask(id=t.id, goal=t.goal, state=t.state, subtasks=_plan(t.subtasks)) for t in tasks]
+
+
+def _subtask(state: State) -> Subtask:
+    return Subtask(
+        id=state.id,
+        parent=state.parent,
+        agent=state.agent,
+        state=state.agent_state,
+        iterations=state.local_iteration,
+        cost=state.local_cost,
+        usage=state.local_usage,
+        plan=_plan(state.plan.tasks),
+    )
+
+
+async def running(desk: Desk, log: EventLog) -> State:
+    """Return where a session stands. Raises RefusedError for one that never began."""
+    state = await desk.state(log)
+    if not state.last_id:
+        raise RefusedError(409, f"session {log.id} never began: run the task anew")
+    return state
+
+
+_AT = "/api/sessions/{session}"
+OPERATIONS = (
+    Operation("POST", "/api/sessions", create_session, SessionView, body=NewSession, status=201),
+    Operation("GET", "/api/sessions", list_sessions, SessionPage, query=ListQuery, refuses=(503,)),
+    Operation("GET", _AT, show_session, SessionView),
+    Operation("PATCH", _AT, rename_session, SessionView, body=Rename),
+    Operation("DELETE", _AT, delete_session, Done),
+    Operation("GET", f"{_AT}/events", list_events, EventPage, query=EventsQuery),
+    Operation("POST", f"{_AT}/fork", fork_session, SessionView, body=NewFork, status=201),
+    Operation("GET", f"{_AT}/tree", show_tree, Tree),
+)

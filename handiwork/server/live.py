@@ -1,0 +1,86 @@
+"""What is said beside the log while it happens: pieces of replies and outputs, for whoever follows at that moment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+from handiwork.session.steps.live import OutputDelta, Status, TextDelta
+
+ROOM = 64 * 1024
+"""Characters that wait for a slow reader; the oldest of more are dropped."""
+
+
+class Backlog:
+    """What waits to be sent to one follower; ``woken`` is set when there is something."""
+
+    def __init__(self, woken: asyncio.Event) -> None:
+        self._woken = woken
+        self._waiting: deque[tuple[str, int, str, int]] = deque()
+        self._size = 0
+
+    def add(self, kind: str, place: int, text: str, after: int) -> None:
+        """Add a piece that came after the event ``after``; one that follows another of its kind is joined to it."""
+        if self._waiting and kind != "status" and self._waiting[-1][:2] == (kind, place):
+            _, _, before, there = self._waiting[-1]
+            if there == after:
+                self._waiting.pop()
+                text = before + text
+                self._size -= len(before)
+        self._waiting.append((kind, place, text, after))
+        self._size += len(text)
+        while self._size > ROOM:
+            self._size -= len(self._waiting.popleft()[2])
+        self._woken.set()
+
+    def take(self, after: int) -> list[dict[str, Any]]:
+        """Return what came up to when event ``after`` was the last one, as JSON objects."""
+        found: list[dict[str, Any]] = []
+        while self._waiting and self._waiting[0][3] <= after:
+            piece = self._waiting.popleft()
+            self._size -= len(piece[2])
+            found.append(_message(*piece))
+        return found
+
+
+class Channels:
+    """Who follows which session."""
+
+    def __init__(self) -> None:
+        self._followers: dict[str, set[Backlog]] = {}
+
+    @property
+    def count(self) -> int:
+        """How many follow."""
+        return sum(map(len, self._followers.values()))
+
+    @contextmanager
+    def joined(self, session: str, woken: asyncio.Event) -> Generator[Backlog]:
+        """Have what is said of the session from now on kept to be sent."""
+        backlog = Backlog(woken)
+        self._followers.setdefault(session, set()).add(backlog)
+        try:
+            yield backlog
+        finally:
+            self._followers[session].discard(backlog)
+            if not self._followers[session]:
+                del self._followers[session]
+
+    def say(self, session: str, item: TextDelta | OutputDelta | Status, after: int) -> None:
+        """Hand a piece to the followers; it came after the event ``after``."""
+        for backlog in self._followers.get(session, ()):
+            match item:
+                case TextDelta():
+                    backlog.add("text", item.subtask, item.text, after)
+                case OutputDelta():
+                    backlog.add("output", item.action, item.text, after)
+                case Status():
+                    backlog.add("status", 0, item.text, after)
+
+
+def _message(kind: str, place: int, text: str, after: int) -> dict[str, Any]:
+    names = {"text": {"subtask": place}, "output": {"action": place}, "status": {}}
+    return {"transient": kind, "after": after, **names[kind], "text": text}

@@ -1,0 +1,95 @@
+"""What goes over the wire about files, changes and blobs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from handiwork.server.schemas.sessions import LARGEST, BelowPath, Digest, EventId, ImageType, Shape
+
+
+class FilesQuery(Shape):
+    """A path below the workspace, now or as it was after event ``at``."""
+
+    path: BelowPath = ""
+    at: EventId | None = None
+
+
+class FileEntry(Shape):
+    """What is in a directory; ``size`` is in bytes."""
+
+    name: str
+    kind: Literal["dir", "file", "link"]
+    size: int
+
+
+class FileList(Shape):
+    """What is in a directory, directories first."""
+
+    path: str
+    entries: list[FileEntry]
+
+
+class ContentQuery(Shape):
+    """A file to read, now or as it was after event ``at``; with ``download`` the browser saves it."""
+
+    path: Annotated[BelowPath, Field(min_length=1)]
+    at: EventId | None = None
+    download: bool = False
+
+
+class UploadQuery(Shape):
+    """Where the body goes."""
+
+    path: Annotated[BelowPath, Field(min_length=1)]
+
+
+class Uploaded(Shape):
+    """A file was written; ``size`` is in bytes."""
+
+    path: str
+    size: int
+
+
+class DiffQuery(Shape):
+    """Which changes: all, those of the step or turn that an event is in, or those from one event to another."""
+
+    of: Literal["total", "turn", "step"] = "total"
+    event: EventId | None = None
+    first: EventId | None = Field(default=None, description="the files after this event ...")
+    last: EventId | None = Field(default=None, description="... compared with those after this one")
+
+
+class FileChange(Shape):
+    """A path that differs, with the lines added and deleted; both are 0 for a binary file."""
+
+    path: str
+    kind: Literal["added", "modified", "deleted", "mode", "link", "type"]
+    binary: bool
+    added: int
+    deleted: int
+
+
+class Diff(Shape):
+    """Changes as a patch and by file. ``first`` and ``last`` are the events they lie between, null for the ends."""
+
+    patch: str
+    files: list[FileChange]
+    first: int | None
+    last: int | None
+
+
+class BlobQuery(Shape):
+    """Which bytes of a blob."""
+
+    offset: int = Field(default=0, ge=0, le=LARGEST)
+    length: int | None = Field(default=None, ge=1, le=LARGEST)
+
+
+class NewBlob(Shape):
+    """A blob that was stored; ``media_type`` is what its beginning says."""
+
+    blob: Digest
+    media_type: ImageType
+    size: int

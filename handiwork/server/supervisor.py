@@ -1,0 +1,296 @@
+"""The sessions that this server runs: each a task that outlives the browser, and is begun again after a crash.
+
+A session that is run, or to be run, has a file ``served`` in its folder: a server that starts goes on with those.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from handiwork.agents.state import State
+from handiwork.events.action import ChangeAgentStateAction, MessageAction
+from handiwork.events.base import Event
+from handiwork.events.observation import AgentStateChangedObservation
+from handiwork.events.record import SessionWanted
+from handiwork.log.errors import LeaseHeld, LogError, SessionMissing
+from handiwork.log.eventlog import EventLog
+from handiwork.log.store import Store
+from handiwork.process import Process
+from handiwork.server.live import Channels
+from handiwork.session import open as assemble
+from handiwork.session.open import Opened, Setup
+from handiwork.session.steps.live import OutputDelta, Status, TextDelta
+from handiwork.session.storage.layout import session_dir
+
+MARK = "served"
+IDLE = 300.0
+"""Seconds for which the sandbox of a session that waits for the user is kept."""
+
+KEPT = 20
+"""Sessions that wait with their sandbox; of more, the one that waits longest is closed."""
+
+FOLDED = 32
+"""States of sessions that are not run here which are kept."""
+
+RETRY = 0.5
+"""Seconds between two looks at a session that another process runs."""
+
+Open = Callable[["Attended"], Awaitable[Opened]]
+
+log_messages = logging.getLogger("handiwork.server")
+
+
+@dataclass(eq=False)
+class Attended:
+    """A session that is run here; ``opened`` once it is. What it shows goes to its followers."""
+
+    id: str
+    channels: Channels
+    opened: Opened | None = None
+    task: asyncio.Task[None] | None = None
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    leave: asyncio.Event = field(default_factory=asyncio.Event)
+    users: int = 0
+    free: asyncio.Event = field(default_factory=asyncio.Event)
+    last: int = 0
+
+    def watch(self, item: Event | TextDelta | OutputDelta | Status) -> None:
+        """Take what the session shows."""
+        if not isinstance(item, Event):
+            self.channels.say(self.id, item, self.last)
+            return
+        self.last = item.id
+        match item:
+            case MessageAction(source="user"):
+                self.leave.clear()
+            case ChangeAgentStateAction(agent_state=wanted):
+                (self.leave.set if wanted == "stopped" else self.leave.clear)()
+            case SessionWanted():
+                self.leave.set()
+            case _:
+                pass
+
+
+class Desk:
+    """The sessions of a data folder, for the server to run and to look at."""
+
+    def __init__(self, store: Store, data: Path, idle: float = IDLE) -> None:
+        self.store, self.data, self.channels = store, data, Channels()
+        self.deleted: list[str] = []
+        self._idle = idle
+        self._attended: dict[str, Attended] = {}
+        self._waiting: dict[str, Attended] = {}
+        self._folded: OrderedDict[str, State] = OrderedDict()
+        self._closing = False
+
+    async def start(self) -> None:
+        """Go on with the sessions that were running when a server ended."""
+        for mark in sorted(self.data.glob(f"sessions/*/{MARK}")):
+            try:
+                await self.wake(mark.parent.name)
+            except SessionMissing:
+                continue
+            except LogError as error:
+                log_messages.warning("session %s: %s", mark.parent.name, error)
+
+    async def close(self) -> None:
+        """Stop running; the next server goes on with what runs now."""
+        self._closing = True
+        tasks = [one.task for one in self._attended.values() if one.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many sessions are run here, and how many of them wait for the user."""
+        return len(self._attended), len(self._waiting)
+
+    def runs(self, session: str) -> bool:
+        """Whether the session is run here."""
+        return session in self._attended
+
+    async def log(self, session: str) -> EventLog:
+        """Return a session's log. Raises SessionMissing."""
+        return await self.store.log(session)
+
+    async def state(self, log: EventLog) -> State:
+        """Return where a session stands; it may change at the next await."""
+        attended = self._attended.get(log.id)
+        if attended is not None and attended.opened is not None and attended.ready.is_set():
+            return attended.opened.session.state
+        state = self._folded.setdefault(log.id, State())
+        self._folded.move_to_end(log.id)
+        while len(self._folded) > FOLDED:
+            self._folded.popitem(last=False)
+        while page := await log.read(after=state.last_id, limit=500):
+            for event in page:
+                if event.id == state.last_id + 1:  # another task may have folded it meanwhile
+                    state.apply(event)
+        return state
+
+    async def create(self, setup: Setup, message: MessageAction, title: str) -> EventLog:
+        """Make a session with the message in its log and run it. Raises as ``assemble.create`` does."""
+        attended = Attended("", self.channels)
+        opened = await assemble.create(self.store, self.data, setup, attended.watch, title, message, marks=(MARK,))
+        attended.id = opened.id
+
+        async def there(_: Attended) -> Opened:
+            return opened
+
+        self._begin(attended, opened.log, there)
+        return opened.log
+
+    async def say(self, log: EventLog, *events: Event) -> int:
+        """Append what the user says, and have the session go on where that means it; return the last event's id."""
+        self.mark(log.id)
+        stored = await log.append(*events)
+        await self.wake(log.id)
+        return stored[-1].id
+
+    async def wake(self, session: str) -> None:
+        """Run the session here if there is something to do. Another process that runs it hears it by itself."""
+        log = await self.log(session)
+        if self.runs(log.id):
+            return
+        if (state := (await self.state(log)).agent_state) != "running":
+            if state != "loading" and state != (await log.info()).state and await log.holder() is None:
+                await self.store.update(log.id, state=state)
+            self._unmark(log.id)
+        elif not self.runs(log.id) and not self._closing:
+            self._begin(self._new(log), log, self._reopen)
+
+    @asynccontextmanager
+    async def opened(self, log: EventLog) -> AsyncGenerator[Opened]:
+        """Give the session, held by this process and not closed as long as this holds.
+
+        Raises LeaseHeld if another process runs it, SetupError if it cannot be opened.
+        """
+        holder = await log.holder()
+        if holder is not None and holder != Process.this():
+            raise LeaseHeld(log.id, holder.host, holder.pid)
+        attended = self._attended.get(log.id)
+        if attended is None:
+            attended = self._new(log)
+            self._begin(attended, log, self._reopen)
+        assert attended.task is not None
+        ready = asyncio.create_task(attended.ready.wait())
+        await asyncio.wait({ready, attended.task}, return_when=asyncio.FIRST_COMPLETED)
+        ready.cancel()
+        if attended.opened is None or not attended.ready.is_set():
+            raise assemble.SetupError(f"session {log.id} could not be opened: try again, or look at its last event")
+        attended.users += 1
+        attended.free.clear()
+        try:
+            yield attended.opened
+        finally:
+            attended.users -= 1
+            if not attended.users:
+                attended.free.set()
+
+    async def release(self, log: EventLog) -> None:
+        """Close the session where it only waits for the user, so that others may have it."""
+        if (attended := self._waiting.get(log.id)) is not None and attended.task is not None:
+            attended.leave.set()
+            await asyncio.wait({attended.task})
+
+    def forget(self, session: str) -> None:
+        """Keep nothing of a session that was deleted."""
+        self._folded.pop(session, None)
+        self.deleted.append(session)
+
+    def mark(self, session: str) -> None:
+        """Have a server that starts look at the session."""
+        with suppress(FileNotFoundError):
+            (session_dir(self.data, session) / MARK).touch(mode=0o600)
+
+    def _unmark(self, session: str) -> None:
+        (session_dir(self.data, session) / MARK).unlink(missing_ok=True)
+
+    def _new(self, log: EventLog) -> Attended:
+        return Attended(log.id, self.channels)
+
+    async def _reopen(self, attended: Attended) -> Opened:
+        return await assemble.reopen(self.store, self.data, attended.id, attended.watch)
+
+    def _begin(self, attended: Attended, log: EventLog, open_it: Open) -> None:
+        self._attended[log.id] = attended
+        self._folded.pop(log.id, None)
+        attended.task = asyncio.create_task(self._attend(attended, log, open_it))
+
+    async def _attend(self, attended: Attended, log: EventLog, open_it: Open) -> None:
+        try:
+            if await self._others(log):
+                await self._serve(attended, open_it)
+        except LogError as error:
+            log_messages.warning("session %s: %s", log.id, error)
+            await asyncio.sleep(RETRY)
+        except Exception as error:
+            log_messages.exception("session %s cannot be run", log.id)
+            await self._failed(log, error)
+            await asyncio.sleep(RETRY)
+        finally:
+            self._attended.pop(log.id, None)
+            self._waiting.pop(log.id, None)
+        with suppress(LogError):  # what came when it was being closed was not heard by it
+            await self.wake(log.id)
+
+    async def _others(self, log: EventLog) -> bool:
+        """Wait while another process runs the session: it hears what is said, but may end before it has.
+
+        Tells whether anything is left to do.
+        """
+        waited = False
+        while await log.holder() is not None:
+            if (await self.state(log)).agent_state != "running":
+                return False
+            waited = True
+            await asyncio.sleep(RETRY)
+        return not waited or (await self.state(log)).agent_state == "running"
+
+    async def _serve(self, attended: Attended, open_it: Open) -> None:
+        opened = await open_it(attended)
+        async with opened.held():
+            attended.opened = opened
+            attended.ready.set()
+            try:
+                while True:
+                    if opened.session.state.agent_state == "running":
+                        await opened.run()
+                    if not await self._called(attended, opened):
+                        break
+                await self.store.update(attended.id, state=opened.session.state.agent_state)
+            finally:
+                attended.ready.clear()
+                if attended.users:
+                    await attended.free.wait()
+
+    async def _called(self, attended: Attended, opened: Opened) -> bool:
+        """Wait for the user; tell whether there is something to do."""
+        self._waiting[attended.id] = attended
+        while len(self._waiting) > KEPT:
+            oldest = next(iter(self._waiting))
+            self._waiting.pop(oldest).leave.set()
+        called = asyncio.create_task(opened.session.called())
+        left = asyncio.create_task(attended.leave.wait())
+        try:
+            done, _ = await asyncio.wait({called, left}, timeout=self._idle, return_when=asyncio.FIRST_COMPLETED)
+            return called in done
+        finally:
+            called.cancel()
+            left.cancel()
+            self._waiting.pop(attended.id, None)
+
+    async def _failed(self, log: EventLog, error: Exception) -> None:
+        """Say in its log why a session cannot be run."""
+        said = str(error) or type(error).__name__
+        with suppress(LogError):
+            async with log.lease():
+                await log.append(AgentStateChangedObservation(agent_state="error", reason="agent", content=said))
+            await self.store.update(log.id, state="error")

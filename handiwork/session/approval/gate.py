@@ -1,0 +1,46 @@
+"""The gate before execution: what the user must allow first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from handiwork.events.action import AgentState
+from handiwork.events.base import Action
+from handiwork.events.observation import AgentStateChangedObservation, UserRejectObservation
+from handiwork.session.approval.rules import Analyser, Place, analyse, needs_approval
+from handiwork.session.steps.journal import Journal
+
+DENIED = "The user did not allow it."
+
+
+class Gate:
+    """Lets an action pass, holds it until the user has answered, or turns it away."""
+
+    def __init__(self, place: Place, analyser: Analyser | None = None) -> None:
+        self._place, self._analyser = place, analyser
+
+    async def verdict(self, journal: Journal, action: Action) -> Literal["allowed", "asked"] | UserRejectObservation:
+        """Return whether the action may be carried out, or the user is asked first, or has not allowed it."""
+        totals = journal.state.totals
+        if answer := totals.approvals.get(action.id):
+            if not answer.allowed:
+                return UserRejectObservation(content=answer.comment or DENIED)
+            await journal.append(_changed("running", "allowed by the user", action))
+            return "allowed"
+        if action.id in totals.asked:
+            # Where the session goes on all the same, the user wrote a message instead of an answer.
+            waits = journal.state.agent_state == "awaiting_user_confirmation"
+            return "asked" if waits else UserRejectObservation(content=DENIED)
+        place = replace(self._place, network=tuple(totals.network), workspace=totals.workspace, unasked=totals.unasked)
+        why = needs_approval(action, totals.confirmation, place, totals.rules)
+        if why is None and self._analyser is not None:
+            why = await analyse(action, totals.confirmation, self._analyser)
+        if why is None:
+            return "allowed"
+        await journal.append(_changed("awaiting_user_confirmation", why, action))
+        return "asked"
+
+
+def _changed(agent_state: AgentState, why: str, action: Action) -> AgentStateChangedObservation:
+    return AgentStateChangedObservation(agent_state=agent_state, reason="user", content=why, cause=action.id)

@@ -1,0 +1,269 @@
+"""What the user is asked before it is done, and the rules that the answers teach.
+
+A rule is a line of text that the user reads, in the session's log and for no other session:
+
+- ``command git push *``: this program with this subcommand, whatever follows but an option that runs a program;
+- ``exactly make test``: this command and no other; ``input TEXT`` and ``python CODE`` likewise;
+- ``edit src/**``: files below a folder, but no hidden ones; ``edit setup.py``: this file;
+- ``browse https://HOST/**``: any page there, by going to it; ``browse URL``: this page; ``browser CALLS``: exactly
+  these calls of the browser's language, on whatever page is open;
+- ``mcp SERVER TOOL``: this tool, with any arguments.
+
+A rule says what may run, not what its names mean: a shell in which ``git`` was made to be something else, or that is
+in another directory, got there by something the user allowed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+
+from handiwork.events.action import (
+    BrowseInteractiveAction,
+    BrowseURLAction,
+    CmdRunAction,
+    CodeSearchAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+    MCPCallAction,
+)
+from handiwork.events.base import Action
+from handiwork.events.record import Confirmation
+from handiwork.session.approval.browser_targets import only_looks, origins
+from handiwork.session.approval.shell_commands import Command, parse, reads_only, takes_any_arguments
+from handiwork.session.secrets import names_in
+
+ANALYSIS_TIME = 30.0
+"""Seconds that an analyser has for one action."""
+
+# Short and closed: of a program that is not here the arguments may be what is dangerous, as with python or curl.
+_ANY_ARGUMENTS = frozenset({"mkdir", "mypy", "pyright", "pytest", "touch"})
+_SUBCOMMANDS: dict[str, frozenset[str]] = {
+    "git": frozenset(
+        {"add", "branch", "checkout", "commit", "diff", "fetch", "log", "merge", "pull", "push", "show", "stash"}
+        | {"status", "switch", "tag"}
+    ),
+    "cargo": frozenset({"build", "check", "clippy", "fmt", "test"}),
+    "go": frozenset({"build", "fmt", "test", "vet"}),
+    "npm": frozenset({"test"}),
+    "ruff": frozenset({"check", "format"}),
+}
+_DANGEROUS_OPTIONS = (
+    *("config", "exec", "ext-diff", "install-types", "ldflags", "node-options", "open-files-in-pager", "output"),
+    *("override-ini", "pdbcls", "prefix", "python", "receive-pack", "rootdir", "script-shell", "strategy"),
+    *("toolexec", "upload-pack", "vettool"),
+)
+_DANGEROUS_LETTERS = {("git", "merge"): "s", ("git", "pull"): "s", ("pytest",): "cop"}
+"""Short options, also among others behind one dash, that name a program, a plugin or another configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy.
+
+    ``secrets`` are the names of those that actions can use, ``network`` is what the sandbox may reach, ``workspace``
+    the path of the workspace as actions name it. ``unasked``: actions ran while the user was asked about none, so that
+    a command's name may mean another program by now. ``shadowed`` are the names of readers that the workspace's own
+    programs have.
+    """
+
+    isolated: bool
+    in_place: bool
+    secrets: frozenset[str] = frozenset()
+    network: tuple[str, ...] = ()
+    workspace: str = ""
+    unasked: bool = False
+    shadowed: frozenset[str] = frozenset()
+
+
+Analyser = Callable[[Action], Awaitable[str | None]]
+"""Looks at an action before it runs and says why the user is to be asked, None if nothing speaks against it."""
+
+
+def needs_approval(action: Action, mode: Confirmation, place: Place, rules: Collection[str]) -> str | None:
+    """Return why the user must be asked before the action, None if it may run.
+
+    "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers, what uses a
+    secret; where there is no sandbox, or it holds the user's own files, all that is not known to read only; and where
+    it may reach hosts of the network, all that runs programs, or writes a file that may say what programs run.
+    "always" asks about everything but reading. No mode asks about what ``rules`` allow.
+    """
+    why = _why(action, mode, place)
+    if names_in(action, place.secrets) and _exact(action) not in rules:
+        return why  # what a wider rule allows it did not allow with a secret
+    return None if why is None or _allowed(action, rules) else why
+
+
+async def analyse(action: Action, mode: Confirmation, analyser: Analyser) -> str | None:
+    """Return why the user must be asked, as the analyser sees it; one that fails, or is late, means ask.
+
+    No rule overrides it. In mode "never", and for what only reads, thinks or speaks, it is not called.
+    """
+    if mode == "never" or not _acts(action):
+        return None
+    try:
+        async with asyncio.timeout(ANALYSIS_TIME):
+            return await analyser(action)
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, the action was not found harmless
+        return f"It could not be analysed ({type(error).__name__}: {error})."
+
+
+def rule_for(action: Action) -> str:
+    """Return the rule that "yes, and do not ask again" teaches: as wide as is safe, else this very action."""
+    exact = _exact(action)
+    match action:
+        case CmdRunAction(is_input=False):
+            commands = parse(action.command) or []
+            asked = [command for command in commands if not reads_only(command)] or commands
+            proposed = {_rule_for_command(command) for command in asked}
+            return proposed.pop() if len(proposed) == 1 else exact
+        case FileEditAction() | FileWriteAction():
+            folder = action.path.rpartition("/")[0]
+            return f"edit {folder}/**" if folder and _is_ordinary(action.path) else exact
+        case BrowseURLAction() | BrowseInteractiveAction():
+            visited = origins(action) or ()
+            return f"browse {next(iter(visited))}/**" if len(visited) == 1 else exact
+        case _:
+            return exact
+
+
+def matches(rule: str, action: Action) -> bool:
+    """Whether the rule alone allows the action; in a compound command, each part that does not read only."""
+    return _allowed(action, (rule,))
+
+
+def _why(action: Action, mode: Confirmation, place: Place) -> str | None:
+    if mode == "never" or not _acts(action):
+        return None
+    if mode == "always":
+        return "You are asked about every action."
+    if isinstance(action, MCPCallAction):
+        return f"It calls {action.tool} of the MCP server {action.server}, outside the sandbox."
+    if used := names_in(action, sorted(place.secrets)):
+        return f"It uses {'the secret' if len(used) == 1 else 'the secrets'} {', '.join(used)}."
+    if isinstance(action, CmdRunAction) and not action.is_input and _only_reads(action.command, place):
+        return None
+    if not place.isolated:
+        return "There is no sandbox: it runs on your machine, as you."
+    if place.in_place and not isinstance(action, BrowseURLAction | BrowseInteractiveAction):
+        return "It can change your own files: the agent does not work on a copy."
+    return _why_with_network(action, place) if place.network else None
+
+
+def _why_with_network(action: Action, place: Place) -> str | None:
+    hosts = ", ".join(place.network)
+    if isinstance(action, FileEditAction | FileWriteAction):
+        if _is_ordinary(action.path, place.workspace):
+            return None
+        return f"A hidden file, or one outside the workspace, can say what programs run, which may reach {hosts}."
+    changed = " What ran before unasked may have changed what a command does." if place.unasked else ""
+    return f"It can send what it reads to the network: the sandbox may reach {hosts}.{changed}"
+
+
+def _acts(action: Action) -> bool:
+    """Whether the action does more than to think, to say or to read."""
+    if isinstance(action, FileReadAction | CodeSearchAction):
+        return False
+    if isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip():
+        return False  # waits for more output
+    if isinstance(action, BrowseInteractiveAction) and only_looks(action):
+        return False
+    return action.runnable or isinstance(action, MCPCallAction)
+
+
+def _only_reads(command: str, place: Place) -> bool:
+    """Whether the command only reads, and its programs are known to be those that their names say."""
+    commands = parse(command)
+    if commands is None or (place.network and place.unasked):
+        return False
+    return all(reads_only(each) and each.words[0] not in place.shadowed for each in commands)
+
+
+def _allowed(action: Action, rules: Collection[str]) -> bool:
+    if _exact(action) in rules:
+        return True
+    match action:
+        case CmdRunAction(is_input=False):
+            commands = parse(action.command) or []
+            matched = {c for c in commands if any(_matches_command(rule, c) for rule in rules)}
+            return bool(matched) and all(c in matched or reads_only(c) for c in commands)
+        case FileEditAction() | FileWriteAction():
+            return _is_ordinary(action.path) and any(_holds(rule, action.path) for rule in rules)
+        case BrowseURLAction() | BrowseInteractiveAction():
+            visited = origins(action)
+            return visited is not None and all(f"browse {origin}/**" in rules for origin in visited)
+        case _:
+            return False
+
+
+def _exact(action: Action) -> str:
+    """Return the rule that allows this action and as little else as can be."""
+    match action:
+        case CmdRunAction():
+            return f"{'input' if action.is_input else 'exactly'} {action.command}"
+        case IPythonRunCellAction():
+            return f"python {action.code}"
+        case FileEditAction() | FileWriteAction():
+            return f"edit {action.path}"
+        case BrowseURLAction():
+            return f"browse {action.url}"
+        case BrowseInteractiveAction():
+            return f"browser {action.browser_actions}"
+        case MCPCallAction():
+            return f"mcp {shlex.quote(action.server)} {shlex.quote(action.tool)}"
+        case _:
+            return f"{action.kind} {action.model_dump_json(exclude=set(Action.model_fields))}"
+
+
+def _rule_for_command(command: Command) -> str:
+    program, subcommand, *_ = *command.words, ""
+    if program in _ANY_ARGUMENTS or takes_any_arguments(program):
+        rule = f"command {program} *"
+    else:
+        rule = f"command {program} {subcommand} *" if subcommand in _SUBCOMMANDS.get(program, ()) else ""
+    return rule if _matches_command(rule, command) else f"exactly {command.text}"
+
+
+def _matches_command(rule: str, command: Command) -> bool:
+    kind, _, rest = rule.partition(" ")
+    if kind == "exactly":
+        return rest == command.text
+    *prefix, last = rest.split(" ")
+    if kind != "command" or not prefix or last != "*" or command.words[: len(prefix)] != tuple(prefix):
+        return False
+    free = command.words[len(prefix) :]
+    letters = next((found for words, found in _DANGEROUS_LETTERS.items() if command.words[: len(words)] == words), "")
+    return reads_only(command) or not (command.loose or any(_is_dangerous(word, letters) for word in free))
+
+
+def _is_dangerous(word: str, letters: str) -> bool:
+    """Whether the word is an option that names a program, a file to run or one to overwrite.
+
+    ``letters`` are the program's short options that do.
+    """
+    name = word.lstrip("-").partition("=")[0]
+    if not name or not word.startswith("-"):
+        return False
+    if not word.startswith("--") and any(letter in name for letter in letters):
+        return True
+    shortened = word.startswith("--") and any(option.startswith(name) for option in _DANGEROUS_OPTIONS)
+    return shortened or name.startswith(_DANGEROUS_OPTIONS)
+
+
+def _holds(rule: str, path: str) -> bool:
+    kind, _, pattern = rule.partition(" ")
+    folder = pattern.removesuffix("/**")
+    return kind == "edit" and folder not in ("", pattern) and path.startswith(f"{folder}/")
+
+
+def _is_ordinary(path: str, workspace: str = "") -> bool:
+    """Whether a path names nothing hidden (.git, .ssh, .env) and leads down, in the ``workspace`` if it is given."""
+    if workspace:
+        path = path.removeprefix(f"{workspace}/")
+        if path.startswith("/"):
+            return False
+    return not any(part.startswith((".", "~")) for part in path.split("/"))

@@ -1,0 +1,1 @@
+"""What a session decides by itself: budget, repetition, condensation."""

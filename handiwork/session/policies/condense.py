@@ -1,0 +1,247 @@
+"""Keeps what the model sees within its window: old observations collapse first, then notes stand for old steps.
+
+Nothing changes between two condensations, so that what a provider has cached of the conversation stays good.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from handiwork.agents.history import History, condensed
+from handiwork.agents.rendering import shorten
+from handiwork.agents.state import State
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Action
+from handiwork.events.record import CondensationEvent, CondensationKind
+from handiwork.llm.errors import ContextWindowError
+from handiwork.llm.strict_json import parse
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
+from handiwork.session.policies.token_estimate import CHARACTERS, OVERHEAD, Gauge, estimate, text_of
+
+FULL, TARGET, RECENT = 0.75, 0.5, 0.25
+"""Shares of the window: above FULL the history is condensed, to TARGET; the newest steps, up to RECENT, stay whole."""
+
+NEWEST = 2
+"""Steps that stay whole, however long they are, as long as anything else can be shortened."""
+
+LONGEST_REPLY, LONGEST_NOTES, LONGEST_BOUND_NOTES = 8_192, 12_000, 2_000
+"""Tokens kept free for a reply; characters of the notes; characters of notes that a schema keeps short."""
+
+HEADING = "Earlier steps are left out here to save room. Notes on them:"
+PLAN = "The plan as it was then:"
+WISHES = "The user said meanwhile:"
+QUOTE = "> "
+
+ASK = """\
+Below are the first steps of a developer's work. They are about to be deleted, and the work goes on from your notes.
+
+{steps}
+
+Write the notes now, at most {words} words: facts only, exact names of files, functions and commands.
+- the goal, and what the user wishes, word for word
+- what was done and found
+- the files changed, and how
+- what fails now
+- the next steps"""
+
+CANNOT = (
+    "The conversation no longer fits the model's window{size}, and it cannot be made shorter: {why}. "
+    "Go on with a model that has a larger window, or begin anew with a smaller task."
+)
+
+
+class CannotCondenseError(Exception):
+    """The conversation cannot be made to fit; the text says what the user can do."""
+
+
+class NotesLLM(Protocol):
+    """The model that writes the notes."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can do; ``window`` is what the conversation has to fit in."""
+        ...
+
+    async def open(self) -> None:
+        """Find out what it can do."""
+        ...
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        """Return its answer. Raises LLMError."""
+        ...
+
+
+class Condenser:
+    """Says, before every step of one task, what must become of its history; the caller appends that to the log."""
+
+    def __init__(self, llm: NotesLLM) -> None:
+        self._llm = llm
+        self._gauge = Gauge()
+
+    async def condense(self, state: State, *, overflow: bool = False) -> CondensationEvent | None:
+        """Return how the history is to be condensed, None where it fits the window, or the window is unknown.
+
+        ``overflow`` says that the model has just refused it as too long. Raises CannotCondenseError, and what
+        the model's ``complete`` raises.
+        """
+        await self._llm.open()
+        window = self._llm.capabilities.window
+        if overflow:
+            # Whatever was counted, it is more than the window.
+            size = OVERHEAD + estimate(state.history)
+            draft = _Draft(state, min(window or size, size), size)
+        elif window is None or (size := self._gauge.size(state)) <= FULL * _room(window):
+            return None
+        else:
+            draft = _Draft(state, window, size)
+        for cut, share in zip(draft.cuts(), (FULL, 1.0), strict=True):
+            if event := draft.collapse(cut, TARGET * draft.window):
+                return event
+            if draft.worth_notes(cut, share * _room(draft.window)):
+                return await self._notes(draft, cut)
+        if not overflow and size <= _room(draft.window):
+            return None
+        if event := draft.collapse(len(state.history), size - 1):
+            return event
+        raise self._cannot("all that is left is the task and the newest step")
+
+    async def _notes(self, draft: _Draft, cut: int) -> CondensationEvent:
+        gone = draft.replaced(cut)
+        notes = (await self._ask(draft, cut)).strip()
+        if not notes:
+            raise self._cannot("the model's notes on the first steps were empty")
+        wishes = shorten(_wishes(gone), draft.longest_notes)
+        plan = draft.state.plan
+        summary = f"{HEADING}\n{notes}" + (f"\n\n{PLAN}\n{plan.text()}" if plan.tasks else "")
+        summary += f"\n\n{WISHES}\n{wishes}" if wishes else ""
+        if len(summary) >= len(text_of(gone)):
+            raise self._cannot("the model's notes on the first steps are as long as the steps themselves")
+        return CondensationEvent(first=gone[0][0].id, last=gone[-1][0].id, summary=summary)
+
+    async def _ask(self, draft: _Draft, cut: int) -> str:
+        """Return the model's notes on the steps before ``cut``, of which it is shown what fits its window."""
+        longest, schema = draft.longest_notes, None
+        if not self._llm.capabilities.tools:
+            longest = min(longest, LONGEST_BOUND_NOTES)
+            schema = _schema(longest)
+        gone = draft.replaced(cut)
+        room = int(_room(draft.window) * CHARACTERS) - longest - len(ASK)
+        for share in (1, 2, 4):
+            text = text_of(gone)
+            if len(text) > room // share:
+                text = shorten(text_of(condensed(gone, _all(gone, "collapse"), frozenset())), room // share)
+            ask = ASK.format(steps=text, words=longest // 7)
+            try:
+                completion = await self._llm.complete([Message.text("user", ask)], schema=schema)
+            except ContextWindowError:
+                continue
+            return completion.content if schema is None else _unpacked(completion.content)
+        raise self._cannot("even its first steps are too long to be summed up")
+
+    def _cannot(self, why: str) -> CannotCondenseError:
+        window = self._llm.capabilities.window
+        size = "" if window is None else f" of {window} tokens"
+        return CannotCondenseError(CANNOT.format(size=size, why=why))
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What could be done to one history for a window, both in tokens; ``size`` is what the history takes now."""
+
+    state: State
+    window: float
+    size: float
+
+    def cuts(self) -> Iterator[int]:
+        """Yield how many of the first entries may be condensed: all but the recent steps, then all but the newest."""
+        history, scale = self.state.history, self._scale
+        recent = max(0, len(history) - NEWEST)
+        kept = scale * estimate(history[recent:])
+        while recent and (kept := kept + scale * estimate([history[recent - 1]])) <= RECENT * self.window:
+            recent -= 1
+        yield self._whole(recent)
+        yield self._whole(max(0, len(history) - 1))
+
+    def _whole(self, cut: int) -> int:
+        """Return the cut moved back to where it does not part what came from one reply of the model."""
+        history = self.state.history
+        while 0 < cut < len(history) and history[cut][0].completion is not None:
+            if history[cut - 1][0].completion != history[cut][0].completion:
+                break
+            cut -= 1
+        return cut
+
+    def replaced(self, cut: int) -> History:
+        """Return those of the first entries that notes can stand for: not the task, and nothing that is under way."""
+        waiting = {action.id for action in self.state.pending}
+        users = (n for n, (action, _) in enumerate(self.state.history) if _is_users(action))
+        task = next(users, None)
+        return [e for n, e in enumerate(self.state.history[:cut]) if n != task and e[0].id not in waiting]
+
+    def collapse(self, cut: int, most: float) -> CondensationEvent | None:
+        """Return the event that collapses the first entries, None where more than ``most`` tokens would be left."""
+        if not cut:
+            return None
+        event = _all(self.state.history[:cut], "collapse")
+        left = self._scale * (OVERHEAD + estimate(condensed(self.state.history, event, frozenset())))
+        return event if left <= min(most, self.size - 1) else None
+
+    def worth_notes(self, cut: int, most: float) -> bool:
+        """Whether at most ``most`` tokens would be left with notes in place of the first entries."""
+        freed = self._scale * (estimate(self.replaced(cut)) - self.longest_notes / CHARACTERS)
+        return freed > 0 and self.size - freed <= most
+
+    @property
+    def longest_notes(self) -> int:
+        """Characters that the notes may have."""
+        return min(LONGEST_NOTES, int(self.window * CHARACTERS) // 8)
+
+    @property
+    def _scale(self) -> float:
+        return self.size / (OVERHEAD + estimate(self.state.history))
+
+
+def _room(window: float) -> float:
+    """Return the tokens that a prompt may have, what is kept for the reply taken off."""
+    return window - min(LONGEST_REPLY, window / 8)
+
+
+def _all(entries: History, how: CondensationKind) -> CondensationEvent:
+    return CondensationEvent(first=entries[0][0].id, last=entries[-1][0].id, how=how)
+
+
+def _is_users(action: Action) -> bool:
+    return isinstance(action, MessageAction) and action.source == "user"
+
+
+def _wishes(gone: History) -> str:
+    """Return what the user said in these entries, word for word, and in those that earlier notes stand for."""
+    lines: list[str] = []
+    for action, _ in gone:
+        if not isinstance(action, MessageAction):
+            continue
+        if action.source == "user":
+            lines += [QUOTE + line for line in action.content.splitlines()]
+        elif WISHES in action.content:
+            lines += action.content.partition(WISHES)[2].strip().splitlines()
+    return "\n".join(lines)
+
+
+def _schema(longest: int) -> JsonSchema:
+    notes = {"type": "string", "maxLength": longest}
+    return {"type": "object", "properties": {"notes": notes}, "required": ["notes"], "additionalProperties": False}
+
+
+def _unpacked(reply: str) -> str:
+    try:
+        return str(parse(reply)["notes"])
+    except (ValueError, KeyError, TypeError):
+        return reply

@@ -1,0 +1,1 @@
+"""One step of the loop: the agent, the model, the action and its observation."""

@@ -1,0 +1,111 @@
+"""Carries actions out in one sandbox: starts it, stops what the user interrupts, survives its loss."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from handiwork.errors import SandboxError, WorkspaceError
+from handiwork.events.base import Action, Event, Observation
+from handiwork.events.observation import ErrorObservation
+from handiwork.events.record import SnapshotEvent
+from handiwork.sandbox.base import OnOutput, Sandbox
+from handiwork.session.secrets import Secrets
+from handiwork.session.steps.interrupt import Interrupt
+from handiwork.session.steps.pending import not_run
+
+INTERRUPTS, GRACE = 5, 2.0
+"""How often an action is interrupted before it is given up, and the seconds it has each time to end."""
+
+NOT_STOPPED = "It was interrupted but could not be stopped; its output is lost."
+LOST = "The sandbox was lost ({}) and has been started again; files are as they were, running programs are gone."
+
+
+class Executor:
+    """One sandbox at work, on the files of ``branch``. What an action does wrong is an observation.
+
+    Actions get those of the ``secrets`` that they name.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        interrupt: Interrupt,
+        branch: int = 0,
+        secrets: Secrets = Secrets(),  # noqa: B008 - frozen
+    ) -> None:
+        self.sandbox, self.branch, self.secrets = sandbox, branch, secrets
+        self._interrupt = interrupt
+        self._ready: asyncio.Task[None] | None = None
+        self._problem = ""
+
+    def prepare(self) -> None:
+        """Begin to start the sandbox, without waiting for it."""
+        if self._ready is None:
+            self._ready = asyncio.create_task(self.sandbox.start())
+
+    async def ready(self) -> Sandbox:
+        """Return the sandbox once it runs. Raises SandboxError."""
+        self.prepare()
+        assert self._ready is not None
+        try:
+            await asyncio.shield(self._ready)
+        except SandboxError:
+            self._ready = None
+            raise
+        return self.sandbox
+
+    async def execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
+        """Return what came of the action, stopped after ``seconds``. Raises SandboxError where there is no sandbox."""
+        self.prepare()
+        assert self._ready is not None
+        if not await self._interrupt.race(self._ready, seconds) or self._interrupt.is_set():
+            return not_run()
+        try:
+            self._ready.result()
+        except SandboxError:
+            self._ready = None
+            raise
+        try:
+            return await self._execute(action, seconds, on_output)
+        except SandboxError as error:
+            await self.sandbox.close()
+            try:
+                await self.sandbox.start()
+            except SandboxError:
+                self._ready = None
+                raise
+            return ErrorObservation(content=LOST.format(error), error_id="sandbox_lost")
+
+    async def snapshot(self) -> list[Event]:
+        """Keep the session's files as they are now; return the record of it, none where the last one has them."""
+        if self.branch:
+            return []  # a child works on a copy of its own
+        try:
+            taken = await self.sandbox.snapshot()
+        except (WorkspaceError, SandboxError, OSError) as error:
+            told, self._problem = self._problem, str(error)
+            return [] if told == self._problem else [SnapshotEvent(tree="", problem=self._problem)]
+        if taken is None:
+            return []
+        self._problem = ""
+        return [SnapshotEvent(tree=taken.tree, size=taken.size, changed=taken.changed)]
+
+    async def close(self) -> None:
+        """End the sandbox."""
+        if self._ready is not None:
+            self._ready.cancel()
+            with suppress(asyncio.CancelledError, SandboxError):
+                await self._ready
+        await self.sandbox.close()
+
+    async def _execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
+        run = asyncio.create_task(self.sandbox.execute(action, on_output, self.secrets.named_by(action)))
+        if await self._interrupt.race(run, seconds):
+            return run.result()
+        for _ in range(INTERRUPTS):
+            await self.sandbox.interrupt()
+            if await asyncio.wait({run}, timeout=GRACE) != (set(), {run}):
+                return run.result()
+        run.cancel()
+        return ErrorObservation(content=NOT_STOPPED, error_id="interrupted")

@@ -1,0 +1,84 @@
+"""The log and the State folded from it, kept in step."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from handiwork.agents.state import State
+from handiwork.events.action import AgentState, ChangeAgentStateAction, MessageAction
+from handiwork.events.base import Event
+from handiwork.events.observation import AgentStateChangedObservation, StateReason
+from handiwork.log.eventlog import EventLog
+from handiwork.session.steps.interrupt import Interrupt
+from handiwork.session.steps.live import OutputDelta, TextDelta, Watch
+
+
+class Journal:
+    """Appends events and folds every event of the log, in order, once.
+
+    ``interrupt`` is set while the user wants it, ``running`` while there is something to do.
+    """
+
+    def __init__(self, log: EventLog, watch: Watch) -> None:
+        self.state = State()
+        self.interrupt, self.running = Interrupt(), asyncio.Event()
+        self.log, self.watch = log, watch
+        self._folding = asyncio.Lock()
+
+    async def append(self, *events: Event) -> list[Event]:
+        """Append the events, all or none; return them as stored."""
+        stored = await self.log.append(*events)
+        await self.catch_up(stored)
+        return stored
+
+    async def change(self, agent_state: AgentState, reason: StateReason, why: str, subtask: int = 0) -> None:
+        """Say that the session, or a subtask, is in another state now."""
+        changed = AgentStateChangedObservation(agent_state=agent_state, reason=reason, content=why, subtask=subtask)
+        await self.append(changed)
+
+    async def catch_up(self, new: list[Event] | None = None) -> None:
+        """Fold what is new in the log: what was just appended, and what others put before it."""
+        async with self._folding:
+            if new is None or (new and new[0].id > self.state.last_id + 1):
+                new = await self.log.read(after=self.state.last_id)
+            for event in new:
+                if event.id > self.state.last_id:
+                    self.state.apply(event)
+                    self._heed(event)
+                    self.watch(event)
+            if self.state.agent_state == "running":
+                self.running.set()
+            else:
+                self.running.clear()
+
+    @contextmanager
+    def showing(self, delta: Callable[[str], TextDelta | OutputDelta]) -> Generator[Callable[[str], None]]:
+        """Give what takes a text in pieces and shows them without secrets; the end shows what was held back."""
+        pieces = self.log.redactor.pieces()
+
+        def show(text: str) -> None:
+            if clear := pieces.feed(text):
+                self.watch(delta(clear))
+
+        try:
+            yield show
+        finally:
+            if rest := pieces.end():
+                self.watch(delta(rest))
+
+    async def listen(self) -> None:
+        """Fold what others append, as it comes."""
+        async for head in self.log.heads():
+            if head > self.state.last_id:
+                await self.catch_up()
+
+    def _heed(self, event: Event) -> None:
+        match event:
+            case ChangeAgentStateAction(agent_state="paused" | "stopped"):
+                self.interrupt.set()
+            case ChangeAgentStateAction(agent_state="running") | MessageAction(source="user"):
+                self.interrupt.clear()
+            case _:
+                pass

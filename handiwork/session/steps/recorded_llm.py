@@ -1,0 +1,143 @@
+"""The model as an agent gets it: calls are bounded, recorded, streamed and can be interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import Any
+
+from handiwork.agents.base import InterruptedCallError
+from handiwork.events.record import CompletionEvent
+from handiwork.llm.errors import LLMError
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
+from handiwork.session.policies.budget import check_model_budget
+from handiwork.session.steps.journal import Journal
+from handiwork.session.steps.live import TextDelta
+from handiwork.session.steps.model_switch import Models
+
+
+class RecordedLLM:
+    """Awaits the model for one task or subtask, and appends a CompletionEvent for every answer.
+
+    ``heat`` is the temperature of calls that ask for none; ``last_event`` the id of the last CompletionEvent.
+    """
+
+    def __init__(self, journal: Journal, models: Models, subtask: int) -> None:
+        self._journal, self._models, self._subtask = journal, models, subtask
+        self.heat: float | None = None
+        self.last_event: int | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return self._models.current(self._journal.state.totals).capabilities
+
+    async def open(self) -> None:
+        """Find out what the model can do; what stands in the way, the call that follows meets again and tells."""
+        with suppress(LLMError):
+            await self._models.current(self._journal.state.totals).open()
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        """Return the model's answer. Raises LLMError, LimitReachedError."""
+        root = self._journal.state
+        # What a call costs is known once one was paid: until then those of parallel children go one by one.
+        blind = root.limits.cost is not None and not root.totals.cost_sources
+        wanted = self._models.temperature(self.heat if temperature is None else temperature)
+        async with self._models.first if blind else nullcontext():
+            return await self._complete(messages, tools, schema, wanted)
+
+    async def _complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        schema: JsonSchema | None,
+        temperature: float | None,
+    ) -> Completion:
+        models, call = self._models, object()
+        async with models.counting:
+            check_model_budget(self._journal.state, len(models.in_flight))
+            models.in_flight.add(call)
+        try:
+            llm = models.current(self._journal.state.totals)
+            with self._journal.showing(lambda text: TextDelta(text, self._subtask)) as on_delta:
+                completion = await llm.complete(messages, tools, schema, on_delta, temperature)
+            async with models.counting:
+                (stored,) = await self._journal.append(_record(completion).placed(subtask=self._subtask))
+                models.in_flight.discard(call)
+        finally:
+            models.in_flight.discard(call)
+        self.last_event = stored.id
+        return replace(completion, event=stored.id)
+
+
+class BlockingLLM:
+    """The same for an agent whose ``step`` is a plain function in a thread: ``complete`` blocks that thread."""
+
+    def __init__(self, llm: RecordedLLM, loop: asyncio.AbstractEventLoop) -> None:
+        self._llm, self._loop = llm, loop
+        self._thread = threading.local()
+        self._call: asyncio.Task[Any] | None = None
+        self.turn = 0
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model can do."""
+        return self._llm.capabilities
+
+    def enter(self, turn: int) -> None:
+        """Let the thread that calls this make calls as long as this ``turn`` lasts; no other thread may."""
+        self._thread.turn = turn
+
+    def interrupt(self) -> None:
+        """End the turn: the call under way, and any later one of its thread, raises InterruptedCallError."""
+        self.turn += 1
+        if self._call is not None:
+            self._call.cancel()
+
+    def complete(self, *args: Any, **kwargs: Any) -> Completion:
+        """Return the model's answer. Raises LLMError, LimitReachedError, InterruptedCallError."""
+        turn: int | None = getattr(self._thread, "turn", None)
+
+        async def call() -> Completion:
+            if turn != self.turn:  # again, on the event loop, where nothing can come in between
+                raise InterruptedCallError
+            self._call = asyncio.current_task()
+            return await self._llm.complete(*args, **kwargs)
+
+        if turn != self.turn:
+            raise InterruptedCallError
+        try:
+            return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
+        except CancelledError:
+            raise InterruptedCallError from None
+
+
+def _record(completion: Completion) -> CompletionEvent:
+    response: dict[str, Any] = {
+        "content": completion.content,
+        "tool_calls": [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in completion.tool_calls
+        ],
+        "thinking": list(completion.thinking),
+    }
+    return CompletionEvent(
+        model=completion.model,
+        response=response,
+        usage=completion.usage,
+        cost=completion.cost,
+        cost_source=completion.cost_source,
+        latency=completion.latency,
+        first_token=completion.first_token,
+        finish_reason=completion.finish_reason,
+        failed_attempts=completion.failed_attempts,
+    )

@@ -1,0 +1,1 @@
+"""The files that sessions keep, and how they are removed."""

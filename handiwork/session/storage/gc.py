@@ -1,0 +1,162 @@
+"""Removes what no session needs: snapshots, blobs and folders, and the oldest snapshots if all take too much room."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.events.record import SnapshotEvent
+from handiwork.log.errors import LogError, SessionMissing
+from handiwork.log.store import Store
+from handiwork.session.steps.live import Status, Watch
+from handiwork.session.storage.layout import GIGABYTE, UNLISTED, locked, objects_of, session_dir, snapshots_alone
+from handiwork.workspace.copy import Workspace
+from handiwork.workspace.in_place import recover
+from handiwork.workspace.snapshots.object_store import GRACE, Objects, remove_tree
+
+
+@dataclass(frozen=True)
+class _Session:
+    """The trees that a session's snapshots are, the bytes they added, and whether they may go to make room."""
+
+    trees: frozenset[str]
+    size: int
+    rests: bool
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """The bytes that were freed, and those that ``left`` snapshots take."""
+
+    snapshots: int
+    blobs: int
+    sessions: int
+    left: int
+
+
+async def clean(store: Store, data: Path, budget: int) -> Cleaned:
+    """Remove the folders, blobs and snapshots that no session of the log needs; of snapshots what is over ``budget``.
+
+    Other processes may run sessions meanwhile. What a killed one leaves the next one removes, also in directories that
+    were worked in in place. Raises SandboxError if that fails.
+    """
+    await asyncio.to_thread(recover, data)
+    folders = await asyncio.to_thread(lambda: [mark.parent for mark in (data / "sessions").glob(f"*/{UNLISTED}")])
+    freed = 0
+    for folder in folders:
+        freed += await _remove_unlisted(store, folder)
+    blobs = await store.remove_blobs()
+    with snapshots_alone(data) as alone:
+        # Whatever is not in the log by now nobody is about to record.
+        snapshots, left = await collect(store, data, budget, unrecorded=-1 if alone else GRACE)
+    return Cleaned(snapshots, blobs, freed, left)
+
+
+async def delete_session(store: Store, data: Path, session_id: str) -> None:
+    """Delete a session with all that only it needs. Raises SessionMissing, SessionShared, LeaseHeld."""
+    folder = session_dir(data, session_id)
+    mark = folder / UNLISTED
+    if folder.is_dir():
+        mark.touch(mode=0o600)  # first: if this process is killed before the end, `gc` goes on
+    try:
+        await store.delete(session_id)
+    except LogError:
+        mark.unlink(missing_ok=True)
+        raise
+    if folder.is_dir():
+        await asyncio.to_thread(remove_tree, folder)
+    if objects_of(data).folder.is_dir():
+        with snapshots_alone(data) as alone:
+            if alone:
+                await collect(store, data, sys.maxsize, unrecorded=-1)
+
+
+async def _remove_unlisted(store: Store, folder: Path) -> int:
+    """Remove the folder of a session that the log has not, unless one is being made there; return the bytes freed."""
+    try:
+        with locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            try:
+                await store.log(folder.name)
+            except SessionMissing:
+                size = await asyncio.to_thread(_size, folder)
+                await asyncio.to_thread(remove_tree, folder)
+                return size
+            (folder / UNLISTED).unlink(missing_ok=True)
+    except (BlockingIOError, FileNotFoundError):
+        pass  # it is being made, or another process removed it
+    return 0
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of all files below the folder, without those that it shares with the store of snapshots."""
+    found = (os.lstat(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names)
+    return sum(one.st_size for one in found if one.st_nlink == 1)
+
+
+async def collect(
+    store: Store, data: Path, budget: int, grace: float = GRACE, unrecorded: float | None = None
+) -> tuple[int, int]:
+    """Remove what no session's snapshots need, and of sessions that rest, the oldest first, what is over ``budget``.
+
+    Returns the bytes that were freed and that are left. A fork keeps what it began with. What was put into the store
+    in the last ``unrecorded`` seconds, normally ``grace``, stays; a session rests after ``grace`` seconds.
+    """
+    kept_for = grace if unrecorded is None else unrecorded
+    sessions: list[_Session] = []
+    forks: set[str] = set()
+    taken = await store.events_of(SnapshotEvent)
+    before: str | None = None
+    while page := await store.sessions(before=before):
+        for info in page:
+            kept = taken.get(info.id, [])
+            sessions.append(
+                _Session(
+                    trees=frozenset(event.tree for event in kept) - {""},
+                    size=sum(event.size for event in kept),
+                    rests=info.state != "running" and abs(datetime.now(UTC) - info.updated) > timedelta(seconds=grace),
+                )
+            )
+            folder = session_dir(data, info.id)
+            if (folder / "workspace.json").exists():
+                forks |= {_origin(folder, kept)} - {""}
+        before = page[-1].id
+    return await asyncio.to_thread(_sweep, objects_of(data), sessions, forks, budget, kept_for)
+
+
+def _origin(folder: Path, taken: list[SnapshotEvent]) -> str:
+    """Return the tree that a session began with; if its file is damaged, the first that it recorded."""
+    try:
+        return Workspace.load(folder).tree
+    except WorkspaceError:
+        return taken[0].tree if taken else ""
+
+
+async def make_room(store: Store, data: Path, gigabytes: int, watch: Watch, grace: float = GRACE) -> None:
+    """Collect if all snapshots together take more than they may; what prevents it is told to ``watch``."""
+    objects, budget = objects_of(data), gigabytes * GIGABYTE
+    try:
+        if budget and objects.folder.is_dir() and await asyncio.to_thread(objects.account, 0) > budget:
+            await collect(store, data, budget, grace)
+    except (WorkspaceError, OSError) as error:
+        watch(Status(f"no room could be made for snapshots: {error}"))
+
+
+def _sweep(objects: Objects, sessions: list[_Session], forks: set[str], budget: int, grace: float) -> tuple[int, int]:
+    freed = 0
+    while True:
+        trees = forks.union(*(one.trees for one in sessions))
+        freed += objects.sweep(objects.reachable(trees), forks, grace)
+        over = (left := objects.recount()) - budget
+        resting = [one for one in sessions if one.rests]  # the newest first
+        if over <= 0 or not resting:
+            return freed, left
+        while over > 0 and resting:
+            oldest = resting.pop()
+            over -= oldest.size
+            sessions.remove(oldest)

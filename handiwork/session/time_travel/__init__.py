@@ -1,0 +1,1 @@
+"""Forks, commits and the files of an earlier event."""

@@ -1,0 +1,117 @@
+"""Brings what an agent committed into the user's repository.
+
+Git reads what the agent wrote inside the session's own sandbox only: a bundle comes out, and its objects are checked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.events.action import CmdRunAction
+from handiwork.events.observation import CmdOutputObservation
+from handiwork.log.eventlog import EventLog
+from handiwork.log.store import Store
+from handiwork.sandbox.base import Sandbox
+from handiwork.session.open import Setup, sandbox_of, session_dir, setup_of
+from handiwork.session.storage.branches import work_dir
+from handiwork.session.storage.layout import layers
+from handiwork.session.time_travel.handover import borrowed
+from handiwork.workspace.changes import same_content, side_at
+from handiwork.workspace.copy import Workspace
+from handiwork.workspace.files.safe_open import look
+from handiwork.workspace.git.command import run_git
+from handiwork.workspace.git.import_commits import import_commits
+from handiwork.workspace.layers import git_layers
+
+LARGEST = 1 << 30
+"""Bytes that a bundle of commits may have."""
+
+TIMEOUT = 300.0
+"""Seconds that git may take inside."""
+
+_BUNDLE = ".git/handiwork.bundle"
+_BETWEEN = "commits-"
+_REFERENCES = ("HEAD", "refs", "logs", "packed-refs", "reftable")
+
+
+class NoRepositoryError(WorkspaceError):
+    """The agent made a repository where the user has none, so its commits have nowhere to go."""
+
+
+async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
+    """Fetch what the session's HEAD has and the user's did not have, and return the branch; None for nothing new.
+
+    Raises NoRepositoryError, WorkspaceError, SandboxError, and LeaseHeld while another process runs the session.
+    """
+    setup, folder = await setup_of(log), session_dir(data, log.id)
+    if not await asyncio.to_thread(may_have_commits, setup, folder):
+        return None
+    base = Workspace.load(folder).base
+    if look(base, ".git") is None:
+        raise NoRepositoryError(f"{setup.workspace} is not a git repository, so the commits stay in the session")
+    head = await asyncio.to_thread(_head, base)
+    sandbox = sandbox_of(store, folder, setup)
+    # Two sandboxes must not write to one layer.
+    async with borrowed(log):
+        for left in folder.glob(f"{_BETWEEN}*"):  # of a process that was killed
+            await asyncio.to_thread(shutil.rmtree, left)
+        with tempfile.TemporaryDirectory(prefix=_BETWEEN, dir=folder) as name:
+            bundle = Path(name, "bundle")
+            try:
+                await sandbox.start()
+                if not await _bundle(sandbox, head, bundle):
+                    return None
+            finally:
+                await sandbox.close()
+            return await asyncio.to_thread(import_commits, Path(setup.workspace), bundle, log.id)
+
+
+def may_have_commits(setup: Setup, folder: Path) -> bool:
+    """Whether anything points to other commits than at the session's beginning; reads no repository with git."""
+    if setup.sandbox == "none":
+        if setup.in_place:
+            return False  # they are the user's already
+        base, mine = (side_at(place, ".git/logs/HEAD") for place in (folder / "base", work_dir(folder)))
+        return not same_content(base, mine)
+    if setup.in_place:
+        return any(look(git_layers(folder) / "upper", name) for name in _REFERENCES)
+    mine = layers(folder, Workspace.load(folder))
+    return any(look(layer, f".git/{name}") for layer in mine for name in _REFERENCES)
+
+
+def _head(base: Path) -> str | None:
+    """Return the commit at which the session began, None before the first."""
+    found = run_git(base / ".git", "rev-parse", "--quiet", "--verify", "HEAD")
+    return found.stdout.decode().strip() or None
+
+
+async def _bundle(sandbox: Sandbox, head: str | None, file: Path) -> bool:
+    """Have git put the commits since ``head`` in a file, and fetch that; False if there are none."""
+    commits = f"HEAD ^{head}" if head else "HEAD"
+    count = f"if git rev-parse --quiet --verify HEAD > /dev/null; then git rev-list --count {commits}; else echo 0; fi"
+    if (await _run(sandbox, count)).strip() == "0":
+        return False
+    await _run(sandbox, f"git bundle create --quiet {_BUNDLE} {commits}")
+    size = 0
+    with file.open("xb") as target:
+        try:
+            async for piece in sandbox.download(_BUNDLE):
+                size += len(piece)
+                if size > LARGEST:
+                    raise WorkspaceError(f"the commits take more than {LARGEST} bytes; are there large files in them?")
+                target.write(piece)
+        except OSError as error:
+            raise WorkspaceError(f"the bundle of commits cannot be fetched: {error}") from error
+    await _run(sandbox, f"rm {_BUNDLE}")
+    return True
+
+
+async def _run(sandbox: Sandbox, command: str) -> str:
+    observation = await sandbox.execute(CmdRunAction(command=command, timeout=TIMEOUT))
+    if not isinstance(observation, CmdOutputObservation) or observation.exit_code != 0:
+        raise WorkspaceError(f"inside the sandbox `{command}` failed: {observation.text.strip()}")
+    return observation.content

@@ -1,0 +1,139 @@
+"""What the user's answers become in the log, whether they are given at a question or by a command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from handiwork.agents.state import State
+from handiwork.events.action import CmdRunAction, IPythonRunCellAction
+from handiwork.events.base import Action
+from handiwork.events.observation import AgentStateChangedObservation
+from handiwork.events.record import ApprovalEvent, CondensationEvent, Limits, NetworkAllowed, SettingsChanged
+from handiwork.log.eventlog import EventLog
+from handiwork.sandbox.egress.hosts import parse
+from handiwork.session.approval.rules import rule_for
+
+TAKEN_BACK = "(The last {} steps repeated themselves and were taken back. Try something else.)"
+
+LimitName = Literal["iterations", "cost", "tokens", "time"]
+
+
+PAGE = 500
+
+
+async def state_of(log: EventLog) -> State:
+    """Return where a session stands."""
+    state = State()
+    while page := await log.read(after=state.last_id, limit=PAGE):
+        for event in page:
+            state.apply(event)
+    return state
+
+
+def asked(state: State) -> list[Action]:
+    """Return the actions that the user is asked about, in their order."""
+    pending = {action.id: action for part in state.tree() for action in part.pending}
+    return [pending[number] for number in sorted(state.totals.asked) if number in pending]
+
+
+async def why_asked(log: EventLog, actions: list[Action]) -> dict[int, str]:
+    """Return for each action, by its id, why the user is asked about it."""
+    found: dict[int, str] = {}
+    for event in await log.read(after=min((action.id for action in actions), default=0)):
+        if isinstance(event, AgentStateChangedObservation) and event.agent_state == "awaiting_user_confirmation":
+            found[event.cause or 0] = event.content
+    return found
+
+
+def approval(action: Action, allowed: bool, comment: str = "", always: bool = False) -> ApprovalEvent:
+    """Return the answer about an action; ``always`` learns the rule that allows it, and its like, from now on."""
+    rule = rule_for(action) if always else None
+    return ApprovalEvent(action=action.id, allowed=allowed, comment=comment, rule=rule, source="user")
+
+
+def network_allowed(hosts: Sequence[str]) -> NetworkAllowed:
+    """Return what lets the sandbox reach these hosts too. Raises ValueError, with a message, for what is no host."""
+    for host in hosts:
+        parse(host)
+    return NetworkAllowed(hosts=tuple(hosts), source="user")
+
+
+async def at_work(log: EventLog) -> list[str]:
+    """Return the commands that may run now and could reach a host without a question from when it is allowed.
+
+    None where the session asks about nothing anyway, or no process has it and its sandbox.
+    """
+    state = await state_of(log)
+    if state.totals.confirmation == "never" or await log.holder() is None:
+        return []
+    begun = (action for part in state.tree() for action in part.pending if action.id not in state.totals.asked)
+    running = [action.command for action in begun if isinstance(action, CmdRunAction)]
+    cells = [action.code for action in begun if isinstance(action, IPythonRunCellAction)]
+    jobs = [f"{handle}: {command}" if handle else command for (_, handle), command in state.totals.jobs.items()]
+    return [*jobs, *running, *cells]
+
+
+def is_stuck(state: State) -> bool:
+    """Tell whether the session was paused because the agent repeats itself."""
+    return state.loop is not None and state.change is not None and state.change.reason == "stuck"
+
+
+def rewound(state: State) -> CondensationEvent:
+    """Return what makes the agent of a stuck session forget the loop; files stay as they are."""
+    assert state.loop is not None
+    first = state.loop.first
+    own = (action for action, _ in state.history if action.id >= first and action.source == "agent")
+    steps = len({action.completion or action.id for action in own})
+    summary = TAKEN_BACK.format(steps)
+    return CondensationEvent(first=first, last=state.last_id, how="rewind", summary=summary, source="user")
+
+
+def reached(state: State) -> LimitName:
+    """Return the limit that holds the session back."""
+    limits, spent = state.limits, spending(state)
+    if limits.cost is not None and (state.unpriced or spent["cost"] > limits.cost):
+        return "cost"
+    names: tuple[LimitName, ...] = ("tokens", "time", "iterations")
+    for name in names:
+        limit = getattr(limits, name)
+        if limit is not None and spent[name] >= limit:
+            return name
+    return "cost" if limits.cost is not None else "iterations"
+
+
+def spending(state: State) -> dict[LimitName, float]:
+    """Return what counts against each limit: of the cost also what the next call is expected to take."""
+    return {
+        "iterations": state.iteration,
+        "cost": state.cost + state.totals.last_cost,
+        "tokens": state.usage.total,
+        "time": state.time,
+    }
+
+
+def raised(state: State, name: LimitName, first: Limits) -> float:
+    """Return the limit raised by what it was at first, as often as is needed for the session to go on."""
+    limit = getattr(state.limits, name)
+    step = getattr(first, name) or limit
+    spent = spending(state)[name]
+    limit += step
+    while limit <= spent:
+        limit += step
+    return limit
+
+
+def changed_limit(state: State, name: LimitName, value: float | None) -> SettingsChanged:
+    """Return what sets a limit; None is none. Raises ValueError, with a message, for what does not let it go on."""
+    if value is not None:
+        value = int(value) if name in ("iterations", "tokens") else value
+        if value <= (spent := spending(state)[name]):
+            raise ValueError(f"it must be more than {shown(name, spent)}")
+    return SettingsChanged(limits=state.limits.model_copy(update={name: value}), source="user")
+
+
+def shown(name: LimitName, value: float) -> str:
+    """Return a limit, or what was spent of it, with its unit."""
+    return {"iterations": f"{value:g} steps", "cost": f"${value:g}", "tokens": f"{value:,.0f} tokens"}.get(
+        name, f"{value:.0f} s"
+    )

@@ -1,0 +1,190 @@
+"""Bringing a session's changes into the user's directory: three-way, all or nothing."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.apply_journal import ApplyJournal
+from handiwork.workspace.changes import Change, Side, same_content, side_at
+from handiwork.workspace.files.names import quoted
+from handiwork.workspace.files.replace import Content, Replacement, replace_files
+from handiwork.workspace.files.safe_open import is_git_name, look, parts_of, walk
+from handiwork.workspace.git.bare import git_dirs_after, git_dirs_of
+from handiwork.workspace.git.command import merge_texts
+
+
+class ConflictError(WorkspaceError):
+    """Changes that do not go together with the user's own: ``conflicts`` has (path, reason) pairs."""
+
+    def __init__(self, conflicts: Sequence[tuple[str, str]]) -> None:
+        self.conflicts = tuple(conflicts)
+        listed = "".join(f"\n  {quoted(path)}: {reason}" for path, reason in conflicts)
+        super().__init__(f"nothing was applied, because of {len(conflicts)} conflicts:{listed}")
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What ``apply`` did, as paths; each of ``warnings`` is a sentence about a change that was not made."""
+
+    written: tuple[str, ...]
+    deleted: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def apply(changes: Sequence[Change], target: Path, *, dry_run: bool = False) -> Applied:
+    """Make the changes in ``target``, merging text with what the user edited since the copy was made.
+
+    An earlier apply that was cut off is undone first, which a warning says.
+
+    A new symbolic link that leaves the workspace is not made but warned about. With ``dry_run`` nothing is
+    written. Raises ConflictError, and WorkspaceError for what cannot be written; then nothing has changed.
+    """
+    target = target.resolve()
+    with ExitStack() as stack:
+        journal = None if dry_run else stack.enter_context(ApplyJournal(target))
+        plan = _Plan(target, git_dirs_after(changes, target))
+        gone = {change.path for change in changes if change.new is None}
+        made = {change.path for change in changes if change.new}
+        for change in changes:
+            plan.add(change, gone, made)
+        if plan.conflicts:
+            raise ConflictError(plan.conflicts)
+        if journal is not None:
+            if journal.recovered:
+                plan.warnings.insert(0, f"{journal.recovered}.")
+            replace_files(journal, plan.replacements)
+    return Applied(
+        written=tuple(step.path for step in plan.replacements if step.new),
+        deleted=tuple(step.path for step in plan.replacements if not step.new),
+        unchanged=tuple(plan.unchanged),
+        warnings=tuple(plan.warnings),
+    )
+
+
+class _Plan:
+    """What to write for each change, and what speaks against it."""
+
+    def __init__(self, target: Path, git_dirs: Collection[str]) -> None:
+        self.target = target
+        self.git_dirs = git_dirs
+        self.replacements: list[Replacement] = []
+        self.unchanged: list[str] = []
+        self.warnings: list[str] = []
+        self.conflicts: list[tuple[str, str]] = []
+
+    def add(self, change: Change, gone: set[str], made: set[str]) -> None:
+        path, base, theirs = change.path, change.old, change.new
+        if any(map(is_git_name, parts_of(path))):
+            self.warnings.append(f"{quoted(path)} was left out: it belongs to a repository's own files.")
+        elif any(directory in self.git_dirs for directory in git_dirs_of(path)):
+            self.warnings.append(f"{quoted(path)} was left out: git would take its directory for a repository.")
+        elif theirs and theirs.is_link and _leaves(path, os.fsdecode(theirs.read())):
+            link = os.fsdecode(theirs.read())
+            self.warnings.append(
+                f"{quoted(path)} was left out: it is a symbolic link out of the workspace, to {quoted(link)}."
+            )
+        elif theirs is None and self.type_changed(path, made):
+            self.unchanged.append(path)
+        elif reason := self.obstacle(path, theirs, gone):
+            self.conflicts.append((path, reason))
+        else:
+            self.decide(path, base, side_at(self.target, path), theirs)
+
+    def decide(self, path: str, base: Side | None, mine: Side | None, theirs: Side | None) -> None:
+        """Three-way: whoever did not change it gives way; both changed it, then text is merged."""
+        if _same(mine, theirs):
+            self.unchanged.append(path)
+        elif theirs is None and _same(mine, base):
+            self.replacements.append(Replacement(path, None))
+        elif theirs is None:
+            self.conflicts.append((path, "deleted by the session, but edited here"))
+        elif mine is None and base is not None:
+            self.conflicts.append((path, "changed by the session, but deleted here"))
+        elif mine is None or _same(mine, base):
+            self.replacements.append(Replacement(path, _content(theirs, theirs, mine)))
+        elif base is None and not same_content(mine, theirs):
+            self.conflicts.append((path, "added by the session and here, with different contents"))
+        elif len({side.is_link for side in (base, mine, theirs) if side}) > 1:
+            self.conflicts.append((path, "its type was changed"))
+        else:
+            self.merge(path, base, mine, theirs)
+
+    def merge(self, path: str, base: Side | None, mine: Side, theirs: Side) -> None:
+        executable = theirs if base is None or base.git_mode == mine.git_mode else mine
+        if same_content(mine, theirs) or same_content(base, theirs):
+            self.replacements.append(Replacement(path, _content(mine, executable, mine)))
+        elif same_content(base, mine):
+            self.replacements.append(Replacement(path, _content(theirs, executable, mine)))
+        elif base is None or theirs.is_link:
+            self.conflicts.append((path, "the link was changed by the session and here"))
+        elif any(side.binary for side in (base, mine, theirs)):
+            self.conflicts.append((path, "changed by the session and here, and not a text that could be merged"))
+        elif (merged := self.merge_text(base, mine, theirs)) is None:
+            self.conflicts.append((path, "the same lines were changed by the session and here"))
+        else:
+            self.replacements.append(Replacement(path, _content(merged, executable, mine)))
+
+    def merge_text(self, base: Side, mine: Side, theirs: Side) -> Side | None:
+        """Return the merged file; None if the edits overlap."""
+        answer = merge_texts(mine.read(), base.read(), theirs.read())
+        if answer.returncode > 127:
+            raise WorkspaceError(f"git cannot merge {quoted(mine.path)}: {answer.stderr.decode(errors='replace')}")
+        return None if answer.returncode else replace(mine, size=len(answer.stdout), content=answer.stdout)
+
+    def type_changed(self, path: str, made: set[str]) -> bool:
+        """Tell whether a deleted file is gone here because the session's own directory or file has taken its place."""
+        found = look(self.target, path)
+        if found and stat.S_ISDIR(found.st_mode):
+            return any(name.startswith(f"{path}/") for name in made)
+        parents = ("/".join(parts_of(path)[:depth]) for depth in range(1, len(parts_of(path))))
+        above = (look(self.target, parent) for parent in parents if parent in made)
+        return any(there and not stat.S_ISDIR(there.st_mode) for there in above)
+
+    def obstacle(self, path: str, theirs: Side | None, gone: set[str]) -> str:
+        """Why nothing can be written at ``path``, whatever it holds; "" if something can."""
+        parts = parts_of(path)
+        for depth in range(1, len(parts)):
+            parent = "/".join(parts[:depth])
+            found = look(self.target, parent)
+            if found and not stat.S_ISDIR(found.st_mode) and parent not in gone:
+                kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a directory"
+                return f"{quoted(parent)} is {kind} here"
+        found = look(self.target, path)
+        if found is None or stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+            return ""
+        if not stat.S_ISDIR(found.st_mode):
+            return "it is a device, a pipe or a socket here"
+        if not theirs:
+            return "deleted by the session, but a directory here"
+        for below, status in walk(self.target, path):
+            if not stat.S_ISDIR(status.st_mode) and below not in gone:
+                return f"a directory is here, with {quoted(below)} in it"
+        return ""
+
+
+def _same(one: Side | None, other: Side | None) -> bool:
+    return same_content(one, other) and (one is None or other is None or one.git_mode == other.git_mode)
+
+
+def _leaves(path: str, link: str) -> bool:
+    """Whether a link could lead out of the workspace; ".." after a name could, through another link."""
+    parts = [part for part in link.split("/") if part not in ("", ".")]
+    ups = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
+    return link.startswith("/") or ".." in parts[ups:] or ups > path.count("/")
+
+
+def _content(source: Side, executable: Side, mine: Side | None) -> Content:
+    """What to write: the bytes of ``source``, and a file's own mode with ``executable``'s right to execute."""
+    if source.is_link:
+        return Content(source, 0o777)
+    # Of a new file the sandbox's mode counts, of a changed type nothing that was a link's.
+    own = (mine if mine and not mine.is_link else source).mode & 0o777
+    runs = executable.git_mode == "100755"
+    return Content(source, own | (own & 0o444) >> 2 if runs else own & ~0o111)

@@ -1,0 +1,274 @@
+"""The journal of an apply: what it is about to do, kept outside of the directory, so that a cut apply can be undone.
+
+Before anything is moved, every new file is on the disk in a staging folder of the target and the journal says where
+each is to go; each old file stays in the staging folder until the end. Whenever the process dies, the next command on
+that directory finds the journal and puts everything back. The journal lies in the data folder, as a repository could
+bring a forged one along.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import stat
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from handiwork.errors import WorkspaceError
+from handiwork.paths import data_dir
+from handiwork.workspace.files.names import quoted
+from handiwork.workspace.files.safe_open import DIRECTORY, look_at, open_beneath, open_resolved
+
+STAGING = ".handiwork-"
+"""What the names of staging folders begin with."""
+
+_BESIDE = ".before-apply"
+_libc = ctypes.CDLL(None, use_errno=True)
+
+Identity = tuple[int, int, int]
+"""Inode, size and modification time: a staged file keeps them when it is moved into place."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One path: ``before`` says whether a file is there, ``staged`` what takes its place; None deletes it."""
+
+    path: str
+    before: bool
+    staged: Identity | None
+
+
+@dataclass(frozen=True)
+class Moves:
+    """All that an apply does: ``made`` are directories it makes, ``removed`` those it may remove: mode, uid, gid."""
+
+    steps: list[Step] = field(default_factory=list[Step])
+    made: list[str] = field(default_factory=list[str])
+    removed: dict[str, tuple[int, int, int]] = field(default_factory=dict[str, tuple[int, int, int]])
+
+
+class BlockedError(WorkspaceError):
+    """Another process applies changes to the directory."""
+
+
+class ApplyJournal:
+    """Locks a directory for one apply, and undoes one that was cut off: ``recovered`` says so in a sentence.
+
+    ``root`` and ``staging`` are descriptors of the directory and of the folder for new and old files in it. Raises
+    WorkspaceError while another process applies there, and for what cannot be undone.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.recovered = ""
+        self.staging = -1
+        self._name = ""
+        self._moves: Moves | None = None
+        self._file = _journal_file(target)
+        self._file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        self._lock = self._locked()
+        self.root = -1
+        try:
+            self.root = open_resolved(target)
+            self._recover()
+        except BaseException as error:
+            self._close()
+            if isinstance(error, OSError):
+                raise WorkspaceError(f"{target} cannot be opened: {error.strerror}") from error
+            raise
+
+    def __enter__(self) -> ApplyJournal:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        try:
+            if error is not None and self._moves is not None:
+                self._undo(self._moves)
+            self._forget()
+        finally:
+            self._close()
+
+    def begin(self) -> int:
+        """Make the staging folder and return its descriptor. Raises OSError."""
+        self._name = STAGING + secrets.token_hex(8)
+        self._append({"target": str(self.target), "staging": self._name})
+        os.mkdir(self._name, 0o700, dir_fd=self.root)
+        self.staging = open_beneath(self.root, self._name, DIRECTORY)
+        return self.staging
+
+    def record(self, moves: Moves) -> None:
+        """Bring the staged files and the moves to the disk; from now on all of them are made, or undone."""
+        _sync(self.root)
+        self._append(asdict(moves))
+        self._moves = moves
+
+    def done(self) -> None:
+        """Every move is made: nothing is undone any more."""
+        _sync(self.root)
+        self._append({"done": True})
+        self._moves = None
+
+    def _locked(self) -> int:
+        while True:
+            lock = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(lock)
+                raise BlockedError(f"another apply is at work in {self.target}; wait for its end") from None
+            if os.fstat(lock).st_nlink:
+                return lock
+            os.close(lock)  # the one who had it removed it
+
+    def _append(self, line: dict[str, Any]) -> None:
+        os.write(self._lock, json.dumps(line).encode() + b"\n")
+        os.fsync(self._lock)
+
+    def _recover(self) -> None:
+        with open(os.dup(self._lock), "rb") as file:
+            file.seek(0)
+            lines = [json.loads(line) for line in file if line.endswith(b"\n")]
+        if not lines:
+            return
+        self._name = lines[0]["staging"]
+        with suppress(FileNotFoundError, NotADirectoryError):
+            self.staging = open_beneath(self.root, self._name, DIRECTORY)
+        if len(lines) == 2 and self.staging >= 0:
+            found = lines[1]
+            steps = [Step(step["path"], step["before"], _identity(step["staged"])) for step in found["steps"]]
+            removed = {path: (mode, uid, gid) for path, (mode, uid, gid) in found["removed"].items()}
+            beside = self._undo(Moves(steps, found["made"], removed))
+            self.recovered = f"an apply in {self.target} was cut off; it is undone: the files are as before"
+            if beside:
+                names = ", ".join(map(quoted, beside))
+                self.recovered += f". Files that were edited since stay as they are; the earlier ones are {names}"
+        self._forget()
+
+    def _undo(self, moves: Moves) -> list[str]:
+        """Put everything back; return where old files are whose places were taken meanwhile. Raises WorkspaceError."""
+        beside: list[str] = []
+        steps = list(enumerate(moves.steps))
+        try:
+            for number, step in reversed(steps):
+                if step.staged is not None:
+                    beside += self._restore(number, step)
+            for path in sorted(moves.made, reverse=True):
+                with suppress(OSError):  # it was not made yet, or something else is in it
+                    self._remove_directory(path)
+            for path, (mode, uid, gid) in sorted(moves.removed.items()):
+                if look_at(self.root, path) is None:
+                    self._make_directory(path, mode, uid, gid)
+            for number, step in reversed(steps):
+                if step.staged is None:
+                    beside += self._restore(number, step)
+        except OSError as error:
+            raise WorkspaceError(
+                f"an apply in {self.target} was cut off and cannot be undone: {error.strerror}; what was there before"
+                f" is in {self.target / self._name}: make it writable and try again"
+            ) from error
+        self._moves = None
+        return beside
+
+    def _restore(self, number: int, step: Step) -> list[str]:
+        old, now = look_at(self.staging, f"old{number}"), look_at(self.root, step.path)
+        ours = now is not None and step.staged == identity(now)
+        folder, _, name = step.path.rpartition("/")
+        try:
+            parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+        except (FileNotFoundError, NotADirectoryError):
+            return []  # it was not made yet, or its folder was removed since
+        try:
+            if old is None:
+                if ours and not step.before:
+                    os.unlink(name, dir_fd=parent)
+            elif now is None or ours:
+                os.rename(f"old{number}", name, src_dir_fd=self.staging, dst_dir_fd=parent)
+            elif now.st_ino != old.st_ino:
+                beside = name + _BESIDE
+                while look_at(parent, beside) is not None:
+                    beside += "~"
+                os.rename(f"old{number}", beside, src_dir_fd=self.staging, dst_dir_fd=parent)
+                return [f"{folder}/{beside}" if folder else beside]
+            return []
+        finally:
+            os.close(parent)
+
+    def _make_directory(self, path: str, mode: int, uid: int, gid: int) -> None:
+        folder, _, name = path.rpartition("/")
+        parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+        try:
+            os.mkdir(name, 0o700, dir_fd=parent)
+            made = open_beneath(parent, name, DIRECTORY)
+            if os.geteuid() == 0:
+                os.fchown(made, uid, gid)
+            os.fchmod(made, stat.S_IMODE(mode))
+            os.close(made)
+        finally:
+            os.close(parent)
+
+    def _remove_directory(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+        try:
+            os.rmdir(name, dir_fd=parent)
+        finally:
+            os.close(parent)
+
+    def _forget(self) -> None:
+        """Remove the staging folder, and then the journal."""
+        if self._name:
+            shutil.rmtree(self._name, ignore_errors=True, dir_fd=self.root)
+            if self.staging >= 0:
+                os.close(self.staging)
+        self.staging, self._name = -1, ""
+        os.ftruncate(self._lock, 0)
+
+    def _close(self) -> None:
+        if os.fstat(self._lock).st_size == 0:
+            self._file.unlink(missing_ok=True)
+        for descriptor in (self.root, self.staging, self._lock):
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+def undo_cut_apply(target: Path) -> str:
+    """Undo an apply in ``target`` that was cut off and say so; "" where there is none, or one is at work.
+
+    Raises WorkspaceError for what cannot be undone.
+    """
+    target = target.resolve()
+    if not _journal_file(target).exists() or not target.is_dir():
+        return ""
+    try:
+        with ApplyJournal(target) as journal:
+            return journal.recovered
+    except BlockedError:
+        return ""
+
+
+def identity(found: os.stat_result) -> Identity:
+    """What a file is known by after it was moved."""
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _identity(saved: list[int] | None) -> Identity | None:
+    return None if saved is None else (saved[0], saved[1], saved[2])
+
+
+def _journal_file(target: Path) -> Path:
+    return data_dir() / "applying" / hashlib.sha256(os.fsencode(target)).hexdigest()
+
+
+def _sync(descriptor: int) -> None:
+    """Bring all that was written to the file system of an open directory to the disk."""
+    if _libc.syncfs(descriptor):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))

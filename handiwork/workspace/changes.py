@@ -1,0 +1,275 @@
+"""What a session changed in its workspace, compared with the base."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from handiwork.workspace.copy import Workspace
+from handiwork.workspace.files.safe_open import look, open_dir, open_file, read_link, walk
+from handiwork.workspace.git.command import user_excludes
+from handiwork.workspace.git.ignore import IgnoreRules
+from handiwork.workspace.git.repository import repository_at
+from handiwork.workspace.manifest import digest
+from handiwork.workspace.selection import JUNK
+
+Kind = Literal["added", "modified", "deleted", "mode", "link", "type"]
+
+TEXT_LIMIT = 10_000_000
+"""Bytes from which on a file counts as binary."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A file or symbolic link below ``root`` as it was found; ``mode`` is st_mode, ``size`` in bytes.
+
+    ``content`` holds the bytes of a file that exists in memory alone, such as a merged one; else it is None.
+    """
+
+    root: Path
+    path: str
+    mode: int
+    size: int
+    content: bytes | None = None
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a symbolic link."""
+        return stat.S_ISLNK(self.mode)
+
+    @property
+    def git_mode(self) -> str:
+        """The mode as git has it: 100644, 100755 or 120000."""
+        return "120000" if self.is_link else "100755" if self.mode & 0o100 else "100644"
+
+    def open(self) -> BinaryIO:
+        """Its bytes, or a link's target. Raises WorkspaceError if it is no longer what it was."""
+        if self.content is not None:
+            return io.BytesIO(self.content)
+        if self.is_link:
+            return io.BytesIO(os.fsencode(read_link(self.root, self.path)))
+        return open_file(self.root, self.path)
+
+    def read(self) -> bytes:
+        """All its bytes. Raises WorkspaceError if it is no longer what it was."""
+        with self.open() as stream:
+            return stream.read()
+
+    @cached_property
+    def sha256(self) -> str:
+        """The digest of what ``open`` gives, read once."""
+        with self.open() as stream:
+            return digest(stream)
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether it is not UTF-8 text, or too much of it."""
+        if self.size > TEXT_LIMIT:
+            return True
+        try:
+            return "\0" in self.read().decode()
+        except UnicodeDecodeError:
+            return True
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path that differs: ``old`` is in the base, ``new`` in the sandbox; None is "not there".
+
+    As with git, directories do not count, nor any permission but the owner's to execute.
+    """
+
+    path: str
+    kind: Kind
+    old: Side | None
+    new: Side | None
+
+    @property
+    def binary(self) -> bool:
+        """Whether either side is not text."""
+        return any(side.binary for side in (self.old, self.new) if side)
+
+
+def side_at(root: Path, path: str) -> Side | None:
+    """The regular file or symbolic link at ``path``; None for anything else and for nothing."""
+    found = look(root, path)
+    return _side(root, path, found) if found else None
+
+
+def same_content(one: Side | None, other: Side | None) -> bool:
+    """Whether both are absent, or of one type with the same bytes; modes may differ."""
+    if one is None or other is None:
+        return one is other
+    if one.is_link != other.is_link or one.size != other.size:
+        return False
+    return one.sha256 == other.sha256
+
+
+def changes_of_overlay(workspace: Workspace, *layers: Path) -> list[Change]:
+    """What the ``layers`` of an overlay above the base, the lowest first, change; sorted by path.
+
+    Reads only the layers and what they cover. Raises WorkspaceError for what cannot be read.
+    """
+    found = _sides(workspace, layers)
+    return _changes(workspace, ((path, side_at(workspace.base, path), side) for path, side in found.items()))
+
+
+def changes_between(workspace: Workspace, before: Sequence[Path], after: Sequence[Path]) -> list[Change]:
+    """What is other over the layers ``after`` than over those ``before``. As ``changes_of_overlay`` otherwise."""
+    old, new = _sides(workspace, before), _sides(workspace, after)
+
+    def side(sides: dict[str, Side | None], path: str) -> Side | None:
+        return sides[path] if path in sides else side_at(workspace.base, path)
+
+    return _changes(workspace, ((path, side(old, path), side(new, path)) for path in old.keys() | new.keys()))
+
+
+def _sides(workspace: Workspace, layers: Sequence[Path]) -> dict[str, Side | None]:
+    """What is at each path that the layers add or cover, None for nothing."""
+    sides: dict[str, Side | None] = {}
+    for number, layer in enumerate(layers):
+        covered, found = set[str](), dict[str, Side]()
+        for path, status in walk(layer, prune=workspace.mounts):
+            below = [(lower, look(lower, path)) for lower in (workspace.base, *layers[:number])]
+            if not stat.S_ISDIR(status.st_mode):
+                side = _side(layer, path, status)
+                if side and not (side.size == 0 and not side.is_link and _is_whiteout(layer, path)):
+                    found[path] = side
+            elif not _is_opaque(layer, path):
+                below = [(lower, there) for lower, there in below if there and not stat.S_ISDIR(there.st_mode)]
+            for lower, there in below:
+                covered.update(_files(lower, path, there))
+        sides |= {**dict.fromkeys(covered), **found}
+    return sides
+
+
+def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:
+    """How ``directory``, worked on in place, differs from the base; sorted by path.
+
+    Reads every file. Raises WorkspaceError for what cannot be read.
+    """
+    manifest = workspace.manifest()
+    apart = {path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out)}
+    pairs: list[tuple[str, Side | None, Side | None]] = []
+    for path, status in walk(directory, prune=apart):
+        new, entry = _side(directory, path, status), manifest.get(path)
+        if new is None:
+            continue
+        if entry is None or entry.type == "dir":
+            pairs.append((path, None, new))
+            continue
+        del manifest[path]
+        if entry.type == "link" or entry.size != new.size or entry.sha256 != new.sha256 or entry.mode != new.mode:
+            pairs.append((path, side_at(workspace.base, path), new))
+    gone = (path for path, entry in manifest.items() if entry.type != "dir")
+    pairs += [(path, side_at(workspace.base, path), None) for path in gone]
+    return _changes(workspace, pairs)
+
+
+def _side(root: Path, path: str, found: os.stat_result) -> Side | None:
+    if stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+        return Side(root, path, found.st_mode, found.st_size)
+    return None
+
+
+def _files(root: Path, path: str, found: os.stat_result | None) -> Iterator[str]:
+    """The path itself if a file is there, or all files below it."""
+    if found and stat.S_ISDIR(found.st_mode):
+        yield from (below for below, status in walk(root, path) if not stat.S_ISDIR(status.st_mode))
+    elif found:
+        yield path
+
+
+def _is_opaque(upper: Path, path: str) -> bool:
+    try:
+        with open_dir(upper, path) as descriptor:
+            return os.getxattr(descriptor, "user.overlay.opaque") == b"y"
+    except OSError:
+        return False
+
+
+def _is_whiteout(upper: Path, path: str) -> bool:
+    with open_file(upper, path) as stream:
+        try:
+            os.getxattr(stream.fileno(), "user.overlay.whiteout")
+        except OSError:
+            return False
+    return True
+
+
+def _changes(workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side | None]]) -> list[Change]:
+    changes = {path: Change(path, kind, old, new) for path, old, new in pairs if (kind := _kind(old, new)) is not None}
+    apart = tuple(path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out))
+    for path in [path for path in changes if _is_below(path, apart)]:
+        del changes[path]
+    for path in [path for path, change in changes.items() if not change.old and not JUNK.isdisjoint(path.split("/"))]:
+        del changes[path]
+    for path in _ignored(workspace.base, changes):
+        del changes[path]
+    return [changes[path] for path in sorted(changes)]
+
+
+def _kind(old: Side | None, new: Side | None) -> Kind | None:
+    if old is None or new is None:
+        return "added" if new else "deleted" if old else None
+    if old.is_link != new.is_link:
+        return "type"
+    if not same_content(old, new):
+        return "link" if new.is_link else "modified"
+    return "mode" if old.git_mode != new.git_mode else None
+
+
+def _is_below(path: str, directories: Collection[str]) -> bool:
+    return any(path == directory or path.startswith(f"{directory}/") for directory in directories)
+
+
+def _ignored(base: Path, paths: Iterable[str]) -> list[str]:
+    """Those that git ignores by the rules that the base has, and does not track."""
+    by_directory: defaultdict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        directory, _, name = path.rpartition("/")
+        by_directory[directory].append(name)
+    known: dict[str, _Rules] = {}
+    ignored: list[str] = []
+    for directory, names in by_directory.items():
+        rules = _rules_in(base, directory, known)
+        if isinstance(rules, IgnoreRules):
+            names = [name for name in names if rules.ignores(name, is_directory=False)]
+        if rules:
+            ignored += [f"{directory}/{name}" if directory else name for name in names]
+    return ignored
+
+
+_Rules = IgnoreRules | bool | None
+"""The rules in a directory, or whether all in it is ignored; None beyond a symbolic link."""
+
+
+def _rules_in(base: Path, directory: str, known: dict[str, _Rules]) -> _Rules:
+    """Return the rules of the innermost repository of the base that the directory is in; False if it is in none."""
+    if "" not in known:
+        known[""] = _rules_at(base, "", above=False)
+    here, rules = "", known[""]
+    for name in directory.split("/") if directory else ():
+        here = f"{here}/{name}" if here else name
+        if here not in known:
+            known[here] = _rules_at(base, here, rules)
+        rules = known[here]
+    return rules
+
+
+def _rules_at(base: Path, directory: str, above: _Rules) -> _Rules:
+    if above is None or os.path.islink(base / directory):
+        return None
+    if repository := repository_at(base / directory):
+        return IgnoreRules.of(repository, user_excludes()).with_own_file()
+    if not isinstance(above, IgnoreRules):
+        return above
+    name = directory.rpartition("/")[2]
+    return True if above.ignores(name, is_directory=True) else above.inside(name).with_own_file()

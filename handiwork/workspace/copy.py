@@ -1,0 +1,242 @@
+"""The workspace: a copy of the user's directory for an agent to work on."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.paths import data_dir
+from handiwork.workspace.files.copy import clone, copy_data
+from handiwork.workspace.files.safe_open import DIRECTORY, FILE, open_beneath, open_resolved
+from handiwork.workspace.git.directory import copy_git_dir
+from handiwork.workspace.git.repository import repository_at
+from handiwork.workspace.manifest import (
+    Entry,
+    Manifest,
+    damaged,
+    load_manifest,
+    private_dirs,
+    save_manifest,
+    write_private,
+)
+from handiwork.workspace.selection import Selection, select
+
+Progress = Callable[[int, int], None]
+"""Called with the numbers of files and bytes copied so far."""
+
+_BATCH = 200
+_SMALL = 1 << 16
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The copy of ``source`` in ``base``, which nobody writes to: sandboxes put a layer of their own above it."""
+
+    source: Path
+    base: Path
+    mounts: tuple[str, ...]
+    """Ignored directories, relative to the source, too big to copy: to be mounted from there, read-only."""
+
+    left_out: tuple[str, ...]
+    """Neither copied nor to be mounted: ignored secrets, big ignored files, what cannot be read."""
+
+    tree: str = ""
+    """The snapshot that a fork began with, "" for none."""
+
+    @classmethod
+    def load(cls, session_dir: Path) -> Workspace:
+        """The workspace that ``make_copy`` made there. Raises WorkspaceError if there is none, or a damaged one."""
+        file = session_dir / "workspace.json"
+        try:
+            saved = json.loads(file.read_bytes())
+            base = Path(os.path.normpath(session_dir / saved.get("base", "base")))
+            mounts, left_out = (tuple(map(os.fsdecode, saved[name])) for name in ("mounts", "left_out"))
+            return cls(Path(saved["source"]), base, mounts, left_out, os.fsdecode(saved.get("tree", "")))
+        except FileNotFoundError as error:
+            raise WorkspaceError(f"there is no workspace in {session_dir}; start a new session") from error
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise damaged(file, error) from None
+
+    def save(self, session_dir: Path) -> None:
+        """Write it there, where ``load`` finds it; the base may be that of a session beside this one."""
+        base = os.path.relpath(self.base, session_dir)
+        saved = {"source": str(self.source), "base": base, "mounts": self.mounts, "left_out": self.left_out}
+        write_private(session_dir / "workspace.json", json.dumps({**saved, "tree": self.tree}))
+
+    def manifest(self) -> Manifest:
+        """What was copied."""
+        return load_manifest(self.base.parent / "manifest.json")
+
+
+def make_copy(source: Path, session_dir: Path, *, force: bool = False, progress: Progress | None = None) -> Workspace:
+    """Copy ``source`` to ``session_dir``/base, with its ``.git`` but without what git ignores and is big or secret.
+
+    Blocks while it copies. The home directory and "/" need ``force``. Raises WorkspaceError.
+    """
+    source = _checked(source, force)
+    session_dir = session_dir.absolute()
+    base = session_dir / "base"
+    if base.exists():
+        raise WorkspaceError(f"{session_dir} has a workspace already; use another session")
+    chosen = select(source, frozenset({session_dir.resolve(), data_dir().resolve()}))
+    private_dirs(session_dir)
+    base.mkdir(mode=0o700)
+    try:
+        with closing(_Copier(source, base, progress)) as copier:
+            manifest = copier.copy(chosen)
+        _keep(base, source.stat(), 0o700)
+        save_manifest(manifest, session_dir / "manifest.json")
+        workspace = Workspace(source, base, tuple(sorted(chosen.mounts)), tuple(sorted(chosen.left_out)))
+        workspace.save(session_dir)
+    except BaseException as error:
+        shutil.rmtree(base, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise WorkspaceError(f"{source} cannot be copied to {session_dir}: {error}") from error
+        raise
+    return workspace
+
+
+def _checked(source: Path, force: bool) -> Path:
+    if not source.exists():
+        raise WorkspaceError(f"{source} does not exist; name a directory to work in")
+    source = source.resolve()
+    if not source.is_dir():
+        raise WorkspaceError(f"{source} is not a directory; name the directory it is in")
+    if not os.access(source, os.R_OK | os.X_OK):
+        raise WorkspaceError(f"{source} cannot be read by this user; change its mode or its owner")
+    if not force and source in (Path("/"), Path.home().resolve()):
+        raise WorkspaceError(
+            f"{source} is a whole {'system' if source == Path('/') else 'home directory'};"
+            " go to the project's directory, or insist with force"
+        )
+    return source
+
+
+class _Copier:
+    """Copies what was selected and notes what it copied."""
+
+    def __init__(self, source: Path, base: Path, progress: Progress | None) -> None:
+        self.source = source
+        self.root = open_resolved(source)
+        self.base = base
+        self.progress = progress
+        self.files = self.bytes = 0
+
+    def close(self) -> None:
+        os.close(self.root)
+
+    def copy(self, chosen: Selection) -> Manifest:
+        manifest: Manifest = {}
+        for path in chosen.directories:
+            (self.base / path).mkdir(mode=0o700)
+        for path in chosen.repositories:
+            if repository := repository_at(self.source / path):
+                copy_git_dir(repository, self.base / path, self.copy_private)
+        paths = list(chosen.files.items())
+        batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
+        with ThreadPoolExecutor(2) as threads:
+            for batch in threads.map(self.copy_batch, batches):
+                for path, entry in batch:
+                    if isinstance(entry, Entry):
+                        manifest[path] = entry
+                    elif not isinstance(entry, FileNotFoundError):
+                        chosen.left_out.append(path)
+                self.count(len(batch), sum(entry.size for _, entry in batch if isinstance(entry, Entry)))
+        for path, found in reversed(chosen.directories.items()):
+            # The owner can always write, else the session's folder could not be removed.
+            mode = stat.S_IFDIR | stat.S_IMODE(found.st_mode) | 0o700
+            _keep(self.base / path, found, mode)
+            manifest[path] = Entry("dir", mode, 0, found.st_mtime_ns)
+        return manifest
+
+    def copy_batch(self, batch: list[tuple[str, os.stat_result]]) -> list[tuple[str, Entry | OSError]]:
+        """Copy some files; one that is gone, cannot be read or became another thing comes back as its error."""
+        results: list[tuple[str, Entry | OSError]] = []
+        for folder, files in groupby(batch, lambda file: file[0].rpartition("/")[0]):
+            try:
+                parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+            except OSError as error:
+                results += [(path, error) for path, _ in files]
+                continue
+            try:
+                for path, found in files:
+                    try:
+                        results.append((path, _copy(parent, path.rpartition("/")[2], self.base / path, found)))
+                    except _SourceError as error:
+                        results.append((path, error.reason))
+            finally:
+                os.close(parent)
+        return results
+
+    def copy_private(self, parent: int, name: str, target: Path) -> None:
+        """Copy a file of a ``.git``."""
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        try:
+            _copy(parent, name, target, found)
+        except _SourceError as error:
+            raise error.reason from None
+        self.count(1, found.st_size)
+
+    def count(self, files: int, size: int) -> None:
+        self.files += files
+        self.bytes += size
+        if self.progress:
+            self.progress(self.files, self.bytes)
+
+
+class _SourceError(Exception):
+    """The file to copy cannot be opened, for this ``reason``."""
+
+    def __init__(self, reason: OSError) -> None:
+        self.reason = reason
+
+
+def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Entry:
+    """Copy the file or link ``name`` of an open directory, with what it has itself. Raises _SourceError, OSError."""
+    if stat.S_ISLNK(found.st_mode):
+        try:
+            link = os.readlink(name, dir_fd=parent)
+        except OSError as error:
+            raise _SourceError(error) from error
+        os.symlink(link, target)
+        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns), follow_symlinks=False)
+        mode = stat.S_IFLNK | (found.st_mode & 0o777)
+        return Entry("link", mode, len(os.fsencode(link)), found.st_mtime_ns, target=link)
+    try:
+        descriptor = open_beneath(parent, name, FILE)
+    except OSError as error:
+        raise _SourceError(error) from error
+    with open(descriptor, "rb") as reader:
+        # What the name was when it was selected may have been put aside for another file.
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise _SourceError(OSError(errno.EINVAL, "it is no longer a regular file", name))
+        mode = stat.S_IFREG | (found.st_mode & 0o777)
+        with open(target, "xb") as writer:
+            size, sha256 = _copy_bytes(reader.fileno(), writer.fileno(), found.st_size)
+            _keep(writer.fileno(), found, mode)
+            return Entry("file", mode, size, found.st_mtime_ns, sha256)
+
+
+def _copy_bytes(reader: int, writer: int, size: int) -> tuple[int, str]:
+    """Copy by reflink where the file system can; return the size and the SHA-256."""
+    if size > _SMALL and clone(reader, writer):
+        return copy_data(writer, None)
+    return copy_data(reader, writer)
+
+
+def _keep(target: Path | int, found: os.stat_result, mode: int) -> None:
+    if os.geteuid() == 0:
+        os.chown(target, found.st_uid, found.st_gid)
+    os.chmod(target, stat.S_IMODE(mode))
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))

@@ -1,0 +1,1 @@
+"""Opens, copies and replaces files that an agent may have swapped."""

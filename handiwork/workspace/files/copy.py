@@ -1,0 +1,130 @@
+"""Copying a file's bytes: by reflink where the file system can, else its data, with its holes kept as holes."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import threading
+from collections.abc import Iterator
+
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.manifest import CHUNK
+
+_FICLONE = 0x40049409
+_ZEROS = bytes(CHUNK)
+_LOOK = 1 << 20  # bytes after which the free space is looked at again
+_RESERVED = 20  # of so many parts of a file system one is left free
+
+
+class NoRoomError(WorkspaceError):
+    """Files do not fit into the room they may take."""
+
+
+class Room:
+    """The bytes that may still be written to a folder: at most ``left``, and as many as its file system has free.
+
+    A twentieth of the file system stays free.
+    """
+
+    def __init__(self, folder: str, left: int) -> None:
+        self.left = left
+        self._folder = folder
+        self._unseen = _LOOK
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> None:
+        """Count bytes that are about to be written. Raises WorkspaceError for what does not fit."""
+        with self._lock:
+            self.left -= size
+            self._unseen += size
+            if self.left < 0:
+                raise NoRoomError("the files do not fit into the room for snapshots: `handiwork gc` makes some")
+            if self._unseen >= _LOOK:
+                self._unseen = 0
+                self._look(size)
+
+    def fits(self, size: int) -> bool:
+        """Whether so many bytes could be written now."""
+        return size <= self.left and size <= self._free()
+
+    def _look(self, size: int) -> None:
+        if self._free() < size:
+            raise NoRoomError(f"the disk of {self._folder} is nearly full, so no snapshot is kept: free some space")
+
+    def _free(self) -> int:
+        found = os.statvfs(self._folder)
+        return (found.f_bavail - found.f_blocks // _RESERVED) * found.f_frsize
+
+
+def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
+    """Offset and length of each run of data in an open file; what lies between are holes."""
+    at = 0
+    while at < size:
+        try:
+            start = os.lseek(descriptor, at, os.SEEK_DATA)
+            at = min(os.lseek(descriptor, start, os.SEEK_HOLE), size)
+        except OSError as error:
+            if error.errno == errno.ENXIO:
+                return  # nothing but a hole follows
+            yield at, size - at  # a file system that does not tell
+            return
+        if start < size:
+            yield start, at - start
+
+
+def is_sparse(found: os.stat_result) -> bool:
+    """Whether a file takes less of the disk than it has bytes."""
+    return found.st_blocks * 512 < found.st_size
+
+
+def clone(source: int, target: int) -> bool:
+    """Make ``target``, which is empty, share the bytes of ``source``; False where the file system cannot."""
+    try:
+        fcntl.ioctl(target, _FICLONE, source)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise
+        return False
+    return True
+
+
+def copy_data(source: int, target: int | None, room: Room | None = None, sparse: bool = False) -> tuple[int, str]:
+    """Copy an open file to one that is empty; return its size, and the SHA-256 of its bytes.
+
+    Without a ``target`` nothing is copied. Of a ``sparse`` file the digest is one of its data and where that lies,
+    marked by an "s": of its holes nothing is read, however large they are.
+    """
+    sha256, size, done = hashlib.sha256(), os.fstat(source).st_size, 0
+    for start, length in list(extents(source, size)):
+        if sparse:
+            sha256.update(b"%d+%d\n" % (start, length))
+        else:
+            _hash_zeros(sha256, start - done)
+        done = start
+        while done < start + length and (block := os.pread(source, min(CHUNK, start + length - done), done)):
+            sha256.update(block)
+            if target is not None:
+                if room is not None:
+                    room.take(len(block))
+                _write(target, block, done)
+            done += len(block)
+    if not sparse:
+        _hash_zeros(sha256, size - done)
+    if target is not None:
+        os.ftruncate(target, size)
+    return size, f"s{sha256.hexdigest()[1:]}" if sparse else sha256.hexdigest()
+
+
+def _write(target: int, block: bytes, at: int) -> None:
+    left = memoryview(block)
+    while left:
+        written = os.pwrite(target, left, at)
+        left, at = left[written:], at + written
+
+
+def _hash_zeros(sha256: hashlib._Hash, length: int) -> None:  # pyright: ignore[reportPrivateUsage]
+    while length > 0:
+        sha256.update(_ZEROS[:length])
+        length -= CHUNK

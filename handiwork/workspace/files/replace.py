@@ -1,0 +1,200 @@
+"""Writing many files at once so that either all are written or none."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.apply_journal import ApplyJournal, Identity, Moves, Step, identity
+from handiwork.workspace.changes import Side
+from handiwork.workspace.files.copy import copy_data
+from handiwork.workspace.files.names import quoted
+from handiwork.workspace.files.safe_open import DIRECTORY, look_at, open_beneath, parts_of, walk
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file or link to write: the bytes come from ``source``, ``mode`` has permission bits."""
+
+    source: Side
+    mode: int
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """What is to be at ``path``; None is nothing."""
+
+    path: str
+    new: Content | None
+
+
+def replace_files(journal: ApplyJournal, replacements: Sequence[Replacement]) -> None:
+    """Write and delete files below the journal's directory, following no symbolic link.
+
+    Everything is first written beside them, then moved into place; directories left empty are removed. Raises
+    WorkspaceError when something cannot be written; what was moved already is moved back when the journal is closed.
+    """
+    if not replacements:
+        return
+    target = journal.target
+    needed = sum(step.new.source.size for step in replacements if step.new)
+    room = os.fstatvfs(journal.root)
+    if needed > room.f_bavail * room.f_frsize:
+        raise WorkspaceError(f"{target} has not enough free space for {needed} bytes; nothing was changed")
+    try:
+        _Exchange(journal).run(replacements)
+    except OSError as error:
+        where = f"{target} ({quoted(str(error.filename))})" if error.filename else target
+        raise WorkspaceError(f"{where} cannot be written: {error.strerror}; nothing was changed") from error
+
+
+class _Exchange:
+    """Stages new files, and moves them into place while the journal knows of each move."""
+
+    def __init__(self, journal: ApplyJournal) -> None:
+        self.journal = journal
+        self.root = journal.root
+        self.staging = journal.begin()
+
+    def run(self, replacements: Sequence[Replacement]) -> None:
+        steps: list[Step] = []
+        for number, step in enumerate(replacements):
+            staged = self.stage(f"new{number}", step.path, step.new) if step.new else None
+            found = look_at(self.root, step.path)
+            steps.append(Step(step.path, found is not None and not stat.S_ISDIR(found.st_mode), staged))
+        moves = Moves(steps, self.missing_parents(steps), self.removable(steps))
+        self.journal.record(moves)
+        # Deletions come first: a directory may take the place of a file, or the other way round.
+        for number, step in enumerate(steps):
+            if not step.staged:
+                self.set_aside(step.path, number)
+        for number, step in enumerate(steps):
+            if step.staged:
+                self.make_parents(step.path)
+                self.clear_directory(step.path)
+                self.put(step.path, number)
+        for step in steps:
+            if not step.staged:
+                self.remove_empty_parents(step.path)
+        self.journal.done()
+
+    def missing_parents(self, steps: Sequence[Step]) -> list[str]:
+        """The directories that ``make_parents`` makes."""
+        missing: dict[str, None] = {}
+        for step in steps:
+            path = step.path
+            while step.staged and (path := path.rpartition("/")[0]) and path not in missing:
+                found = look_at(self.root, path)
+                if found is None or not stat.S_ISDIR(found.st_mode):
+                    missing[path] = None
+        return list(missing)
+
+    def removable(self, steps: Sequence[Step]) -> dict[str, tuple[int, int, int]]:
+        """The directories that ``clear_directory`` and ``remove_empty_parents`` may remove."""
+        removable: dict[str, tuple[int, int, int]] = {}
+        for step in steps:
+            path = step.path
+            if step.staged:
+                found = look_at(self.root, path)
+                if found and stat.S_ISDIR(found.st_mode):
+                    below = walk(self.journal.target, path)
+                    inside = ((name, status) for name, status in below if stat.S_ISDIR(status.st_mode))
+                    removable |= {name: _attributes(status) for name, status in ((path, found), *inside)}
+                continue
+            while (path := path.rpartition("/")[0]) and path not in removable:
+                found = look_at(self.root, path)
+                if found and stat.S_ISDIR(found.st_mode):
+                    removable[path] = _attributes(found)
+        return removable
+
+    def stage(self, name: str, path: str, content: Content) -> Identity:
+        source = content.source
+        if source.is_link:
+            os.symlink(source.read(), os.fsencode(name), dir_fd=self.staging)
+        else:
+            # Opening with the mode lets the umask bind a new file; one that was there keeps its own.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(name, flags, content.mode, dir_fd=self.staging)
+            with os.fdopen(descriptor, "wb") as writer, source.open() as reader:
+                if source.content is None:
+                    copy_data(reader.fileno(), writer.fileno())
+                else:
+                    writer.write(source.content)
+                    writer.flush()
+                if (mine := look_at(self.root, path)) and stat.S_ISREG(mine.st_mode):
+                    os.fchmod(writer.fileno(), content.mode)
+        if os.geteuid() == 0:
+            owner = self.owner_of(path)
+            os.chown(name, owner.st_uid, owner.st_gid, dir_fd=self.staging, follow_symlinks=False)
+        return identity(os.stat(name, dir_fd=self.staging, follow_symlinks=False))
+
+    def owner_of(self, path: str) -> os.stat_result:
+        """The nearest thing that is there already: its owner is the new file's."""
+        while path:
+            if found := look_at(self.root, path):
+                return found
+            path = path.rpartition("/")[0]
+        return os.fstat(self.root)
+
+    def set_aside(self, path: str, number: int) -> None:
+        with self.parent_of(path) as (parent, name):
+            os.rename(name, f"old{number}", src_dir_fd=parent, dst_dir_fd=self.staging)
+
+    def put(self, path: str, number: int) -> None:
+        with self.parent_of(path) as (parent, name):
+            if look_at(parent, name) is not None:
+                kept = f"old{number}"
+                try:
+                    # With a second name for the old file there is no moment without a file.
+                    os.link(name, kept, src_dir_fd=parent, dst_dir_fd=self.staging, follow_symlinks=False)
+                except PermissionError:  # a file system without hard links
+                    os.rename(name, kept, src_dir_fd=parent, dst_dir_fd=self.staging)
+            os.rename(f"new{number}", name, src_dir_fd=self.staging, dst_dir_fd=parent)
+
+    @contextmanager
+    def parent_of(self, path: str) -> Generator[tuple[int, str]]:
+        folder, _, name = path.rpartition("/")
+        parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+        try:
+            yield parent, name
+        finally:
+            os.close(parent)
+
+    def make_parents(self, path: str) -> None:
+        parts = parts_of(path)
+        for depth in range(1, len(parts)):
+            parent = "/".join(parts[:depth])
+            if look_at(self.root, parent) is None:
+                owner = self.owner_of(parent)
+                with self.parent_of(parent) as (directory, name):
+                    os.mkdir(name, 0o777, dir_fd=directory)
+                    if os.geteuid() == 0:
+                        os.chown(name, owner.st_uid, owner.st_gid, dir_fd=directory, follow_symlinks=False)
+
+    def clear_directory(self, path: str) -> None:
+        """Make way for a file where a directory is that holds nothing any more but empty ones."""
+        if (found := look_at(self.root, path)) and stat.S_ISDIR(found.st_mode):
+            below = [name for name, _ in walk(self.journal.target, path)]
+            for name in reversed([path, *below]):
+                self.remove_directory(name)
+
+    def remove_empty_parents(self, path: str) -> None:
+        while path := path.rpartition("/")[0]:
+            found = look_at(self.root, path)
+            if found and stat.S_ISDIR(found.st_mode):
+                try:
+                    self.remove_directory(path)
+                except OSError:
+                    return  # something is in it
+
+    def remove_directory(self, path: str) -> None:
+        with self.parent_of(path) as (parent, name):
+            os.rmdir(name, dir_fd=parent)
+
+
+def _attributes(found: os.stat_result) -> tuple[int, int, int]:
+    return found.st_mode, found.st_uid, found.st_gid

@@ -1,0 +1,289 @@
+"""Opening files in a tree that another program may be changing: no symbolic link is followed, on any part of the way.
+
+Everything on the host that copies, keeps, compares or applies a workspace opens its files here. ``open_beneath`` is
+the one function that turns a path into a descriptor; the others are built on it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+import threading
+import unicodedata
+from collections.abc import Collection, Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from handiwork.errors import WorkspaceError
+
+DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+LONGEST_PATH = 4000
+
+_HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_OPENAT2 = 437
+_RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
+_UNUSABLE = frozenset({errno.ENOSYS, errno.EPERM, errno.EAGAIN, errno.ENAMETOOLONG})
+_libc = ctypes.CDLL(None, use_errno=True)
+_unlocking = threading.RLock()
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def is_git_name(name: str) -> bool:
+    """Whether a file system could take ``name`` for ``.git``: letter case and invisible characters count not."""
+    if not name.isascii():
+        name = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
+    return name.lower() == ".git"
+
+
+def parts_of(path: str) -> list[str]:
+    """The names in a relative path. Raises WorkspaceError for one that is absolute or has "..", "." or ""."""
+    parts = path.split("/")
+    if any(part in ("", ".", "..") for part in parts) or "\0" in path:
+        raise WorkspaceError(f"{path!r} is not a path below the workspace")
+    return parts
+
+
+def open_beneath(directory: int, path: str, flags: int) -> int:
+    """Return a descriptor of ``path`` below an open directory.
+
+    The kernel walks the path where it has openat2, else each directory on the way is opened by its own name. Raises
+    NotADirectoryError where a link is on the way or at the end, OSError, and WorkspaceError as ``parts_of`` does.
+    """
+    parts = parts_of(path)
+    if len(parts) > 1:
+        resolve = _RESOLVE_BENEATH | _RESOLVE_NO_SYMLINKS | _RESOLVE_NO_MAGICLINKS
+        how = _OpenHow(flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0, resolve)
+        arguments = (directory, os.fsencode(path), ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
+        descriptor = _libc.syscall(_OPENAT2, *arguments)
+        if descriptor >= 0:
+            return descriptor
+        code = ctypes.get_errno()
+        if code not in _UNUSABLE:
+            code = errno.ENOTDIR if code == errno.ELOOP else code
+            raise OSError(code, os.strerror(code), path)
+    return open_by_parts(directory, parts, flags)
+
+
+def open_by_parts(directory: int, parts: list[str], flags: int) -> int:
+    """Do what ``open_beneath`` does, name by name, which needs no special kernel."""
+    here = directory
+    try:
+        for number, part in enumerate(parts, 1):
+            wanted = flags if number == len(parts) else _HANDLE | os.O_DIRECTORY
+            below = os.open(part, wanted | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+            if here != directory:
+                os.close(here)
+            here = below
+    except OSError as error:
+        if here != directory:
+            os.close(here)
+        if error.errno == errno.ELOOP:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), "/".join(parts)) from error
+        raise
+    return here
+
+
+def open_resolved(directory: Path) -> int:
+    """Return a descriptor of a directory whose absolute path has no symbolic link in it, nor gets one meanwhile."""
+    top = os.open("/", DIRECTORY)
+    relative = str(directory).lstrip("/")
+    if not relative:
+        return top
+    try:
+        return open_beneath(top, relative, DIRECTORY)
+    finally:
+        os.close(top)
+
+
+@contextmanager
+def open_dir(root: Path, path: str = "") -> Generator[int]:
+    """A descriptor of the directory ``path`` below ``root``; of what we own, also where its mode forbids it.
+
+    Raises FileNotFoundError, NotADirectoryError.
+    """
+    top = os.open(root, _HANDLE | os.O_DIRECTORY)
+    try:
+        with open_dir_at(top, path) as descriptor:
+            yield descriptor
+    finally:
+        os.close(top)
+
+
+@contextmanager
+def open_dir_at(directory: int, path: str) -> Generator[int]:
+    """As ``open_dir``, below an open directory; "" and "." are itself."""
+    path = "" if path == "." else path
+    try:
+        descriptor = open_beneath(directory, path, DIRECTORY) if path else os.open(".", DIRECTORY, dir_fd=directory)
+    except PermissionError:
+        with _unlocked(directory, path) as descriptor:
+            yield descriptor
+        return
+    try:
+        if not _is_closed(os.fstat(descriptor)):
+            yield descriptor
+            return
+        with _unlocked(directory, path) as unlocked:
+            yield unlocked
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def open_parent(root: Path, path: str) -> Generator[tuple[int, str]]:
+    """A descriptor of the directory that holds ``path``, and the last name. Raises as ``open_dir`` does."""
+    parent, _, name = path.rpartition("/")
+    parts_of(path)
+    with open_dir(root, parent) as descriptor:
+        yield descriptor, name
+
+
+def look(root: Path, path: str) -> os.stat_result | None:
+    """What is at ``path`` itself; None when nothing is, or a parent is not a real directory."""
+    top = -1
+    try:
+        top = os.open(root, _HANDLE | os.O_DIRECTORY)
+        return look_at(top, path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    finally:
+        if top >= 0:
+            os.close(top)
+
+
+def look_at(directory: int, path: str) -> os.stat_result | None:
+    """As ``look``, below an open directory."""
+    try:
+        handle = open_beneath(directory, path, _HANDLE)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except PermissionError:
+        parent, _, name = path.rpartition("/")
+        with open_dir_at(directory, parent) as descriptor:  # what we own is unlocked there
+            return dict(entries_of(descriptor)).get(name)
+    try:
+        return os.fstat(handle)
+    finally:
+        os.close(handle)
+
+
+def open_regular(parent: int, name: str) -> int:
+    """Return a descriptor to read the regular file ``name`` of an open directory; if we own it, whatever its mode.
+
+    Raises OSError, also for anything but a regular file.
+    """
+    try:
+        descriptor = open_beneath(parent, name, FILE)
+    except PermissionError:
+        with _unlocked(parent, name, 0o400) as unlocked:
+            descriptor = os.dup(unlocked)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no longer a regular file", name)
+    return descriptor
+
+
+def open_file(root: Path, path: str) -> BinaryIO:
+    """Open a regular file for reading. Raises WorkspaceError for anything else and for what cannot be read."""
+    try:
+        with open_parent(root, path) as (parent, name):
+            return os.fdopen(open_regular(parent, name), "rb")
+    except OSError as error:
+        raise WorkspaceError(f"{path!r} cannot be read: {error.strerror}; look at the changes again") from error
+
+
+def read_link(root: Path, path: str) -> str:
+    """The target of a symbolic link. Raises WorkspaceError when it is none."""
+    try:
+        with open_parent(root, path) as (parent, name):
+            return os.readlink(name, dir_fd=parent)
+    except OSError as error:
+        raise WorkspaceError(f"{path!r} is no longer a symbolic link; look at the changes again") from error
+
+
+def walk(root: Path, path: str = "", prune: Collection[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
+    """Everything below the directory ``path``, parents first, without ``.git`` and the ``prune`` paths.
+
+    Raises WorkspaceError for a directory that cannot be read.
+    """
+    waiting = [path]
+    while waiting:
+        here = waiting.pop()
+        prefix = f"{here}/" if here else ""
+        for name, found in entries(root, here):
+            if is_git_name(name) or (below := prefix + name) in prune:
+                continue
+            yield below, found
+            if stat.S_ISDIR(found.st_mode):
+                waiting.append(below)
+
+
+def entries(root: Path, path: str) -> list[tuple[str, os.stat_result]]:
+    """The names in a directory and what they are; none where it is gone, or no directory any more.
+
+    Raises WorkspaceError for one that cannot be read.
+    """
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise WorkspaceError(f"directories are nested too deeply at {path[:100]!r}...; remove them")
+    try:
+        with open_dir(root, path) as descriptor:
+            return entries_of(descriptor)
+    except (FileNotFoundError, NotADirectoryError):
+        return []  # it went away while we were on our way
+    except OSError as error:
+        raise WorkspaceError(f"directory {path!r} cannot be read: {error.strerror}") from error
+
+
+def entries_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
+    """The names in an open directory and what they are. Raises OSError."""
+    found: list[tuple[str, os.stat_result]] = []
+    with os.scandir(descriptor) as listing:
+        for entry in listing:
+            try:
+                found.append((entry.name, entry.stat(follow_symlinks=False)))
+            except FileNotFoundError:
+                continue  # it went away while we were on our way
+    return found
+
+
+def _is_closed(found: os.stat_result) -> bool:
+    """Whether the mode of a directory keeps us, its owner, from listing it or from looking at what is in it."""
+    return os.geteuid() != 0 and found.st_uid == os.geteuid() and found.st_mode & 0o500 != 0o500
+
+
+@contextmanager
+def _unlocked(directory: int, path: str, last: int = 0o500) -> Generator[int]:
+    """A descriptor to read ``path`` below an open directory, while all on the way that we own may be read by us.
+
+    The modes are put back at the end; one thread at a time, so that none takes another's mode for the agent's.
+    """
+    with _unlocking, ExitStack() as stack:
+        here = os.dup(directory)  # "." cannot be opened without the right to search it
+        stack.callback(os.close, here)
+        parts = parts_of(path) if path else []
+        if last & 0o100:
+            _unlock(stack, here, last)
+        for number, part in enumerate(parts, 1):
+            here = os.open(part, _HANDLE, dir_fd=here)
+            stack.callback(os.close, here)
+            _unlock(stack, here, last if number == len(parts) else 0o500)
+        opened = os.open(f"/proc/self/fd/{here}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        stack.callback(os.close, opened)
+        yield opened
+
+
+def _unlock(stack: ExitStack, handle: int, needed: int) -> None:
+    found = os.fstat(handle)
+    mode = stat.S_IMODE(found.st_mode)
+    if not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if mode & needed != needed and found.st_uid == os.geteuid():
+        os.chmod(f"/proc/self/fd/{handle}", mode | needed)
+        stack.callback(os.chmod, f"/proc/self/fd/{handle}", mode)

@@ -1,0 +1,101 @@
+"""Runs git so that neither a repository's settings nor the environment make it start other programs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Collection
+from contextlib import ExitStack
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+
+_QUIET = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "gc.auto=0"),
+    *("-c", "maintenance.auto=false"),
+    *("-c", "safe.bareRepository=explicit"),
+)
+
+
+def run_git(git_dir: Path, *arguments: str, protocols: str = "none") -> subprocess.CompletedProcess[bytes]:
+    """Run git on a repository that only the user or the platform writes to, with the user's own settings.
+
+    It looks for no other repository, runs no hook and no monitor, and speaks no protocol but ``protocols``, so that
+    it fetches no objects that are missing. Raises WorkspaceError if git is not installed.
+    """
+    return _run(["git", *_QUIET, *arguments], git_dir, _environment(git_dir) | {"GIT_ALLOW_PROTOCOL": protocols})
+
+
+def run_git_alone(
+    private: Path, *arguments: str, open_files: Collection[int] = ()
+) -> subprocess.CompletedProcess[bytes]:
+    """Run git on plain files in a private directory, outside any repository and with nobody's settings.
+
+    git inherits the descriptors ``open_files``. Raises WorkspaceError if git is not installed.
+    """
+    environment = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": "/nonexistent",
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_CEILING_DIRECTORIES": str(private.parent),
+        "GIT_ALLOW_PROTOCOL": "none",
+    }
+    return _run(["git", "-c", "core.attributesFile=/dev/null", *_QUIET, *arguments], private, environment, open_files)
+
+
+def merge_texts(mine: bytes, base: bytes, theirs: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Merge three versions of a file; the exit code is the number of conflicts, above 127 for an error.
+
+    The versions are files in memory alone, so that nothing is left of them whenever this process is killed. Raises
+    WorkspaceError if git is not installed.
+    """
+    with ExitStack() as stack:
+        files: list[int] = []
+        for version in (mine, base, theirs):
+            file = stack.enter_context(open(os.memfd_create("merge"), "wb"))
+            file.write(version)
+            file.flush()
+            files.append(file.fileno())
+        names = (f"self/fd/{file}" for file in files)
+        return run_git_alone(Path("/proc"), "merge-file", "--quiet", "--stdout", *names, open_files=files)
+
+
+def user_excludes() -> Path | None:
+    """Return the file of what the user's git ignores everywhere. Raises WorkspaceError if git is not installed."""
+    command = ["git", "config", "--get", "--type=path", "core.excludesFile"]
+    answer = _run(command, Path("/"), _environment(Path(os.devnull)))
+    if answer.returncode == 0:
+        return Path("/", os.fsdecode(answer.stdout.removesuffix(b"\n"))).resolve()
+    settings = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    return Path(settings, "git/ignore").resolve()
+
+
+def _environment(git_dir: Path) -> dict[str, str]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    fixed = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+    return own | fixed | {"GIT_DIR": str(git_dir)}
+
+
+def _run(
+    command: list[str], cwd: Path, environment: dict[str, str], open_files: Collection[int] = ()
+) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            pass_fds=open_files,
+        )
+    except FileNotFoundError as error:
+        if error.filename == "git":
+            raise WorkspaceError("git is not installed; install it and try again") from error
+        raise

@@ -1,0 +1,102 @@
+"""A copy of a repository's ``.git`` that holds no credentials, no hooks and no way back to the original."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.files.safe_open import DIRECTORY, entries_of, open_beneath, open_resolved
+from handiwork.workspace.git.command import run_git
+from handiwork.workspace.git.config import Setting, format_config
+from handiwork.workspace.git.repository import Repository
+
+_HARMLESS = re.compile(
+    r"core\.(repositoryformatversion|filemode|symlinks|ignorecase|precomposeunicode|autocrlf|eol|safecrlf"
+    r"|quotepath|sparsecheckout|sparsecheckoutcone|bare|logallrefupdates)"
+    r"|extensions\.(objectformat|noop|compatobjectformat|refstorage)|user\.(name|email)"
+    r"|remote\..*\.(url|pushurl|fetch|tagopt)"
+    r"|branch\..*\.(remote|merge|rebase)|submodule\..*\.(url|active|branch)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Settings that are kept; whatever else there is may be a secret, a path of the host or a program."""
+
+_PARTIAL = re.compile(r"extensions\.partialclone|remote\..*\.(promisor|partialclonefilter)", re.IGNORECASE | re.DOTALL)
+"""Settings by which git asks a host for objects as it needs them, which it may do in a sandbox only."""
+
+CopyFile = Callable[[int, str, Path], None]
+"""Called with an open directory, the name of a regular file in it, and the path of its copy."""
+
+_DROPPED = frozenset({"config", "config.worktree", "hooks", "worktrees", "modules", "commondir", "gitdir"})
+_HTTP_USER = re.compile(r"^(https?|ftps?)://[^/]*@", re.IGNORECASE)
+_PASSWORD = re.compile(r"^([a-z0-9+.-]+://[^/@:]*):[^/]*@", re.IGNORECASE)
+
+
+def copy_git_dir(repository: Repository, copy: Path, copy_file: CopyFile) -> None:
+    """Make ``copy``/.git from a repository, also when it is one of a linked worktree or a submodule.
+
+    Raises WorkspaceError for one that cannot be read.
+    """
+    new = copy / ".git"
+    _copy_tree(repository.common, new, copy_file)
+    if repository.git_dir != repository.common:
+        _copy_tree(repository.git_dir, new, copy_file)
+    kept = [(name, value and _without_password(value)) for name, value in repository.read_settings() if _is_kept(name)]
+    own = [("core.bare", "false"), ("core.logallrefupdates", "true")]
+    (new / "config").write_bytes(format_config([*kept, *own]))
+    _join_alternates(repository.common / "objects", new)
+
+
+def harmless_settings(settings: Iterable[Setting]) -> list[Setting]:
+    """Return those by which git neither runs a program, nor reads or writes a file elsewhere, nor asks a host."""
+    return [(name, value) for name, value in settings if _HARMLESS.fullmatch(name)]
+
+
+def _is_kept(name: str) -> bool:
+    return bool(_HARMLESS.fullmatch(name) or _PARTIAL.fullmatch(name)) and name != "core.bare"
+
+
+def _copy_tree(source: Path, target: Path, copy_file: CopyFile) -> None:
+    """Copy the files below ``source``; links, sockets, locks and what names a password or a host are not."""
+    root, waiting = open_resolved(source), [""]
+    try:
+        while waiting:
+            here = waiting.pop()
+            (target / here).mkdir(parents=True, exist_ok=True)
+            directory = open_beneath(root, here, DIRECTORY) if here else os.open(".", DIRECTORY, dir_fd=root)
+            try:
+                for name, found in entries_of(directory):
+                    if not here and name in _DROPPED | {"FETCH_HEAD"}:
+                        continue
+                    if stat.S_ISDIR(found.st_mode):
+                        waiting.append(f"{here}/{name}" if here else name)
+                    elif stat.S_ISREG(found.st_mode) and not name.endswith(".lock"):
+                        (target / here / name).unlink(missing_ok=True)
+                        copy_file(directory, name, target / here / name)
+            finally:
+                os.close(directory)
+    finally:
+        os.close(root)
+
+
+def _without_password(url: str) -> str:
+    return _PASSWORD.sub(r"\1@", _HTTP_USER.sub(r"\1://", url))
+
+
+def _join_alternates(original: Path, copy: Path) -> None:
+    """Bring in the objects that the original borrows from other repositories, which the sandbox cannot see."""
+    alternates = copy / "objects/info/alternates"
+    if not alternates.exists():
+        return
+    lines = [line for line in alternates.read_text().splitlines() if line and not line.startswith("#")]
+    alternates.write_text("".join(f"{original / line}\n" for line in lines))
+    packed = run_git(copy, "repack", "-a", "-d", "-q")
+    if packed.returncode:
+        raise WorkspaceError(
+            f"objects borrowed from {', '.join(lines)} cannot be copied:"
+            f" {packed.stderr.decode(errors='replace').strip()}"
+        )
+    alternates.unlink()

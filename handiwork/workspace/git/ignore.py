@@ -1,0 +1,98 @@
+"""Tells what git ignores, without git: what an agent wrote must not steer a program of the user's.
+
+Two rules differ from git's. A repository's own ``core.excludesFile`` counts only if it names a file of the worktree;
+the user's counts as it is. And if a sparse checkout leaves a ``.gitignore`` out, its rules do not hold.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from handiwork.workspace.git.patterns import Patterns
+from handiwork.workspace.git.repository import Repository, is_true, read_regular
+
+IGNORE_FILE = ".gitignore"
+
+_LARGEST = 1 << 20
+"""Bytes that a file of rules may have."""
+
+
+@dataclass(frozen=True)
+class IgnoreRules:
+    """What a repository ignores in one of its directories, ``path`` relative to the worktree."""
+
+    repository: Repository
+    ignore_case: bool
+    path: bytes = b""
+    patterns: tuple[tuple[int, Patterns], ...] = ()
+    """With the length of the path that the patterns are relative to; the first that decides is obeyed."""
+
+    ignored: bool = False
+    """Whether the directory itself is ignored, and so are all untracked files below."""
+
+    @classmethod
+    def of(cls, repository: Repository, user_excludes: Path | None) -> IgnoreRules:
+        """Return the rules at the top of the worktree, without its ``.gitignore``. Raises WorkspaceError."""
+        own = repository.settings.get("core.excludesfile")
+        if own is not None:
+            user_excludes = None if os.path.isabs(own) or own.startswith("~") else repository.worktree / own
+        excludes = None
+        if user_excludes is not None:
+            root = user_excludes.parent if own is None else repository.worktree
+            excludes = read_regular(root, os.path.relpath(user_excludes, root), _LARGEST)
+        ignore_case = is_true(repository.settings.get("core.ignorecase", ""))
+        rules = cls(repository, ignore_case)
+        for data in (excludes, read_regular(repository.common, "info/exclude", _LARGEST)):
+            rules = rules.followed_by(data)
+        return rules
+
+    def inside(self, name: str) -> IgnoreRules:
+        """Return the rules in a directory of this one that is no repository, without its ``.gitignore``."""
+        path = self._below(name)
+        ignored = self.ignored or self._excludes(name, path, is_directory=True)
+        return IgnoreRules(self.repository, self.ignore_case, path, self.patterns, ignored)
+
+    def with_own_file(self) -> IgnoreRules:
+        """Return these rules and those of the directory's ``.gitignore``. Raises WorkspaceError."""
+        if self.ignored:
+            return self  # nothing below an ignored directory can be included again
+        file = os.path.join(os.fsdecode(self.path), IGNORE_FILE)
+        return self.followed_by(read_regular(self.repository.worktree, file, _LARGEST))
+
+    def followed_by(self, data: bytes | None) -> IgnoreRules:
+        """Return these rules and those of a file of this directory, which come first; None is no file."""
+        if data is None:
+            return self
+        base = len(self.path) + 1 if self.path else 0
+        own = base, Patterns.parse(data, ignore_case=self.ignore_case)
+        return IgnoreRules(self.repository, self.ignore_case, self.path, (own, *self.patterns), self.ignored)
+
+    def ignores(self, name: str, *, is_directory: bool) -> bool:
+        """Whether git ignores it and tracks neither it nor anything in it. Raises WorkspaceError."""
+        path = self._below(name)
+        if not self.ignored and not self._excludes(name, path, is_directory=is_directory):
+            return False
+        index = self.repository.index
+        return path not in (index.directories if is_directory else index.files)
+
+    def _below(self, name: str) -> bytes:
+        return self.path + b"/" + os.fsencode(name) if self.path else os.fsencode(name)
+
+    def _excludes(self, name: str, path: bytes, *, is_directory: bool) -> bool:
+        for base, patterns in self.patterns:
+            decided = patterns.decide(os.fsencode(name), path[base:], is_directory=is_directory)
+            if decided is not None:
+                return decided
+        return False
+
+
+def rules_for(directory: Path, repository: Repository, user_excludes: Path | None) -> IgnoreRules | None:
+    """Return the rules in a directory of a worktree; None if the repository ignores it. Raises WorkspaceError."""
+    rules = IgnoreRules.of(repository, user_excludes).with_own_file()
+    for name in directory.relative_to(repository.worktree).parts:
+        if rules.ignores(name, is_directory=True):
+            return None
+        rules = rules.inside(name).with_own_file()
+    return rules

@@ -1,0 +1,65 @@
+"""Bringing the commits of a session into the user's repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.git.command import run_git
+from handiwork.workspace.git.repository import Repository, repository_at
+
+_CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true")
+_FETCH = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--quiet")
+
+
+def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str | None:
+    """Fetch the HEAD of a bundle, with every object checked, as the branch ``handiwork/ID``, and return its name.
+
+    None when the repository's HEAD has these commits already. Raises WorkspaceError for a bad bundle, and when the
+    branch has other commits by now.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", session_id):
+        raise WorkspaceError(f"{session_id!r} cannot be part of a branch's name; use letters and digits")
+    bundle = bundle_file.absolute()
+    if bundle.is_symlink() or not bundle.is_file():
+        raise WorkspaceError(f"{bundle} is not a bundle of commits")
+    target = repository_at(target_repo)
+    if target is None:
+        raise WorkspaceError(f"{target_repo} is not a git repository, so the commits stay in the session")
+    heads = run_git(target.git_dir, "bundle", "list-heads", str(bundle), "HEAD")
+    if heads.returncode or not heads.stdout:
+        raise WorkspaceError(f"{bundle} is not a bundle of commits with a HEAD: {_text(heads.stderr)}")
+    commit = heads.stdout.split()[0].decode()
+    if run_git(target.git_dir, "merge-base", "--is-ancestor", commit, "HEAD").returncode == 0:
+        return None
+    branch = f"handiwork/{session_id}"
+    with tempfile.TemporaryDirectory(prefix="handiwork-commits-", dir=bundle.parent) as name:
+        # Fetching from a bundle checks no objects in older versions of git, fetching from a repository does.
+        between = Path(name)
+        _open_bundle(target, between, bundle)
+        session = f"refs/heads/session:refs/heads/{branch}"
+        fetched = run_git(target.git_dir, *_CHECKED, *_FETCH, name, session, protocols="file")
+    if fetched.returncode:
+        raise WorkspaceError(
+            f"the session's commits were not taken over as {branch}: {_text(fetched.stderr)};"
+            " if that branch exists, rename or delete it, else ask for a new bundle"
+        )
+    return branch
+
+
+def _open_bundle(target: Repository, between: Path, bundle: Path) -> None:
+    """Unpack a bundle into a repository of its own, which borrows from the user's what the bundle builds upon."""
+    run_git(between, "init", "--quiet", "--bare", "--template=")
+    alternates = between / "objects/info/alternates"
+    alternates.parent.mkdir(exist_ok=True)
+    alternates.write_bytes(os.fsencode(target.common / "objects") + b"\n")
+    opened = run_git(between, *_CHECKED, *_FETCH, str(bundle), "HEAD:refs/heads/session", protocols="file")
+    if opened.returncode:
+        raise WorkspaceError(f"{bundle} cannot be read: {_text(opened.stderr)}; ask for a new bundle")
+
+
+def _text(output: bytes) -> str:
+    return output.decode(errors="replace").strip()

@@ -1,0 +1,202 @@
+"""Repositories below a folder that an agent works in, in place: which there are, and making them run nothing.
+
+A repository's settings and hooks are programs of whoever runs git in it. All is read and written as ``safe_open``
+does: no link is followed.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from handiwork.errors import SandboxError
+from handiwork.workspace.files.safe_open import LONGEST_PATH, open_dir, open_parent
+from handiwork.workspace.git.bare import is_git_dir
+from handiwork.workspace.git.config import ConfigError, format_config, parse_config
+from handiwork.workspace.git.directory import harmless_settings
+from handiwork.workspace.git.repository import read_regular
+
+_LARGEST = 1 << 20
+
+
+def find_git_paths(root: Path, skip: Collection[str] = ()) -> list[str]:
+    """Return each ``.git`` below ``root``, but not its own, and each directory that git takes for a bare repository.
+
+    The ``skip`` paths are not looked into. Raises SandboxError for one that mounts cannot protect.
+    """
+    found: list[str] = []
+    seen = {".git", *skip}
+    for here, names in _directories(root, seen):
+        if here and ".git" in names:
+            path = f"{here}/.git"
+            if (root / path).is_symlink():
+                raise SandboxError(f"{root / path} is a symbolic link, so work in place is not safe: work on a copy.")
+            found.append(path)
+            seen.add(path)
+        if is_git_dir(names):
+            if not here:
+                raise SandboxError(f"{root} is a bare repository, so work in place is not safe: work on a copy.")
+            found.append(here)
+            seen.update(f"{here}/{name}" for name in names)
+    return found
+
+
+def make_harmless(root: Path, known: Collection[str]) -> None:
+    """Make git run nothing in any repository below ``root`` but its own one and the ``known`` paths.
+
+    Of the settings those stay that name no program and no file, hooks go, and so does what leads out of ``root``.
+    Raises OSError if something cannot be changed.
+    """
+    root = root.resolve()
+    for here, names in _directories(root, {".git", *known}, repair=True):
+        if here and ".git" in names and f"{here}/.git" not in known and _leads_out(root, here):
+            with open_dir(root, here) as directory:
+                os.unlink(".git", dir_fd=directory)
+        if is_git_dir(names) or here.endswith("/.git"):
+            with suppress(FileNotFoundError), open_dir(root, here) as directory:
+                _clean(root, here, directory)
+
+
+def _directories(root: Path, skip: Collection[str], *, repair: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """Yield every directory with the names in it, parents first; ``skip`` may grow meanwhile.
+
+    With ``repair`` directories of this user's that cannot be listed are opened up: git may still look into them.
+    """
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        try:
+            entries = _entries(root, here, repair=repair)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        yield here, [entry.name for entry in entries]
+        for entry in entries:
+            path = f"{here}/{entry.name}" if here else entry.name
+            # Git cannot work where a path is longer.
+            if path not in skip and len(os.fsencode(path)) <= LONGEST_PATH and entry.is_dir(follow_symlinks=False):
+                waiting.append(path)
+
+
+def _entries(root: Path, here: str, *, repair: bool) -> list[os.DirEntry[str]]:
+    for attempt in (1, 2):
+        try:
+            with open_dir(root, here) as descriptor, os.scandir(descriptor) as entries:
+                found = list(entries)
+                for entry in found:
+                    entry.is_dir(follow_symlinks=False)  # which a file system may have to look up: now it is open
+                return found
+        except PermissionError:
+            if attempt == 2 or not repair or not here or not _open_up(root, here):
+                break
+    return []
+
+
+def _open_up(root: Path, here: str) -> bool:
+    """Let the owner of a directory list it; False if that is somebody else."""
+    with open_parent(root, here) as (parent, name):
+        descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        found = os.fstat(descriptor)
+        if found.st_uid != os.geteuid():
+            return False
+        os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IMODE(found.st_mode) | 0o700)
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _leads_out(root: Path, here: str) -> bool:
+    """Whether the ``.git`` at ``here`` is a link, or a file that names a directory out of ``root``."""
+    with suppress(FileNotFoundError), open_dir(root, here) as directory:
+        found = _status(".git", directory)
+        if found is None or stat.S_ISDIR(found.st_mode):
+            return False
+        named = read_regular(root, _join(here, ".git"), _LARGEST) if found.st_size <= _LARGEST else None
+        return named is None or not _is_inside(root, here, named.removeprefix(b"gitdir: "))
+    return False
+
+
+def _is_inside(root: Path, here: str, named: bytes) -> bool:
+    """Whether a path that is named relative to the directory ``here`` stays in ``root``, links included."""
+    try:
+        return Path(os.path.realpath(root / here / os.fsdecode(named.rstrip(b"\r\n")))).is_relative_to(root)
+    except ValueError:
+        return False
+
+
+def _clean(root: Path, here: str, directory: int) -> None:
+    """Clean the repository at ``here``, which is open as ``directory``."""
+    for name in ("hooks", "config.worktree"):
+        _remove(name, directory)
+    for name in ("objects", "refs", "info"):
+        if (found := _status(name, directory)) and stat.S_ISLNK(found.st_mode):
+            os.unlink(name, dir_fd=directory)
+    # Where there is no HEAD, no repository is found to be cleaned.
+    if not (_is_inside(root, here, common := _common(root, here, directory)) and _has_head(root / here, common)):
+        _remove("commondir", directory)
+    with suppress(FileNotFoundError, NotADirectoryError), open_dir(root, _join(here, "objects")) as objects:
+        if (found := _status("info", objects)) and stat.S_ISLNK(found.st_mode):
+            os.unlink("info", dir_fd=objects)
+        with open_dir(root, _join(here, "objects/info")) as info:
+            _remove("alternates", info)
+    _clean_config(root, here, directory)
+
+
+def _clean_config(root: Path, here: str, directory: int) -> None:
+    found = _status("config", directory)
+    if found is None:
+        return
+    data = read_regular(root, _join(here, "config"), _LARGEST) if found.st_size <= _LARGEST else None
+    try:
+        settings = parse_config(data or b"")
+    except ConfigError:
+        settings = []
+    kept = harmless_settings(settings)
+    if data is not None and kept == settings and (settings or not data.strip()):
+        return
+    _remove("config", directory)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open("config", flags, 0o644, dir_fd=directory), "wb") as file:
+        if os.geteuid() == 0:
+            owner = os.fstat(directory)
+            os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
+        file.write(format_config(kept))
+
+
+def _common(root: Path, here: str, directory: int) -> bytes:
+    """The directory that a repository shares with others, as it names it; its own if it names none."""
+    found = _status("commondir", directory)
+    if found is None:
+        return b"."
+    data = read_regular(root, _join(here, "commondir"), _LARGEST) if found.st_size <= _LARGEST else None
+    return b"\0" if data is None else data  # no path: what is no plain file does not count
+
+
+def _has_head(git_dir: Path, common: bytes) -> bool:
+    return os.path.lexists(git_dir / os.fsdecode(common.rstrip(b"\r\n")) / "HEAD")
+
+
+def _join(here: str, name: str) -> str:
+    return f"{here}/{name}" if here else name
+
+
+def _status(name: str, directory: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _remove(name: str, directory: int) -> None:
+    """Remove whatever is there, if anything."""
+    found = _status(name, directory)
+    if found is None:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        shutil.rmtree(name, dir_fd=directory)
+    else:
+        os.unlink(name, dir_fd=directory)

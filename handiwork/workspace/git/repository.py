@@ -1,0 +1,135 @@
+"""Finds a repository and reads its settings and index without git, which would run programs that they name."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.files.safe_open import open_dir, open_file
+from handiwork.workspace.git.config import ConfigError, Setting, parse_config
+from handiwork.workspace.git.index import Index, IndexFormatError, parse_index
+
+_LARGEST_INDEX = 1 << 30
+_LARGEST_TEXT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A repository with a worktree; ``common`` is the ``.git`` of the main worktree, for a linked one another."""
+
+    worktree: Path
+    git_dir: Path
+    common: Path
+
+    @cached_property
+    def settings(self) -> dict[str, str | None]:
+        """Its own settings, the last of each name. Raises WorkspaceError."""
+        return dict(self.read_settings())
+
+    def read_settings(self) -> list[Setting]:
+        """Return its own settings in their order, without those of the user. Raises WorkspaceError."""
+        found = _read_settings(self.common, "config")
+        if is_true(dict(found).get("extensions.worktreeconfig", "")):
+            found += _read_settings(self.git_dir, "config.worktree")
+        return found
+
+    def is_within(self, directory: Path) -> bool:
+        """Whether all of it is below ``directory``, a path without links."""
+        return self.git_dir.is_relative_to(directory) and self.common.is_relative_to(directory)
+
+    def knows_worktree(self) -> bool:
+        """Whether it names its worktree itself, as those of linked worktrees and submodules do."""
+        named = read_regular(self.git_dir, "gitdir", _LARGEST_TEXT)
+        if named is not None:
+            return (self.git_dir / os.fsdecode(named.rstrip(b"\r\n"))).resolve() == (self.worktree / ".git").resolve()
+        worktree = self.settings.get("core.worktree")
+        return bool(worktree) and (self.git_dir / worktree).resolve() == self.worktree.resolve()
+
+    @cached_property
+    def index(self) -> Index:
+        """What it tracks. Raises WorkspaceError."""
+        data = read_regular(self.git_dir, "index", _LARGEST_INDEX)
+        if data is None:
+            return Index(frozenset(), frozenset(), frozenset())
+        sha256 = (self.settings.get("extensions.objectformat") or "").lower() == "sha256"
+        try:
+            return parse_index(data, 32 if sha256 else 20)
+        except IndexFormatError as error:
+            raise WorkspaceError(f"the index {self.git_dir / 'index'} cannot be read: {error}") from error
+
+
+def repository_at(worktree: Path) -> Repository | None:
+    """Return the repository whose ``.git`` is in this directory; None if there is none that git could use."""
+    git_dir = worktree / ".git"
+    try:
+        if stat.S_ISREG(git_dir.lstat().st_mode):
+            named = (read_regular(worktree, ".git", _LARGEST_TEXT) or b"").rstrip(b"\r\n")
+            if not named.startswith(b"gitdir: "):
+                return None
+            git_dir = worktree / os.fsdecode(named.removeprefix(b"gitdir: "))
+        git_dir = git_dir.resolve()
+        common = common_dir(git_dir)
+    except (OSError, RuntimeError, ValueError):
+        return None  # a link without end, or a path that no file can have
+    return Repository(worktree, git_dir, common) if common else None
+
+
+def common_dir(git_dir: Path) -> Path | None:
+    """Return where a repository keeps what its worktrees share; None if ``git_dir`` is no repository."""
+    named = read_regular(git_dir, "commondir", _LARGEST_TEXT)
+    common = git_dir if named is None else (git_dir / os.fsdecode(named.rstrip(b"\r\n"))).resolve()
+    whole = os.path.lexists(git_dir / "HEAD") and (common / "objects").is_dir() and (common / "refs").is_dir()
+    return common if whole else None
+
+
+def repository_around(directory: Path) -> Repository | None:
+    """Return the repository that ``directory`` is in, on the same file system; None if there is none."""
+    device = directory.stat().st_dev
+    for place in (directory, *directory.parents):
+        if place.stat().st_dev != device:
+            return None
+        if found := repository_at(place):
+            return found
+    return None
+
+
+def read_regular(root: Path, path: str, limit: int) -> bytes | None:
+    """Read a regular file below ``root``, with no link on the way; None if there is none.
+
+    Raises WorkspaceError for one with more than ``limit`` bytes.
+    """
+    try:
+        with open_file(root, path) as file:
+            data = file.read(limit + 1)
+    except WorkspaceError:
+        return None
+    if len(data) > limit:
+        raise WorkspaceError(f"{root / path} has more than {limit} bytes: remove it, or move it away")
+    return data
+
+
+def is_true(value: str | None) -> bool:
+    """Whether git takes the value of a setting for true; None is a name without "="."""
+    return value is None or value.lower() in ("true", "yes", "on", "1")
+
+
+def _read_settings(git_dir: Path, name: str) -> list[Setting]:
+    try:
+        return parse_config(read_regular(git_dir, name, _LARGEST_TEXT) or b"")
+    except ConfigError as error:
+        raise WorkspaceError(
+            f"{git_dir / name} cannot be read ({error}); mend it, or move its repository away"
+        ) from error
+
+
+def is_empty_directory(path: Path) -> bool:
+    """Whether it is a directory, no link, with nothing in it."""
+    try:
+        with open_dir(path) as descriptor:
+            return not os.listdir(descriptor)
+    except OSError:
+        return False

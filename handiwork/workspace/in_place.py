@@ -1,0 +1,234 @@
+"""What must not be the agent's when it works in the user's own directory: where the user's git would look.
+
+The repository of the directory gets a layer of the session's above it. Repositories further down that are there when
+the agent begins are read-only. Those that appear meanwhile are the agent's own, and are made harmless after every
+action. A file beside the sessions says which were there before, and outlives a process that is killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import stat
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from handiwork.errors import SandboxError
+from handiwork.workspace.git.nested import find_git_paths, make_harmless
+from handiwork.workspace.git.repository import is_empty_directory, repository_around
+
+
+class InPlaceFolder:
+    """A user's directory while agents work in it. Several may do so at once.
+
+    Raises SandboxError if it cannot be protected, OSError.
+    """
+
+    def __init__(self, workspace: Path, session_dir: Path) -> None:
+        self._workspace = workspace
+        # The record comes first and goes last: what a killed process leaves in the directory, a record tells.
+        self._record = _Record(workspace, session_dir.parent.parent)
+        try:
+            self._git = GitPlace(workspace)
+        except BaseException:
+            self._record.remove()
+            self._record.close()
+            raise
+        self.protected: list[str] = self._record.known
+
+    def make_harmless(self) -> None:
+        """Make the repositories that appeared since run nothing. Raises SandboxError."""
+        _make_harmless(self._workspace, self.protected)
+
+    def close(self) -> None:
+        """Make them harmless, and leave the directory; no process of the sandbox may run any more."""
+        try:
+            self.make_harmless()
+            self._git.close()
+            self._record.remove()
+        finally:
+            self._git.close()
+            self._record.close()
+
+
+def recover(data: Path, workspace: Path | None = None) -> None:
+    """Make harmless what killed agents left, in one directory or in all. Raises SandboxError, OSError."""
+    records = [_Record.path(workspace, data)] if workspace is not None else list((data / "in-place").glob("*"))
+    for record in records:
+        _recover(record)
+
+
+def _recover(path: Path) -> None:
+    # If the file is locked, an agent is at work in the directory.
+    with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as record:
+        fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if saved := record.read():
+            workspace, known = _saved(saved)
+            if workspace.is_dir():
+                _make_harmless(workspace, known)
+                if is_empty_directory(workspace / ".git"):
+                    GitPlace(workspace).close()
+        path.unlink(missing_ok=True)
+
+
+def _saved(data: bytes) -> tuple[Path, list[str]]:
+    """Return the directory that a record is about, and the repositories that were there."""
+    saved: dict[str, Any] = json.loads(data)
+    return Path(saved["workspace"]), saved["known"]
+
+
+def _make_harmless(workspace: Path, known: list[str]) -> None:
+    try:
+        make_harmless(workspace, known)
+    except OSError as error:
+        raise SandboxError(
+            f"a repository that the agent made in {workspace} cannot be made harmless ({error}): remove it, and run "
+            "no git in it before."
+        ) from error
+
+
+class _Record:
+    """The file that lists the repositories that are protected, locked by everybody who works in the directory."""
+
+    def __init__(self, workspace: Path, data: Path) -> None:
+        path = self.path(workspace, data)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        while True:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                if self._begin(workspace):
+                    break
+            except BaseException:
+                os.close(self._file)
+                raise
+            os.close(self._file)
+        self._path = path
+
+    @staticmethod
+    def path(workspace: Path, data: Path) -> Path:
+        """Return where it is."""
+        name = hashlib.sha256(os.fsencode(workspace.resolve())).hexdigest()[:32]
+        return data / "in-place" / name
+
+    def remove(self) -> None:
+        """Remove it, unless others work in the directory."""
+        with suppress(BlockingIOError):
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._path.unlink()
+
+    def close(self) -> None:
+        """Give up the lock."""
+        os.close(self._file)
+
+    def _begin(self, workspace: Path) -> bool:
+        """Take part in what others do there, or begin anew; False if another process just ended doing so."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            alone = True
+        except BlockingIOError:
+            fcntl.flock(self._file, fcntl.LOCK_SH)
+            alone = False
+        if not os.fstat(self._file).st_nlink:
+            return False
+        saved = os.pread(self._file, os.fstat(self._file).st_size, 0)
+        if alone:
+            if saved:  # its writer was killed
+                _make_harmless(workspace, _saved(saved)[1])
+            self.known = _protected(workspace)
+            os.ftruncate(self._file, 0)
+            record = {"workspace": str(workspace.resolve()), "known": self.known}
+            os.pwrite(self._file, json.dumps(record).encode(), 0)
+            fcntl.flock(self._file, fcntl.LOCK_SH)
+            return True
+        self.known = _saved(saved)[1] if saved else []
+        return bool(saved)
+
+
+def _protected(workspace: Path) -> list[str]:
+    """Return the paths that must not change: submodules, as git looks into them unasked, and repositories."""
+    found = _submodules(workspace)
+    return sorted({*found, *find_git_paths(workspace, found)})
+
+
+class GitPlace:
+    """The ``.git`` of a workspace while sandboxes have a layer of their own mounted over it.
+
+    If there is none, an empty one is made, which git takes for nothing. Raises SandboxError if it is a symbolic link,
+    OSError.
+    """
+
+    def __init__(self, workspace: Path) -> None:
+        self._path = workspace / ".git"
+        self._lock: int | None = None
+        if self._path.is_symlink():
+            raise SandboxError(f"{self._path} is a symbolic link, so work in place is not safe: work on a copy.")
+        while self._lock is None:
+            if not self._path.exists():
+                if not os.access(workspace, os.W_OK):
+                    return
+                owner = workspace.stat()
+                self._path.mkdir(exist_ok=True)
+                os.chown(self._path, owner.st_uid, owner.st_gid)
+            if not self._path.is_dir():
+                return
+            self._lock = self._shared_lock()
+
+    def close(self) -> None:
+        """Remove it if it is empty; not while others use it, for their mounts on it would go with it."""
+        if self._lock is None:
+            return
+        with suppress(OSError):  # there is something in it, or somebody uses it
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._path.rmdir()
+        os.close(self._lock)
+        self._lock = None
+
+    def _shared_lock(self) -> int | None:
+        """Lock it against removal, None if it was removed just before."""
+        try:
+            lock = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        if os.fstat(lock).st_nlink:
+            return lock
+        os.close(lock)
+        return None
+
+
+def _submodules(workspace: Path) -> list[str]:
+    """Return the submodules below the workspace, relative to it. Raises SandboxError if one cannot be protected."""
+    repository = repository_around(workspace)
+    if repository is None:
+        return []
+    everywhere = (repository.worktree / os.fsdecode(path) for path in repository.index.submodules)
+    found = [path.relative_to(workspace) for path in everywhere if path.is_relative_to(workspace)]
+    for path in found:
+        for part in (path, *path.parents):
+            if not _is_directory(workspace / part):
+                raise SandboxError(
+                    f"{workspace / path} is a submodule, but {part} is no directory: run `git submodule update "
+                    "--init` first, or work on a copy."
+                )
+    return [str(path) for path in found if path.parts]
+
+
+def mount_order(protected: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the paths to mount read-only, and before them their parents, which so cannot be put aside for others.
+
+    A mount point cannot be renamed.
+    """
+    read_only = {path for path in protected if not any(str(parent) in protected for parent in Path(path).parents)}
+    parents = {str(parent) for path in read_only for parent in Path(path).parents if parent.name}
+    return sorted(parents), sorted(read_only)
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False

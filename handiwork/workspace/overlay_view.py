@@ -1,0 +1,133 @@
+"""Files as an overlay shows them, read from its layers on the host: nothing is mounted, no link is followed."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from handiwork.workspace.files.safe_open import entries, is_git_name, look, open_dir, open_file, parts_of
+
+EntryKind = Literal["dir", "file", "link"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is in a directory; ``size`` is in bytes, 0 for a directory."""
+
+    name: str
+    kind: EntryKind
+    size: int = 0
+
+
+class Stacked:
+    """The files of ``layers``, each laid over those before it; paths are relative, "" is the top.
+
+    ``mounts`` are the layers of what is mounted below, by its path; their parents may be in no layer.
+    """
+
+    def __init__(self, layers: Sequence[Path], mounts: Mapping[str, Sequence[Path]] | None = None) -> None:
+        self._layers = tuple(reversed(layers))
+        self._mounts = {path: Stacked(below) for path, below in (mounts or {}).items()}
+
+    def entries(self, path: str = "") -> list[Entry]:
+        """Return what is in the directory, directories first, without ``.git``.
+
+        Raises FileNotFoundError, NotADirectoryError, WorkspaceError for a path that leads out.
+        """
+        mounted, below = self._mounted(path)
+        if mounted is not None:
+            return mounted.entries(below)
+        here, file = self._find(path)
+        if file is not None:
+            raise NotADirectoryError(f"{path!r} is no directory")
+        found: dict[str, Entry | None] = {}
+        for layer in here:
+            for name, status in entries(layer, path):
+                found.setdefault(name, _entry(layer, f"{path}/{name}" if path else name, name, status))
+        for mount in self._mounts:
+            parent, _, name = mount.rpartition("/")
+            if parent == path:
+                found[name] = Entry(name, "dir")
+        shown = [entry for entry in found.values() if entry is not None and not is_git_name(entry.name)]
+        return sorted(shown, key=lambda entry: (entry.kind != "dir", entry.name))
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a regular file for reading.
+
+        Raises FileNotFoundError, IsADirectoryError, and WorkspaceError for what is neither and a path that leads out.
+        """
+        mounted, below = self._mounted(path)
+        if mounted is not None:
+            return mounted.open(below)
+        if any(is_git_name(part) for part in path.split("/")):
+            raise FileNotFoundError(f"there is no file {path!r}")
+        _, layer = self._find(path)
+        if layer is None:
+            raise IsADirectoryError(f"{path!r} is a directory")
+        return open_file(layer, path)
+
+    def _mounted(self, path: str) -> tuple[Stacked | None, str]:
+        for mount, stacked in self._mounts.items():
+            if path == mount or path.startswith(f"{mount}/"):
+                return stacked, path[len(mount) + 1 :]
+        return None, path
+
+    def _find(self, path: str) -> tuple[list[Path], Path | None]:
+        """Return the layers that have the directory, the uppermost first; or the layer whose file is seen."""
+        here, prefix = list(self._layers), ""
+        parts = parts_of(path) if path else []
+        for number, part in enumerate(parts, 1):
+            prefix = f"{prefix}/{part}" if prefix else part
+            below: list[Path] = []
+            for layer in here:
+                status = look(layer, prefix)
+                if status is None:
+                    continue
+                if stat.S_ISDIR(status.st_mode):
+                    below.append(layer)
+                    if not _is_opaque(layer, prefix):
+                        continue
+                elif not below and number == len(parts) and not _is_gone(layer, prefix, status):
+                    return [], layer
+                break
+            if not below:
+                raise FileNotFoundError(f"there is no file {path!r}")
+            here = below
+        return here, None
+
+
+def _entry(layer: Path, path: str, name: str, status: os.stat_result) -> Entry | None:
+    if stat.S_ISDIR(status.st_mode):
+        return Entry(name, "dir")
+    if _is_gone(layer, path, status):
+        return None
+    return Entry(name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size)
+
+
+def _is_gone(layer: Path, path: str, status: os.stat_result) -> bool:
+    """Whether it says that nothing is there; so do devices and sockets, which nobody is to open."""
+    if stat.S_ISLNK(status.st_mode):
+        return False
+    if not stat.S_ISREG(status.st_mode):
+        return True
+    if status.st_size:
+        return False
+    with open_file(layer, path) as stream:
+        return _has(stream.fileno(), "user.overlay.whiteout")
+
+
+def _is_opaque(layer: Path, path: str) -> bool:
+    with open_dir(layer, path) as descriptor:
+        return _has(descriptor, "user.overlay.opaque", b"y")
+
+
+def _has(descriptor: int, attribute: str, value: bytes | None = None) -> bool:
+    try:
+        found = os.getxattr(descriptor, attribute)
+    except OSError:
+        return False
+    return value is None or found == value

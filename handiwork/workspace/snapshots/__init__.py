@@ -1,0 +1,1 @@
+"""Keeps trees of files by their content."""

@@ -1,0 +1,273 @@
+"""Snapshots of what a session's sandbox wrote: finds what changed since the last one and keeps that.
+
+What a sandbox wrote is read as ``safe_open`` does: directory by directory, no symbolic link is followed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.files.safe_open import entries, look, open_dir, open_dir_at, open_regular
+from handiwork.workspace.snapshots.object_store import Objects
+from handiwork.workspace.snapshots.tree import Node, Tree, in_two_threads, is_opaque, is_whiteout
+
+BUDGET = 20 << 30
+"""Bytes that the snapshots of all sessions may take unless the user says otherwise."""
+
+_TICK = 20_000_000  # nanoseconds within which two changes may have the same time of change
+
+Signature = tuple[int, int, int, int, int]
+"""Inode, time of change, modification time, size and st_mode: while it is the same, so is the content."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot that was taken: its ``tree``, the bytes added to the store, and how many paths are others."""
+
+    tree: str
+    size: int
+    changed: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory that a sandbox writes to, and what that is laid over: ``base``, if anything."""
+
+    upper: Path
+    base: Path | None = None
+
+
+@dataclass
+class _Known:
+    """What is known of a place since the last snapshot, by path; "" is the place itself."""
+
+    signatures: dict[str, Signature] = field(default_factory=dict[str, Signature])
+    nodes: Tree = field(default_factory=Tree)
+    trees: dict[str, tuple[Tree, Node]] = field(default_factory=dict[str, tuple[Tree, Node]])
+    since: int = 0
+
+
+class Snapshots:
+    """Takes snapshots of the ``places``, named as in the root of the trees, of a session that began with ``origin``.
+
+    ``origin`` is the tree that a fork's places are laid over, ``budget`` the bytes that all snapshots of the store
+    may take. ``clean`` takes secrets out of the state of a shell. Blocks; one call at a time.
+    """
+
+    def __init__(
+        self,
+        objects: Objects,
+        places: dict[str, Place],
+        origin: str = "",
+        budget: int = BUDGET,
+        clean: Callable[[bytes], bytes] = bytes,
+    ) -> None:
+        self.objects = objects
+        self._clean = clean
+        self._budget, self._room = budget, -1
+        self._places = places
+        self._origin = objects.tree(origin) if origin else {}
+        self._known = {name: _Known() for name in places}
+        self._last = ""
+        self.shell = b""
+        """The state of the shell that the last snapshot has."""
+
+    def differ(self) -> bool:
+        """Whether the files are, as far as can be told while they may change, others than in the last snapshot."""
+        return not self._started() or any(self._differs(name) for name in self._places)
+
+    def take(
+        self, shell: bytes = b"", paused: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Snapshot | None:
+        """Keep what is there now, with the state of the shell; None if it is what the last one has, or nothing.
+
+        The files are copied while ``paused``, which is not entered where none has changed. Raises WorkspaceError for
+        what cannot be read and for what does not fit, OSError for what cannot be kept; then nothing of it is kept.
+        """
+        if not self._started():
+            return None
+        if self._room < 0:
+            self._room = self._budget - self.objects.account(0)
+        if self._room < 0:
+            raise WorkspaceError("snapshots take all the room they may: `handiwork gc` makes some")
+        before, changed = self.objects.added, 0
+        self.objects.begin(self._room)
+        known = dict(self._known)
+        try:
+            if self.differ():
+                with paused():
+                    changed = sum(self._update(name) for name in self._places)
+            tree = {name: known.trees[""][1] for name, known in self._known.items()}
+            if shell:
+                tree["shell"] = self.objects.put_bytes(self._clean(shell))
+            digest = self.objects.put_tree(tree)
+        except BaseException:
+            self._known = known
+            self._room = -1  # others may have made some before the next try
+            self.objects.discard()
+            raise
+        if digest == self._last:
+            return None
+        self._last = digest
+        self.shell = shell
+        added = self.objects.added - before
+        self._room = self._budget - self.objects.account(added)
+        return Snapshot(digest, added, changed)
+
+    def _started(self) -> bool:
+        return all(place.upper.exists() for place in self._places.values())
+
+    def _differs(self, name: str) -> bool:
+        known, seen = self._known[name], 0
+        if _unsettled(known):
+            return True
+        for path, found in _signatures(self._places[name].upper):
+            if known.signatures.get(path) != found:
+                return True
+            seen += 1
+        return seen < len(known.signatures)
+
+    def _update(self, name: str) -> int:
+        """Keep what is new in a place; return how many paths are others than before."""
+        place, known = self._places[name], self._known[name]
+        since = time.time_ns()
+        signatures = dict(_signatures(place.upper))
+        fresh = [path for path, found in signatures.items() if self._is_new(known, path, found)]
+        nodes = {path: known.nodes[path] for path in signatures.keys() - fresh}
+        nodes |= self._read(place.upper, fresh)
+        changed = sum(nodes.get(path) != known.nodes.get(path) for path in nodes.keys() | known.nodes.keys())
+        trees = _Assembly(self.objects, place.base, nodes, known.trees, self._origin.get(name)).trees()
+        self._known[name] = _Known(signatures, nodes, trees, since)
+        return changed
+
+    @staticmethod
+    def _is_new(known: _Known, path: str, found: Signature) -> bool:
+        return known.signatures.get(path) != found or found[1] > known.since - _TICK
+
+    def _read(self, upper: Path, paths: list[str]) -> Tree:
+        folders: dict[str, list[str]] = {}
+        for path in paths:
+            parent, _, name = path.rpartition("/")
+            folders.setdefault(parent, []).append(name)
+        found = in_two_threads(partial(self._read_folder, upper), list(folders.items()))
+        return {path: node for pairs in found for path, node in pairs}
+
+    def _read_folder(self, upper: Path, folder: str, names: list[str]) -> list[tuple[str, Node]]:
+        found: list[tuple[str, Node]] = []
+        with open_dir(upper, folder) as parent:
+            for name in names:
+                path = f"{folder}/{name}" if folder else name
+                try:
+                    found.append((path, self._node(parent, name or ".")))  # the place itself has the empty path
+                except OSError as error:
+                    raise WorkspaceError(f"{path!r} cannot be kept: {error.strerror}") from error
+        return found
+
+    def _node(self, parent: int, name: str) -> Node:
+        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISLNK(found.st_mode):
+            return Node("link", value=os.readlink(name, dir_fd=parent))
+        if stat.S_ISFIFO(found.st_mode):
+            return Node("pipe", found.st_mode & 0o777)
+        if stat.S_ISREG(found.st_mode):
+            descriptor = open_regular(parent, name)
+            try:
+                if found.st_size == 0 and is_whiteout(descriptor):
+                    return Node("whiteout")
+                return self.objects.put_file(descriptor)
+            finally:
+                os.close(descriptor)
+        if not stat.S_ISDIR(found.st_mode):
+            return Node("whiteout")  # one of the overlay's, or a socket, which nobody would listen to
+        with open_dir_at(parent, name) as descriptor:
+            return Node("dir", stat.S_IMODE(found.st_mode) & 0o1777, opaque=is_opaque(descriptor))
+
+
+class _Assembly:
+    """Makes trees of the nodes of a place, laid over what the session began with."""
+
+    def __init__(
+        self, objects: Objects, base: Path | None, nodes: Tree, known: dict[str, tuple[Tree, Node]], origin: Node | None
+    ) -> None:
+        self._objects, self._base, self._nodes, self._known = objects, base, nodes, known
+        self._lower: dict[str, Node | None] = {"": origin}
+        self._opaque: dict[str, bool] = {}
+        self._blind: dict[str, bool] = {}
+
+    def trees(self) -> dict[str, tuple[Tree, Node]]:
+        """Return for each directory the names in it, and its node."""
+        names: dict[str, Tree] = {path: {} for path, node in self._nodes.items() if node.kind == "dir"}
+        for path, node in self._nodes.items():
+            if node.kind != "dir":
+                _add(names, path, node)
+        folders = sorted(names)  # parents come before their children
+        for path in folders:
+            self._inherit(path)
+        made: dict[str, tuple[Tree, Node]] = {}
+        for path in reversed(folders):
+            made[path] = self._tree(path, names[path])
+            if path:
+                _add(names, path, made[path][1])
+        return made
+
+    def _inherit(self, path: str) -> None:
+        """Find what of the origin a directory is laid over, and whether anything of the base is seen in it."""
+        parent, _, name = path.rpartition("/")
+        if path:
+            above = self._lower[parent]
+            self._lower[path] = self._objects.tree(above.value).get(name) if above else None
+        lower = self._lower[path]
+        if self._nodes[path].opaque or (lower is not None and lower.kind != "dir"):
+            self._lower[path], self._opaque[path] = None, True
+        else:
+            self._opaque[path] = lower is not None and lower.opaque
+        self._blind[path] = self._opaque[path] or (bool(path) and self._blind[parent])
+
+    def _tree(self, path: str, names: Tree) -> tuple[Tree, Node]:
+        if (lower := self._lower[path]) is not None:
+            names = {**self._objects.tree(lower.value), **names}
+        names = {name: node for name, node in names.items() if node.kind != "whiteout" or self._hides(path, name)}
+        before = self._known.get(path)
+        value = before[1].value if before and before[0] == names else self._objects.put_tree(names)
+        return names, Node("dir", self._nodes[path].mode, value=value, opaque=self._opaque[path])
+
+    def _hides(self, path: str, name: str) -> bool:
+        """Whether there is something that a whiteout hides: where not, its name would be listed."""
+        if self._base is None or self._blind[path]:
+            return False
+        return look(self._base, f"{path}/{name}" if path else name) is not None
+
+
+def _add(names: dict[str, Tree], path: str, node: Node) -> None:
+    parent, _, name = path.rpartition("/")
+    names[parent][name] = node
+
+
+def _unsettled(known: _Known) -> bool:
+    """Whether something was changed so shortly before it was read that a later change may not be told."""
+    return not known.signatures or any(found[1] > known.since - _TICK for found in known.signatures.values())
+
+
+def _signatures(root: Path) -> Iterator[tuple[str, Signature]]:
+    """Everything below ``root``, and that itself as "", parents first."""
+    yield "", _signature(root.lstat())
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        prefix = f"{here}/" if here else ""
+        for name, status in entries(root, here):
+            yield prefix + name, _signature(status)
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append(prefix + name)
+
+
+def _signature(found: os.stat_result) -> Signature:
+    return found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_mode

@@ -1,0 +1,134 @@
+"""The trees that snapshots are made of, and directories that are filled with what a tree has."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+
+from handiwork.workspace.files.copy import copy_data
+
+T = TypeVar("T")
+
+Kind = Literal["file", "link", "dir", "pipe", "whiteout"]
+
+_MANY = 200  # files from which on a second thread is of use
+_OPAQUE = "user.overlay.opaque"
+
+
+class Node(NamedTuple):
+    """One name in a directory: ``mode`` has permission bits, ``size`` is in bytes.
+
+    ``value`` is a file's SHA-256, a link's target or a directory's tree. Below an ``opaque`` directory nothing of
+    what it is laid over is seen, and a "whiteout" hides one name.
+    """
+
+    kind: Kind
+    mode: int = 0
+    size: int = 0
+    mtime_ns: int = 0
+    value: str = ""
+    opaque: bool = False
+
+
+Tree = dict[str, Node]
+"""The names in a directory."""
+
+
+class Store(Protocol):
+    """Where the files and trees are kept."""
+
+    def place(self, node: Node) -> str:
+        """Return where a file is kept."""
+        ...
+
+    def tree(self, digest: str) -> Tree:
+        """Return the names of a directory."""
+        ...
+
+
+def fill(store: Store, folder: str, tree: Tree, owner: tuple[int, int] | None) -> None:
+    """Make in a directory what a tree has, the ``owner``'s if one is named: files in two threads if many."""
+    files: list[tuple[str, Node, tuple[int, int] | None]] = []
+    folders: list[tuple[str, Node]] = []
+    _fill_folder(store, folder, tree, owner, files, folders)
+    in_two_threads(partial(_link, store), files)
+    for path, node in reversed(folders):  # one that may not be written to has its files by now
+        if node.opaque:
+            os.setxattr(path, _OPAQUE, b"y")
+        os.chmod(path, node.mode)
+
+
+def _fill_folder(
+    store: Store,
+    folder: str,
+    tree: Tree,
+    owner: tuple[int, int] | None,
+    files: list[tuple[str, Node, tuple[int, int] | None]],
+    folders: list[tuple[str, Node]],
+) -> None:
+    for name, node in tree.items():
+        path = f"{folder}/{name}"
+        match node.kind:
+            case "file":
+                files.append((path, node, owner))
+            case "link":
+                os.symlink(node.value, path)
+            case "whiteout":
+                os.mknod(path, stat.S_IFCHR, 0)
+            case "pipe":
+                os.mkfifo(path, node.mode)
+            case "dir":
+                os.mkdir(path, 0o700)
+                folders.append((path, node))
+                _fill_folder(store, path, store.tree(node.value), owner, files, folders)
+        if owner is not None and node.kind not in ("file", "whiteout"):
+            os.chown(path, *owner, follow_symlinks=False)
+
+
+def _link(store: Store, path: str, node: Node, owner: tuple[int, int] | None) -> None:
+    place = store.place(node)
+    try:
+        if owner is None:
+            os.link(place, path)
+            return
+    except OSError as error:
+        if error.errno != errno.EMLINK:
+            raise
+    with open(place, "rb") as source, open(path, "xb") as target:
+        copy_data(source.fileno(), target.fileno())
+        os.fchmod(target.fileno(), node.mode)
+        os.utime(target.fileno(), ns=(node.mtime_ns, node.mtime_ns))
+    if owner is not None:
+        os.chown(path, *owner)
+
+
+def in_two_threads(work: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> list[T]:
+    """Return what ``work`` gives for each of the arguments, in two threads where there are many."""
+    if len(arguments) < _MANY:
+        return [work(*one) for one in arguments]
+    half = len(arguments) // 2
+    with ThreadPoolExecutor(1) as thread:
+        other = thread.submit(lambda: [work(*one) for one in arguments[half:]])
+        return [work(*one) for one in arguments[:half]] + other.result()
+
+
+def is_opaque(descriptor: int) -> bool:
+    """Whether an open directory of an upper layer hides what it is laid over."""
+    try:
+        return os.getxattr(descriptor, _OPAQUE) == b"y"
+    except OSError:
+        return False
+
+
+def is_whiteout(descriptor: int) -> bool:
+    """Whether an open empty file of an upper layer hides a name, as overlays write it that may make no device."""
+    try:
+        os.getxattr(descriptor, "user.overlay.whiteout")
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,199 @@
+"""Delegates and children in the view, and what the user and the platform decided: events in, text out."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from handiwork.cli.terminal.view import View, terminal_console
+from handiwork.events.action import (
+    AgentDelegateAction,
+    AgentFinishAction,
+    CmdRunAction,
+    ForkAction,
+)
+from handiwork.events.base import Event
+from handiwork.events.observation import (
+    AgentDelegateObservation,
+    AgentStateChangedObservation,
+    ChildOutcome,
+    CmdOutputObservation,
+    ErrorObservation,
+    ForkObservation,
+    UserRejectObservation,
+)
+from handiwork.events.record import (
+    ApprovalEvent,
+    CondensationEvent,
+    Limits,
+    LoopEvent,
+    SessionStarted,
+    SettingsChanged,
+    StepStarted,
+)
+from handiwork.session.steps.live import OutputDelta, TextDelta
+
+STARTED = SessionStarted(agent="Leader", model="m", sandbox="bubblewrap")
+DELEGATED: list[Event] = [
+    STARTED,
+    StepStarted(),
+    AgentDelegateAction(agent="agents.py:Browser", inputs={"task": "find the page\nand read it", "url": "here"}),
+    StepStarted(subtask=3),
+    CmdRunAction(command="ls\npwd", subtask=3),
+    CmdOutputObservation(command="", content="a\nb\n", exit_code=0, cause=5, subtask=3),
+    AgentDelegateAction(agent="Reader", inputs={"task": "read"}, subtask=3),
+    StepStarted(subtask=7),
+    AgentFinishAction(subtask=7),
+    AgentDelegateObservation(agent="Reader", content="Reader finished.", cause=7, subtask=3),
+    ErrorObservation(content="no page", subtask=3),
+    AgentDelegateObservation(agent="agents.py:Browser", content="Browser finished. text: one\ntwo", cause=3),
+]
+DELEGATED_TEXT = """\
+Leader · m · bubblewrap · session 12ab
+
+step 1  event 2
+  -> Browser: find the page
+     and read it
+     url: here
+
+    step 2  event 4
+      $ ls
+      > pwd
+      a
+      b
+      -> Reader: read
+
+        step 3  event 8
+          finish
+      <- Reader finished.
+      no page
+  <- Browser finished. text: one
+     two
+"""
+FORKED: list[Event] = [
+    STARTED,
+    ForkAction(children=(("Coder", {"task": "left"}), ("Coder", {"task": "right"}))),
+    AgentDelegateAction(agent="Coder", inputs={"task": "left"}, source="environment", cause=2),
+    AgentDelegateAction(agent="Coder", inputs={"task": "right"}, source="environment", cause=2),
+    StepStarted(subtask=3),
+    StepStarted(subtask=4),
+    CmdRunAction(command="make left", subtask=3),
+    CmdOutputObservation(command="", content="made\n", exit_code=0, cause=7, subtask=3),
+    CmdRunAction(command="make right", subtask=4),
+    ForkObservation(
+        cause=2,
+        outcomes=(
+            ChildOutcome(agent="Coder", outcome="finished", diff="--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n-1\n+2\n+3\n"),
+            ChildOutcome(agent="Coder", outcome="error"),
+        ),
+    ),
+]
+FORKED_TEXT = """\
+Leader · m · bubblewrap · session 12ab
+  2 subtasks side by side
+  -> 1 Coder: left
+  -> 2 Coder: right
+
+  -> 1 Coder
+    step 1  event 5
+
+  -> 2 Coder
+    step 2  event 6
+  -> 1 Coder
+      $ make left
+      made
+  -> 2 Coder
+      $ make right
+  <- 1 Coder: finished, +2 -1 lines
+  <- 2 Coder: error, +0 -0 lines
+"""
+
+
+def numbered(events: list[Event]) -> list[Event]:
+    return [event.placed(id=number) for number, event in enumerate(events, 1)]
+
+
+def viewed(events: list[Event], after: int = 0) -> str:
+    file = io.StringIO()
+    view = View(terminal_console(file), live=False)
+    view.open("12ab", after)
+    for event in numbered(events):
+        view(event)
+    return file.getvalue()
+
+
+def test_a_delegates_lines_stand_below_the_action_that_called_it() -> None:
+    assert viewed(DELEGATED) == DELEGATED_TEXT
+
+
+def test_children_that_work_side_by_side_are_told_apart() -> None:
+    assert viewed(FORKED) == FORKED_TEXT
+
+
+def test_a_subtask_that_is_resumed_is_headed_again() -> None:
+    resumed = [*DELEGATED[:4], STARTED, *DELEGATED[4:5]]
+    assert viewed(resumed, after=4) == "  -> Browser\n      $ ls\n      > pwd\n"
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (LoopEvent(first=1, rule="repeat", times=4, content="four times"), "it repeats itself: four times"),
+        (CondensationEvent(first=3, last=9, how="collapse"), "for the model, events 3 to 9 are shortened"),
+        (CondensationEvent(first=3, last=9, summary="x"), "for the model, events 3 to 9 are summed up"),
+        (CondensationEvent(first=3, last=9, how="rewind"), "for the model, events 3 to 9 are taken back"),
+        (ApprovalEvent(action=1, allowed=True), "you: yes"),
+        (
+            ApprovalEvent(action=1, allowed=True, rule="command mkdir *"),
+            "you: yes, and from now on: command mkdir *",
+        ),
+        (ApprovalEvent(action=1, allowed=False), "you: no"),
+        (ApprovalEvent(action=1, allowed=False, comment="not now"), "you: no, not now"),
+        (UserRejectObservation(content="not now"), "not done"),
+        (SettingsChanged(model="openai:x", confirmation="risky"), "changed: model: openai:x; confirmation: risky"),
+        (SettingsChanged(limits=Limits(cost=1.5)), "changed: limits: iterations 100, cost 1.5"),
+        (SettingsChanged(limits=Limits(iterations=None)), "changed: limits: none"),
+        (
+            AgentStateChangedObservation(agent_state="awaiting_user_confirmation", reason="user", content="why"),
+            "asks you first: why",
+        ),
+    ],
+)
+def test_what_was_decided_is_one_line(event: Event, line: str) -> None:
+    assert viewed([event]) == f"  {line}\n"
+
+
+def live(events: list[Event], *streams: TextDelta | OutputDelta) -> str:
+    """Return what is on the screen below the events."""
+    view = View(Console(file=io.StringIO(), force_terminal=True, width=80), live=True)
+    for item in [*numbered(events), *streams]:
+        view(item)
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    with console.capture() as captured:
+        console.print(view.activity)
+    return captured.get()
+
+
+def test_of_several_that_stream_the_newest_is_on_the_screen() -> None:
+    deltas = (OutputDelta(7, "from the left\n"), TextDelta("from the right\n", 4), OutputDelta(7, "more left\n"))
+    screen = live(FORKED[:7], *deltas)
+    assert screen.startswith("  -> 1 Coder\n  from the left\n  more left\n")
+    assert "from the right" not in screen
+    assert "running · 2 at work" in screen
+
+
+def test_when_the_newest_is_done_what_the_other_streamed_is_shown() -> None:
+    view_of_both = live([*FORKED[:6], STARTED], TextDelta("from the left\n", 3), TextDelta("from the right\n", 4))
+    assert view_of_both.startswith("  -> 2 Coder\n  from the right\n")
+    screen = live([*FORKED[:6], AgentFinishAction(subtask=4)], TextDelta("from the left\n", 3))
+    assert screen.startswith("  -> 1 Coder\n  from the left\n")
+    assert "at work" not in screen
+
+
+def test_actions_that_wait_for_their_turn_are_shown_when_it_comes() -> None:
+    both: list[Event] = [CmdRunAction(command="one"), CmdRunAction(command="two")]
+    first = CmdOutputObservation(command="", exit_code=0, cause=1)
+    assert "  of the second\n" in (screen := live([*both, first], OutputDelta(2, "of the second\n")))
+    assert "running" in screen

@@ -1,0 +1,110 @@
+"""Reading, writing and editing files by actions."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handiwork.sandbox.inside.errors import ActionError
+from handiwork.sandbox.inside.files.edit import edit_file
+from tests.inside.inside_client import Client
+
+
+async def test_a_file_is_read_by_lines(client: Client) -> None:
+    (client.workspace / "f").write_bytes(b"one\r\ntwo\nthree")
+    whole = await client.execute("FileReadAction", path="f")
+    assert (whole["content"], whole["lines"], whole["end"]) == ("one\r\ntwo\nthree", 3, 3)
+    part = await client.execute("FileReadAction", path="f", start=2, end=2)
+    assert (part["content"], part["start"], part["end"]) == ("two\n", 2, 2)
+    assert (await client.execute("FileReadAction", path="f", start=9))["error_id"] == "bad_range"
+
+
+async def test_paths_start_from_the_directory_of_the_shell(client: Client) -> None:
+    await client.run("mkdir d; cd d")
+    written = await client.execute("FileWriteAction", path="x/y", content="z")
+    assert (written["type"], written["created"]) == ("FileWriteObservation", True)
+    assert (client.workspace / "d/x/y").read_text() == "z"
+
+
+async def test_a_huge_file_is_bounded(client: Client) -> None:
+    (client.workspace / "f").write_bytes(b"0123456789abcde\n" * 1_000_000)
+    read = await client.execute("FileReadAction", path="f", head=16, tail=16)
+    assert (read["content"], read["tail"], read["size"]) == ("0123456789abcde\n",) * 2 + (16_000_000,)
+    assert read["lines"] == 1_000_000
+    assert len((await client.http.get(f"/spool/{read['spool']}")).content) == 16_000_000
+
+
+async def test_what_cannot_be_read_says_why(client: Client) -> None:
+    (client.workspace / "binary").write_bytes(b"a\xff\n")
+    os.mkfifo(client.workspace / "pipe")
+    expected = {"binary": "not_text", "missing": "not_found", ".": "is_directory", "pipe": "not_regular"}
+    for path, error_id in expected.items():
+        assert (await client.execute("FileReadAction", path=path))["error_id"] == error_id
+    assert (await client.execute("CodeSearchAction", query="x"))["error_id"] == "unsupported"
+
+
+async def test_writing_keeps_mode_and_link(client: Client) -> None:
+    script = client.workspace / "script"
+    script.write_text("old")
+    script.chmod(0o755)
+    (client.workspace / "link").symlink_to("script")
+    written = await client.execute("FileWriteAction", path="link", content="new\0\u20ac")
+    assert not written["created"]
+    assert script.read_text() == "new\0\u20ac"
+    assert script.stat().st_mode & 0o777 == 0o755
+    assert (client.workspace / "link").is_symlink()
+    assert sorted(os.listdir(client.workspace)) == ["link", "script"]
+
+
+async def test_an_edit_answers_with_a_diff(client: Client) -> None:
+    (client.workspace / "f").write_bytes(b"\xef\xbb\xbfa\r\nx = 1; y = 2\r\nbad \xff\r\nend")
+    edited = await client.execute("FileEditAction", path="f", old="y = 2", new="y = 9")
+    assert (client.workspace / "f").read_bytes() == b"\xef\xbb\xbfa\r\nx = 1; y = 9\r\nbad \xff\r\nend"
+    assert edited["line"] == 2
+    assert edited["content"].splitlines()[2:] == [
+        "@@ -1,4 +1,4 @@",
+        " \ufeffa",
+        "-x = 1; y = 2",
+        "+x = 1; y = 9",
+        " bad \\xff",
+        " end",
+        "\\ No newline at end of file",
+    ]
+
+
+async def test_an_edit_that_does_not_fit_says_what_would(client: Client) -> None:
+    (client.workspace / "f").write_text("def add(a, b):\n    return a + b\n\ndef sub(a, b):\n    return a - b\n")
+    missing = await client.execute("FileEditAction", path="f", old="    return a * b", new="x")
+    assert missing["error_id"] == "not_found"
+    assert "2|    return a + b" in missing["content"] or "5|    return a - b" in missing["content"]
+    twice = await client.execute("FileEditAction", path="f", old="return a", new="x")
+    assert twice["error_id"] == "not_unique"
+    assert "lines 2, 5" in twice["content"]
+    for old, new in (("", "x"), ("def", "def")):
+        assert (await client.execute("FileEditAction", path="f", old=old, new=new))["error_id"] == "bad_edit"
+
+
+text = st.text(alphabet="ab\n\r\u00e9\u20ac", max_size=12)
+
+
+@given(before=st.binary(max_size=20), old=text, new=text, after=st.binary(max_size=20))
+def test_an_edit_changes_exactly_the_one_occurrence_or_nothing(before: bytes, old: str, new: str, after: bytes) -> None:
+    data = before + old.encode() + after
+    wanted = old.encode()
+    occurrences = sum(data.startswith(wanted, place) for place in range(len(data)))
+    with tempfile.NamedTemporaryFile() as file:
+        path = Path(file.name)
+        path.write_bytes(data)
+        if old and old != new and occurrences == 1:
+            edit = edit_file(str(path), "f", old, new)
+            assert path.read_bytes() == before + new.encode() + after
+            assert edit.diff.startswith("--- f\n+++ f\n@@ -")
+        else:
+            with pytest.raises(ActionError):
+                edit_file(str(path), "f", old, new)
+            assert path.read_bytes() == data

@@ -1,0 +1,104 @@
+"""Models from their names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+from handiwork.llm.create import create
+from handiwork.llm.errors import AuthenticationError, LLMError
+from handiwork.llm.openai_compatible.model import ChatLLM
+from handiwork.llm.pydantic_ai.model import ProviderLLM
+from handiwork.llm.scripted.script import Reply
+from handiwork.llm.types import LLM, Message
+from tests.llm.standin import StandIn
+
+ASK = [Message.text("user", "go")]
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "HANDIWORK_API_KEY")
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key in KEYS:
+        monkeypatch.delenv(key, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("anthropic:claude-sonnet-4-6", "ANTHROPIC_API_KEY"),
+        ("openai:gpt-4o", "OPENAI_API_KEY"),
+        ("openrouter:x/y", "OPENROUTER_API_KEY"),
+    ],
+)
+def test_a_missing_key_is_named(name: str, key: str) -> None:
+    with pytest.raises(AuthenticationError, match=f"{name} needs a key or address: Set the `{key}`"):
+        create(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("gpt-4o", "does not say whose model it is"),
+        ("nobody:gpt-4o", "cannot use nobody:gpt-4o: Unknown model"),
+    ],
+)
+def test_a_name_that_means_nothing_says_so_in_one_line(name: str, words: str) -> None:
+    with pytest.raises(LLMError, match=words) as caught:
+        create(name)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_base_url_that_is_none_says_so() -> None:
+    with pytest.raises(LLMError, match="must begin with http"):
+        create("any", base_url="localhost:8000")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("anthropic:claude-sonnet-4-6", ProviderLLM),
+        ("openai:gpt-4o", ProviderLLM),
+        ("openai-chat:gpt-4o", ChatLLM),
+        ("openrouter:x/y", ChatLLM),
+    ],
+)
+async def test_providers_of_chat_completions_share_one_class(name: str, kind: type) -> None:
+    llm = create(name, api_key="sk-test")
+    assert isinstance(llm, kind)
+    assert llm.name == name
+    await llm.close()
+
+
+@pytest.mark.parametrize("name", ["qwen2.5-coder:7b", "openai:qwen2.5-coder:7b", "ollama:qwen2.5-coder:7b"])
+async def test_with_a_base_url_any_name_is_a_model_of_that_server(
+    server: StandIn, chat: Callable[..., LLM], name: str
+) -> None:
+    server.replies = [Reply(content="x")]
+    await chat(name).complete(ASK)
+    assert server.requests[0]["model"] == "qwen2.5-coder:7b"
+
+
+async def test_only_our_own_key_goes_to_a_base_url(
+    server: StandIn, chat: Callable[..., LLM], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    server.replies = [Reply(content="x")]
+    await chat().complete(ASK)
+    monkeypatch.setenv("HANDIWORK_API_KEY", "hw-key")
+    await chat().complete(ASK)
+    await chat(api_key="given").complete(ASK)
+    assert server.keys == ["Bearer none", "Bearer hw-key", "Bearer given"]
+
+
+def test_naming_a_model_loads_no_library() -> None:
+    code = (
+        "import sys, handiwork.llm.create as c\n"
+        "llm = c.create('any', base_url='http://127.0.0.1:1/v1')\n"
+        "heavy = {'openai', 'anthropic', 'pydantic_ai', 'genai_prices', 'httpx2'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
