@@ -18,7 +18,7 @@ from handiwork.evals.reporting.statistics import wilson
 from handiwork.events.record import Limits
 from handiwork.log.store import Store
 from handiwork.session.open import Setup
-from handiwork.session.time_travel.best_of import Contest, best_of
+from handiwork.session.time_travel.best_of import BestOfRequest, best_of
 from perf.repairs import TESTS, Repair, load
 
 MODEL = "local:qwen2.5-coder-1.5b"
@@ -32,7 +32,7 @@ async def trial(repair: Repair, folder: Path) -> list[dict[str, object]]:
     repair.write(workspace)
     limits = Limits(iterations=STEPS)
     setup = Setup(agent="CodeActAgent", model=MODEL, workspace=str(workspace), limits=limits, temperature=TEMPERATURE)
-    contest = Contest(repair.instruction, f"python3 {TESTS}", NUMBER, [(MODEL, None)], setup)
+    contest = BestOfRequest(repair.instruction, f"python3 {TESTS}", NUMBER, [(MODEL, None)], setup)
     async with Store.open(folder / "data") as store:
         _, candidates = await best_of(store, folder / "data", contest, lambda _: None)
     return [

@@ -28,7 +28,7 @@ from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.bundle import chromium_outside
 from handiwork.sandbox.create import create
 from handiwork.workspace.copy import make_copy
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from perf import report
 from perf.environments import DRIVERS, UnavailableError, environment
 from perf.table import Row, Target, Values, markdown
@@ -155,7 +155,7 @@ async def ours(folder: Path, project: Path, number: int) -> AsyncGenerator[Ours]
     """A sandbox of its own on a copy of the pages."""
     session = folder / f"sessions/{number}"
     session.mkdir(parents=True, mode=0o700)
-    sandbox = create("bubblewrap", Places(session, project, make_copy(project, session).base), dropped)
+    sandbox = create("bubblewrap", SandboxPaths(session, project, make_copy(project, session).base), dropped)
     try:
         await sandbox.start()
         yield Ours(sandbox, project)

@@ -19,7 +19,7 @@ from pathlib import Path
 from handiwork.events.action import CmdRunAction
 from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from handiwork.workspace.copy import make_copy
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from handiwork.workspace.snapshots.object_store import Objects, remove_tree
 from handiwork.workspace.snapshots.store import Snapshots
 
@@ -48,7 +48,7 @@ async def measured(folder: Path, project: Path, changed: int) -> tuple[float, fl
     session.mkdir(parents=True, mode=0o700)
     workspace = make_copy(project, session)
     objects = Objects(folder / "snapshots")
-    places = Places(session, project, workspace.base)
+    places = SandboxPaths(session, project, workspace.base)
     snapshots = Snapshots(objects, places.written())
     sandbox = BubblewrapSandbox(places, no_blobs, snapshots=snapshots)
     try:

@@ -20,7 +20,7 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.create import create
 from handiwork.workspace.copy import make_copy
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from scripts.harness.daemon import daemon
 from scripts.harness.images import image
 
@@ -34,7 +34,7 @@ async def no_blobs(_: AsyncIterator[bytes]) -> str:
     raise AssertionError("an output was large")
 
 
-async def sandboxed(kind: str, places: Places, name: str) -> float:
+async def sandboxed(kind: str, places: SandboxPaths, name: str) -> float:
     """Return the seconds until a command has been run in a new sandbox; its end is not among them."""
     began = time.perf_counter()
     sandbox = create(kind, places, no_blobs, image=name)
@@ -69,12 +69,12 @@ class Copies:
         for number in range(10):
             (self._project / f"file{number}.py").write_text(f"print({number})\n")
 
-    def new(self) -> Places:
+    def new(self) -> SandboxPaths:
         """Return the places of a session that has begun."""
         self._made += 1
         session = self._folder / f"sessions/{self._made}"
         session.mkdir(parents=True, mode=0o700)
-        return Places(session, self._project, make_copy(self._project, session).base)
+        return SandboxPaths(session, self._project, make_copy(self._project, session).base)
 
 
 async def together(count: int, one: Callable[[], Awaitable[float]]) -> float:

@@ -69,7 +69,7 @@ class Event(Model):
         super().__init_subclass__(**kwargs)
         cls.kind = cls.__name__
 
-    def placed(self, **place: Any) -> Self:
+    def with_fields(self, **place: Any) -> Self:
         """Return this event with ``id``, ``timestamp``, ``source``, ``cause`` or ``subtask`` set, unvalidated."""
         return self.model_copy(update=place)
 

@@ -82,7 +82,7 @@ def read_back(session: str, number: int, text: object) -> Event:
     except ValueError as error:
         reason = str(error).partition("\n")[0]
         return damaged(session, number, reason, text)
-    return event if event.id == number else event.placed(id=number)
+    return event if event.id == number else event.with_fields(id=number)
 
 
 def is_event(text: object, number: int) -> bool:

@@ -53,13 +53,13 @@ def create(
 
 
 def _behind(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Patience | None) -> LLM:
-    from handiwork.llm.openai_compatible.model import ChatLLM, Endpoint
+    from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 
     if not base_url.startswith(("http://", "https://")):
         raise LLMError(f'the base URL "{base_url}" must begin with http:// or https://')
 
-    async def endpoint() -> Endpoint:
-        return Endpoint(base_url, api_key)
+    async def endpoint() -> ServerAddress:
+        return ServerAddress(base_url, api_key)
 
     prefix = next((prefix for prefix in _CHAT_PREFIXES if model.startswith(prefix)), "")
     return ChatLLM(model, model.removeprefix(prefix), endpoint, blobs=blobs, patience=patience)

@@ -19,7 +19,7 @@ from handiwork.log.errors import LeaseLost, LogError
 from handiwork.log.redaction.redactor import Redactor
 from handiwork.log.schema import events, sessions
 from handiwork.log.session import Segment, SessionInfo
-from handiwork.log.subscribers import GONE, Watch
+from handiwork.log.subscribers import GONE, Subscribers
 from handiwork.log.transaction import Transaction
 from handiwork.log.worker import Worker
 from handiwork.process import Process
@@ -32,7 +32,7 @@ class Shared:
     """What the logs of one store have in common."""
 
     worker: Worker
-    watch: Watch
+    watch: Subscribers
     redactor: Redactor
     blobs: Blobs
     logs: WeakValueDictionary[str, EventLog] = field(default_factory=WeakValueDictionary[str, "EventLog"])
@@ -86,7 +86,7 @@ class EventLog:
         stored: list[Event] = []
         rows: list[str] = []
         for number, event in enumerate(events, head + 1):
-            placed, text = self._text(event.placed(id=number))
+            placed, text = self._text(event.with_fields(id=number))
             stored.append(placed)
             rows.append(text)
         for event, text in zip(stored, rows, strict=True):
@@ -234,7 +234,7 @@ class EventLog:
         A lease whose process is dead is taken over at once, one of another machine when its heartbeat is 30
         seconds old. Raises LeaseHeld.
         """
-        async with lease.held(self._shared.worker, self.id) as token:
+        async with lease.hold_lease(self._shared.worker, self.id) as token:
             self._token = token
             try:
                 yield

@@ -55,7 +55,7 @@ def _acquire(transaction: Transaction, session: str, token: str) -> None:
 
 
 @asynccontextmanager
-async def held(worker: Worker, session: str) -> AsyncGenerator[str]:
+async def hold_lease(worker: Worker, session: str) -> AsyncGenerator[str]:
     """Hold the session's lease and give its token. Raises LeaseHeld, SessionMissing."""
     token = secrets.token_hex(16)
     mine = leases.c.token == token

@@ -19,7 +19,7 @@ from handiwork.log.eventlog import PAGE, EventLog, Shared
 from handiwork.log.redaction.redactor import Redactor
 from handiwork.log.schema import events, leases, sessions
 from handiwork.log.session import SessionInfo
-from handiwork.log.subscribers import GONE, Watch
+from handiwork.log.subscribers import GONE, Subscribers
 from handiwork.log.transaction import Transaction
 from handiwork.log.worker import Worker
 
@@ -36,7 +36,7 @@ class Store:
         self.redactor = Redactor()
         """What takes secrets out of all that is stored; the secrets it learns are kept in memory alone."""
         self.blobs = Blobs(data / "blobs", self.redactor)
-        watch = Watch()
+        watch = Subscribers()
         self._shared = Shared(Worker(data, watch), watch, self.redactor, self.blobs)
 
     @classmethod

@@ -12,7 +12,7 @@ GONE = -1
 """The head of a session that was deleted."""
 
 
-class Watch:
+class Subscribers:
     """The newest known event of every session that somebody follows. Used on the event loop alone."""
 
     def __init__(self) -> None:

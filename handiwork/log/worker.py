@@ -18,7 +18,7 @@ from handiwork.events.base import utc_now
 from handiwork.log.database import Database
 from handiwork.log.errors import LogError
 from handiwork.log.schema import sessions
-from handiwork.log.subscribers import GONE, Watch
+from handiwork.log.subscribers import GONE, Subscribers
 from handiwork.log.transaction import Transaction
 
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class Worker:
     Cancelling who waits for an operation does not undo it.
     """
 
-    def __init__(self, data: Path, watch: Watch) -> None:
+    def __init__(self, data: Path, watch: Subscribers) -> None:
         self._data = data
         self._watch = watch
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()

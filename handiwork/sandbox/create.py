@@ -14,13 +14,13 @@ from handiwork.sandbox.docker.sandbox import DockerSandbox
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.host import HostSandbox
 from handiwork.sandbox.limits.limits import ResourceLimits
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from handiwork.workspace.snapshots.store import Snapshots
 
 
 def create(
     kind: str,
-    places: Places,
+    places: SandboxPaths,
     save_blob: SaveBlob,
     read_only: Sequence[Path] = (),
     limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen

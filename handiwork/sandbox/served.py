@@ -19,7 +19,7 @@ from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.egress.proxy import Egress, Proxy
 from handiwork.sandbox.endpoint import Endpoint, sweep_stale
 from handiwork.sandbox.limits.limits import ResourceLimits
-from handiwork.sandbox.limits.monitor import Guard
+from handiwork.sandbox.limits.monitor import LimitMonitor
 from handiwork.sandbox.limits.processes import paused
 from handiwork.workspace.in_place import InPlaceFolder
 from handiwork.workspace.snapshots.store import Snapshot, Snapshots
@@ -53,7 +53,7 @@ class ServedSandbox(ABC):
         self._endpoint: Endpoint | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._client: Client | None = None
-        self._guard: Guard | None = None
+        self._guard: LimitMonitor | None = None
         self._messages: asyncio.Task[bytes] | None = None
         self._in_place: InPlaceFolder | None = None
 
@@ -70,7 +70,7 @@ class ServedSandbox(ABC):
         """Return the pid, as it is outside, of which all others inside are descendants, if it is there yet."""
 
     @abstractmethod
-    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
+    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
         """Begin to watch the limits of the server that was started as ``process``."""
 
     async def start(self) -> None:

@@ -30,7 +30,7 @@ _SAFETY = {
 }
 
 
-class Guard:
+class AccessGuard:
     """Lets a request pass to ``app`` or refuses it: 403 for a foreign host or origin, 401 without the token.
 
     ``names`` are the host names it answers to, besides addresses; ``token`` None asks for none. The link with

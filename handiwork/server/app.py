@@ -15,16 +15,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.log.store import Store
-from handiwork.server import follow, static
-from handiwork.server.access import Guard
+from handiwork.server import event_stream
+from handiwork.server import static
+from handiwork.server.access import AccessGuard
 from handiwork.server.api import catalog as about
 from handiwork.server.api import control as steering
 from handiwork.server.api import files, sessions
 from handiwork.server.api import onboarding as first_run
-from handiwork.server.api.catalog import Counters
+from handiwork.server.api.catalog import RequestMetrics
 from handiwork.server.openapi import document
 from handiwork.server.operations import Operation, refused
-from handiwork.server.supervisor import Desk
+from handiwork.server.supervisor import SessionSupervisor
 
 OPERATIONS: tuple[Operation, ...] = (
     *sessions.OPERATIONS,
@@ -37,21 +38,21 @@ OPERATIONS: tuple[Operation, ...] = (
 
 
 def application(data: Path, token: str | None, names: frozenset[str], cookie: str = "handiwork") -> Starlette:
-    """Return the server of a data folder; ``token``, ``names`` and ``cookie`` are as ``Guard`` has them."""
-    counters = Counters()
+    """Return the server of a data folder; ``token``, ``names`` and ``cookie`` are as ``AccessGuard`` has them."""
+    counters = RequestMetrics()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
         async with Store.open(data) as store:
-            app.state.desk = Desk(store, data)
-            await app.state.desk.start()
+            app.state.supervisor = SessionSupervisor(store, data)
+            await app.state.supervisor.start()
             try:
                 yield
             finally:
-                await app.state.desk.close()
+                await app.state.supervisor.close()
 
-    def desk() -> Desk:
-        return app.state.desk
+    def supervisor() -> SessionSupervisor:
+        return app.state.supervisor
 
     described = document(OPERATIONS)
 
@@ -60,14 +61,14 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
 
     app = Starlette(
         routes=[
-            *(operation.route(desk) for operation in OPERATIONS),
+            *(operation.route(supervisor) for operation in OPERATIONS),
             Route("/api/openapi.json", show_document),
-            *follow.routes(desk),
+            *event_stream.routes(supervisor),
             *static.routes(),
         ],
         middleware=[
             Middleware(_Counted, counters=counters),
-            Middleware(Guard, token=token, names=names, cookie=cookie),
+            Middleware(AccessGuard, token=token, names=names, cookie=cookie),
         ],
         exception_handlers={HTTPException: _not_found, Exception: _internal},
         lifespan=lifespan,
@@ -90,7 +91,7 @@ async def _internal(_: Request, error: Exception) -> Response:
 class _Counted:
     """Counts the answers to requests."""
 
-    def __init__(self, app: ASGIApp, counters: Counters) -> None:
+    def __init__(self, app: ASGIApp, counters: RequestMetrics) -> None:
         self._app, self._counters = app, counters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -16,7 +16,7 @@ from starlette.routing import Route
 from handiwork.errors import HandiworkError
 from handiwork.log.errors import SessionMissing
 from handiwork.server.schemas.sessions import Problem
-from handiwork.server.supervisor import Desk
+from handiwork.server.supervisor import SessionSupervisor
 
 Q = TypeVar("Q")
 B = TypeVar("B")
@@ -40,7 +40,7 @@ _NO_NAME = frozenset({errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.ELOO
 """What the system says of names that no file can have."""
 
 
-class RefusedError(HandiworkError):
+class RequestRefusedError(HandiworkError):
     """The request cannot be carried out; ``status`` is HTTP's, the text says why."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -49,10 +49,10 @@ class RefusedError(HandiworkError):
 
 
 @dataclass(frozen=True)
-class Call(Generic[Q, B]):
+class OperationCall(Generic[Q, B]):
     """A request that fits its operation; ``query`` and ``body`` are None where the operation has none."""
 
-    desk: Desk
+    supervisor: SessionSupervisor
     request: Request
     query: Q
     body: B
@@ -78,7 +78,7 @@ class Call(Generic[Q, B]):
             yield piece
 
 
-Handler = Callable[[Call[Any, Any]], Awaitable[BaseModel | Response]]
+Handler = Callable[[OperationCall[Any, Any]], Awaitable[BaseModel | Response]]
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ class Operation:
         """The operation's id in the document."""
         return self.handler.__name__  # pyright: ignore[reportAttributeAccessIssue] (handlers are functions)
 
-    def route(self, desk: Callable[[], Desk]) -> Route:
+    def route(self, supervisor: Callable[[], SessionSupervisor]) -> Route:
         """Return it as Starlette has it."""
 
         async def endpoint(request: Request) -> Response:
             try:
-                answer = await self.handler(await self._call(desk(), request))
+                answer = await self.handler(await self._call(supervisor(), request))
             except ClientDisconnect:
                 return Response(status_code=499)
             except (HandiworkError, OSError) as error:
@@ -118,7 +118,7 @@ class Operation:
 
         return Route(self.path, endpoint, methods=[self.method], name=self.name)
 
-    async def _call(self, desk: Desk, request: Request) -> Call[Any, Any]:
+    async def _call(self, supervisor: SessionSupervisor, request: Request) -> OperationCall[Any, Any]:
         query = body = None
         try:
             if self.query is not None:
@@ -126,19 +126,19 @@ class Operation:
             if self.body is not None:
                 body = self.body.model_validate_json(await _whole(request))
         except ValidationError as error:
-            raise RefusedError(422, explain(error)) from None
-        return Call(desk, request, query, body)
+            raise RequestRefusedError(422, explain(error)) from None
+        return OperationCall(supervisor, request, query, body)
 
 
-def too_large(limit: int) -> RefusedError:
+def too_large(limit: int) -> RequestRefusedError:
     """Return the error for a body of more than ``limit`` bytes."""
-    return RefusedError(413, f"the body is larger than {limit} bytes")
+    return RequestRefusedError(413, f"the body is larger than {limit} bytes")
 
 
 async def _whole(request: Request) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
-        raise RefusedError(415, "the body must be application/json")
+        raise RequestRefusedError(415, "the body must be application/json")
     found = bytearray()
     async for piece in request.stream():
         found += piece

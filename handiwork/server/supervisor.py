@@ -41,13 +41,13 @@ FOLDED = 32
 RETRY = 0.5
 """Seconds between two looks at a session that another process runs."""
 
-Open = Callable[["Attended"], Awaitable[Opened]]
+Open = Callable[["HostedSession"], Awaitable[Opened]]
 
 log_messages = logging.getLogger("handiwork.server")
 
 
 @dataclass(eq=False)
-class Attended:
+class HostedSession:
     """A session that is run here; ``opened`` once it is. What it shows goes to its followers."""
 
     id: str
@@ -77,15 +77,15 @@ class Attended:
                 pass
 
 
-class Desk:
+class SessionSupervisor:
     """The sessions of a data folder, for the server to run and to look at."""
 
     def __init__(self, store: Store, data: Path, idle: float = IDLE) -> None:
         self.store, self.data, self.channels = store, data, Channels()
         self.deleted: list[str] = []
         self._idle = idle
-        self._attended: dict[str, Attended] = {}
-        self._waiting: dict[str, Attended] = {}
+        self._attended: dict[str, HostedSession] = {}
+        self._waiting: dict[str, HostedSession] = {}
         self._folded: OrderedDict[str, State] = OrderedDict()
         self._closing = False
 
@@ -137,11 +137,11 @@ class Desk:
 
     async def create(self, setup: Setup, message: MessageAction, title: str) -> EventLog:
         """Make a session with the message in its log and run it. Raises as ``assemble.create`` does."""
-        attended = Attended("", self.channels)
+        attended = HostedSession("", self.channels)
         opened = await assemble.create(self.store, self.data, setup, attended.watch, title, message, marks=(MARK,))
         attended.id = opened.id
 
-        async def there(_: Attended) -> Opened:
+        async def there(_: HostedSession) -> Opened:
             return opened
 
         self._begin(attended, opened.log, there)
@@ -213,18 +213,18 @@ class Desk:
     def _unmark(self, session: str) -> None:
         (session_dir(self.data, session) / MARK).unlink(missing_ok=True)
 
-    def _new(self, log: EventLog) -> Attended:
-        return Attended(log.id, self.channels)
+    def _new(self, log: EventLog) -> HostedSession:
+        return HostedSession(log.id, self.channels)
 
-    async def _reopen(self, attended: Attended) -> Opened:
+    async def _reopen(self, attended: HostedSession) -> Opened:
         return await assemble.reopen(self.store, self.data, attended.id, attended.watch)
 
-    def _begin(self, attended: Attended, log: EventLog, open_it: Open) -> None:
+    def _begin(self, attended: HostedSession, log: EventLog, open_it: Open) -> None:
         self._attended[log.id] = attended
         self._folded.pop(log.id, None)
         attended.task = asyncio.create_task(self._attend(attended, log, open_it))
 
-    async def _attend(self, attended: Attended, log: EventLog, open_it: Open) -> None:
+    async def _attend(self, attended: HostedSession, log: EventLog, open_it: Open) -> None:
         try:
             if await self._others(log):
                 await self._serve(attended, open_it)
@@ -254,9 +254,9 @@ class Desk:
             await asyncio.sleep(RETRY)
         return not waited or (await self.state(log)).agent_state == "running"
 
-    async def _serve(self, attended: Attended, open_it: Open) -> None:
+    async def _serve(self, attended: HostedSession, open_it: Open) -> None:
         opened = await open_it(attended)
-        async with opened.held():
+        async with opened.hold_lease():
             attended.opened = opened
             attended.ready.set()
             try:
@@ -271,13 +271,13 @@ class Desk:
                 if attended.users:
                     await attended.free.wait()
 
-    async def _called(self, attended: Attended, opened: Opened) -> bool:
+    async def _called(self, attended: HostedSession, opened: Opened) -> bool:
         """Wait for the user; tell whether there is something to do."""
         self._waiting[attended.id] = attended
         while len(self._waiting) > KEPT:
             oldest = next(iter(self._waiting))
             self._waiting.pop(oldest).leave.set()
-        called = asyncio.create_task(opened.session.called())
+        called = asyncio.create_task(opened.session.wait_until_resumed())
         left = asyncio.create_task(attended.leave.wait())
         try:
             done, _ = await asyncio.wait({called, left}, timeout=self._idle, return_when=asyncio.FIRST_COMPLETED)

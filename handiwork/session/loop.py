@@ -18,7 +18,7 @@ from handiwork.session.approval.gate import Gate
 from handiwork.session.policies.budget import LimitReachedError, check_step_budget, time_left
 from handiwork.session.policies.condense import CannotCondenseError, Condenser
 from handiwork.session.policies.repetition import find_loop
-from handiwork.session.steps.agent_runner import Stepper
+from handiwork.session.steps.agent_runner import AgentRunner
 from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import OutputDelta
@@ -26,7 +26,7 @@ from handiwork.session.steps.model_switch import Models
 from handiwork.session.steps.pending import abandoned, ends, not_run, waits_for_user
 from handiwork.session.steps.recorded_llm import RecordedLLM
 
-HEAT, PATIENCE = 0.8, 2
+RETRY_TEMPERATURE, PATIENCE = 0.8, 2
 """The temperature that helps an agent out of a loop it was told of, and the actions it has to leave it."""
 
 STUCK = "{} Go on, rewind to before the loop, give it a hint, or stop."
@@ -45,7 +45,7 @@ async def never() -> bool:
 
 
 @dataclass(frozen=True)
-class Parts:
+class LoopContext:
     """What the loops of a task and its subtasks share."""
 
     journal: Journal
@@ -58,11 +58,11 @@ class Parts:
 class Loop:
     """One task or subtask: its agent at work in one sandbox, until it ends or the session stands still."""
 
-    def __init__(self, parts: Parts, subtask: int, agent: type[Agent], executor: Executor) -> None:
+    def __init__(self, parts: LoopContext, subtask: int, agent: type[Agent], executor: Executor) -> None:
         self.parts, self.subtask, self.executor = parts, subtask, executor
         self.journal = parts.journal
         self._llm = RecordedLLM(parts.journal, parts.models, subtask)
-        self._stepper = Stepper(agent, self._llm)
+        self._runner = AgentRunner(agent, self._llm)
         self._condenser = Condenser(self._llm)
 
     @property
@@ -108,9 +108,9 @@ class Loop:
             except LogError:
                 raise
             except Exception as error:  # noqa: BLE001 - an agent may raise anything; its session must stay whole
-                await self._fail("error", "agent", f"{self._stepper.name} raised {type(error).__name__}: {error}")
+                await self._fail("error", "agent", f"{self._runner.name} raised {type(error).__name__}: {error}")
         for action in abandoned(self.root, self.state):
-            await self.journal.append(not_run().placed(cause=action.id, subtask=self.subtask))
+            await self.journal.append(not_run().with_fields(cause=action.id, subtask=self.subtask))
 
     async def _fail(self, agent_state: AgentState, reason: StateReason, why: str) -> None:
         """Say that it cannot go on: a subtask ends in an error, which its parent is told."""
@@ -126,10 +126,10 @@ class Loop:
         if not self.goes_on:
             return
         try:
-            actions = await self.journal.interrupt.unless_set(self._stepper.step(self.state), time_left(self.root))
+            actions = await self.journal.interrupt.unless_set(self._runner.step(self.state), time_left(self.root))
         except MalformedReplyError as error:
             malformed = ErrorObservation(content=str(error), error_id="malformed", cause=self._llm.last_event)
-            await self.journal.append(malformed.placed(subtask=self.subtask))
+            await self.journal.append(malformed.with_fields(subtask=self.subtask))
         except ContextWindowError:
             await self._condense(overflow=True)
         else:
@@ -139,11 +139,11 @@ class Loop:
         """Make the history shorter where the model's window asks for it."""
         condensing = self._condenser.condense(self.state, overflow=overflow)
         if condensed := await self.journal.interrupt.unless_set(condensing, time_left(self.root)):
-            await self.journal.append(condensed.placed(subtask=self.subtask))
+            await self.journal.append(condensed.with_fields(subtask=self.subtask))
 
     async def _take(self, actions: list[Action]) -> None:
         """Append the actions and carry them out; what ends the task only after all others were."""
-        actions = [action.placed(subtask=self.subtask) for action in actions]
+        actions = [action.with_fields(subtask=self.subtask) for action in actions]
         first_end = next((n for n, action in enumerate(actions) if ends(action)), len(actions))
         if first_end:
             await self.journal.append(*actions[:first_end])
@@ -160,7 +160,7 @@ class Loop:
                 return
             # Together, so that what is in the log up to an observation says what the files were after it.
             kept = await self.executor.snapshot() if action.runnable else []
-            await self.journal.append(*kept, observation.placed(cause=action.id, subtask=self.subtask))
+            await self.journal.append(*kept, observation.with_fields(cause=action.id, subtask=self.subtask))
             if self.goes_on and await self.parts.over():
                 await self.journal.change("finished", "over", "The task is at its end.")
 
@@ -173,22 +173,22 @@ class Loop:
             return None if verdict == "asked" else verdict
 
         try:
-            with self.journal.showing(lambda text: OutputDelta(action.id, text)) as show:
+            with self.journal.stream_redacted(lambda text: OutputDelta(action.id, text)) as show:
                 return await self.executor.execute(action, time_left(self.root), show)
         except SandboxError as error:
             lost = ErrorObservation(content=str(error), error_id="sandbox_lost", cause=action.id)
-            await self.journal.append(lost.placed(subtask=self.subtask))
+            await self.journal.append(lost.with_fields(subtask=self.subtask))
             raise
 
     async def _looping(self) -> bool:
         """Tell the agent that it repeats itself; end it, or ask the user, where that did not help."""
         state, loop = self.state, find_loop(self.state.history)
-        self._llm.heat = HEAT if loop else None
+        self._llm.retry_temperature = RETRY_TEMPERATURE if loop else None
         if loop is None:
             return False
         if state.loop is None or loop.first > state.loop.id:
             told = LoopEvent(first=loop.first, rule=loop.rule, times=loop.times, content=loop.what)
-            await self.journal.append(told.placed(subtask=self.subtask))
+            await self.journal.append(told.with_fields(subtask=self.subtask))
         elif sum(action.id > state.loop.id for action, _ in state.history[-PATIENCE - 1 :]) >= PATIENCE:
             await self._fail("paused", "stuck", STUCK.format(loop.what))
         return not self.goes_on

@@ -33,8 +33,8 @@ from handiwork.session.approval.shell_commands import reader_names
 from handiwork.session.loop import Over, never
 from handiwork.session.recorded_egress import recorded
 from handiwork.session.secrets import Secrets, load
-from handiwork.session.session import Session, Terms
-from handiwork.session.steps.live import Status, Watch
+from handiwork.session.session import Session, SessionConfig
+from handiwork.session.steps.live import Observer, Status
 from handiwork.session.storage.branches import WorkspaceBranches, work_dir
 from handiwork.session.storage.gc import make_room
 from handiwork.session.storage.layout import claimed, layer_of, layers, session_dir, snapshots_in_use, snapshots_of
@@ -42,7 +42,7 @@ from handiwork.workspace.apply_journal import undo_cut_apply
 from handiwork.workspace.changes import Change, changes_of_overlay, changes_of_tree
 from handiwork.workspace.copy import Workspace, make_copy
 from handiwork.workspace.in_place import recover
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.snapshots.object_store import remove_tree
 
@@ -107,12 +107,12 @@ class Opened:
             using.__exit__(None, None, None)
 
     @asynccontextmanager
-    async def held(self) -> AsyncGenerator[None]:
+    async def hold_lease(self) -> AsyncGenerator[None]:
         """Keep the session for this process, between its runs too, and close it before another one may have it.
 
         Raises LeaseHeld if another one has it.
         """
-        holding = self.session.held()
+        holding = self.session.hold_lease()
         try:
             await holding.__aenter__()
         except BaseException:
@@ -126,9 +126,9 @@ class Opened:
             finally:
                 await holding.__aexit__(None, None, None)
 
-    async def called(self) -> None:
+    async def wait_until_resumed(self) -> None:
         """Wait, while the session is held, until somebody, in whatever process, has it go on."""
-        await self.session.called()
+        await self.session.wait_until_resumed()
 
     async def close(self) -> None:
         """End the sandbox and the model's connections."""
@@ -140,7 +140,7 @@ async def create(
     store: Store,
     data: Path,
     setup: Setup,
-    watch: Watch,
+    watch: Observer,
     title: str,
     message: MessageAction | None = None,
     marks: Sequence[str] = (),
@@ -158,7 +158,7 @@ async def create(
     folder = session_dir(data, new)
     first: list[Event] = [started(setup, folder, llm.name)]
     if message is not None:
-        first.append(message.placed(source="user"))
+        first.append(message.with_fields(source="user"))
     if cut := await asyncio.to_thread(undo_cut_apply, Path(setup.workspace)):
         watch(Status(cut))
     watch(Status("copying the workspace"))
@@ -204,7 +204,7 @@ async def stored(storing: Coroutine[Any, Any, EventLog], folder: Path) -> EventL
 
 
 async def reopen(
-    store: Store, data: Path, session_id: str, watch: Watch, said: Sequence[Event] = (), **changes: Any
+    store: Store, data: Path, session_id: str, watch: Observer, said: Sequence[Event] = (), **changes: Any
 ) -> Opened:
     """Open a session again, with the fields of its Setup that are to be others.
 
@@ -291,7 +291,7 @@ def sandbox_of(
     setup: Setup,
     session_folder: Path | None = None,
     egress: Egress | None = None,
-    watch: Watch = lambda _: None,
+    watch: Observer = lambda _: None,
 ) -> Sandbox:
     """Return the session's sandbox, not started; one on a child's ``folder`` where the session's is given too.
 
@@ -305,14 +305,14 @@ def sandbox_of(
     place = Path(setup.workspace)
     if setup.sandbox == "none":
         names = [given.partition("=")[0] for given in setup.secrets]
-        there = Places(folder, place if setup.in_place else work_dir(folder))
+        there = SandboxPaths(folder, place if setup.in_place else work_dir(folder))
         return sandboxes.create("none", there, save_blob, withheld=names)
-    there, snapshots = Places(folder, place), None
+    there, snapshots = SandboxPaths(folder, place), None
     if not setup.in_place:
         # Bubblewrap maps owners as it mounts, and Docker does not.
         owner = container_ids(workspace.base) if setup.sandbox == "docker" else None
         layer = layer_of(session_folder or folder, workspace, owner)
-        there = Places(folder, place, workspace.base, workspace.mounts, layer)
+        there = SandboxPaths(folder, place, workspace.base, workspace.mounts, layer)
         snapshots = (
             None if session_folder else snapshots_of(there, workspace.tree, setup.snapshots, store.redactor.bytes)
         )
@@ -332,7 +332,7 @@ def sandbox_of(
     )
 
 
-def _llm(store: Store, setup: Setup, watch: Watch) -> LLM:
+def _llm(store: Store, setup: Setup, watch: Observer) -> LLM:
     def blob(digest: str) -> bytes:
         return store.blobs.path(digest).read_bytes()
 
@@ -348,7 +348,7 @@ def _open(
     agent: type[Agent],
     llm: LLM,
     folder: Path,
-    watch: Watch,
+    watch: Observer,
     secrets: Secrets,
     *,
     begun: bool,
@@ -362,7 +362,7 @@ def _open(
     def on_copy(copy: Path) -> Sandbox:
         return sandbox_of(store, copy, setup, folder, recorded(log, allowed, subtask=int(copy.name)), watch)
 
-    terms = Terms(
+    terms = SessionConfig(
         limits=setup.limits,
         confirmation=setup.confirmation,
         temperature=setup.temperature,

@@ -18,7 +18,7 @@ def recorded(log: EventLog, allowed: Callable[[], Collection[str]], subtask: int
 
     async def record(event: EgressEvent) -> bool:
         try:
-            await log.append(event.placed(subtask=subtask))
+            await log.append(event.with_fields(subtask=subtask))
         except LeaseLost:
             return False  # a program in the background goes on while nobody runs the session
         return True

@@ -18,18 +18,18 @@ from handiwork.log.blobs import Blobs
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.base import Sandbox
 from handiwork.session.approval.gate import Gate
-from handiwork.session.approval.rules import Analyser, Place
+from handiwork.session.approval.rules import Analyser, ExecutionContext
 from handiwork.session.delegation import Branches, Delegation
-from handiwork.session.loop import Loop, Over, Parts, never
+from handiwork.session.loop import Loop, LoopContext, Over, never
 from handiwork.session.secrets import Secrets, told
 from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.journal import Journal
-from handiwork.session.steps.live import Watch
+from handiwork.session.steps.live import Observer
 from handiwork.session.steps.model_switch import MakeLLM, Models
 from handiwork.session.steps.pending import abandoned, crashed, not_run
 
 
-class Terms(Model):
+class SessionConfig(Model):
     """What a session runs with. ``settings`` are kept in the log as they are, for whoever opens it again.
 
     ``temperature`` is the least that the model is asked with; None leaves it to the agent. ``shadowed`` are the
@@ -54,8 +54,8 @@ class Session:
         agent: type[Agent],
         llm: LLM,
         sandbox: Sandbox,
-        terms: Terms,
-        watch: Watch,
+        terms: SessionConfig,
+        watch: Observer,
         make_llm: MakeLLM | None = None,
         branches: Branches | None = None,
         analyser: Analyser | None = None,
@@ -70,10 +70,12 @@ class Session:
         self._journal = Journal(log, watch)
         self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
         self._models = Models(llm, make_llm, terms.temperature)
-        place = Place(sandbox.name != "none", terms.in_place, frozenset(secrets.values), shadowed=terms.shadowed)
+        place = ExecutionContext(
+            sandbox.name != "none", terms.in_place, frozenset(secrets.values), shadowed=terms.shadowed
+        )
         gate = Gate(place, analyser)
         self._over = never
-        parts = Parts(self._journal, self._models, gate, Delegation(blobs, branches).answer, lambda: self._over())
+        parts = LoopContext(self._journal, self._models, gate, Delegation(blobs, branches).answer, lambda: self._over())
         self._loop = Loop(parts, 0, agent, self._executor)
         self._started: SessionStarted | None = None
         if not begun:
@@ -93,7 +95,7 @@ class Session:
         return self._journal.state
 
     @asynccontextmanager
-    async def held(self) -> AsyncGenerator[None]:
+    async def hold_lease(self) -> AsyncGenerator[None]:
         """Keep the session for this process, before, between and after its runs. Raises LeaseHeld if another has it.
 
         The way out of a sandbox is open only while somebody holds its session.
@@ -117,7 +119,7 @@ class Session:
         task is at its end, whatever the agent would still do. Raises LeaseHeld if another process runs the session.
         """
         if not self._held:
-            async with self.held():
+            async with self.hold_lease():
                 return await self.run(message, over)
         self._over = over
         await self._open(message)
@@ -125,7 +127,7 @@ class Session:
         await self._loop.run()
         return self.state
 
-    async def called(self) -> None:
+    async def wait_until_resumed(self) -> None:
         """Wait, while the session is held, until somebody, in whatever process, has it go on."""
         await self._journal.running.wait()
 
@@ -143,7 +145,7 @@ class Session:
     async def _begin(self) -> None:
         await self._journal.catch_up()
         if self._started is not None:
-            await self._journal.append(self._started.placed(resumed=self.state.last_id > 0))
+            await self._journal.append(self._started.with_fields(resumed=self.state.last_id > 0))
             self._started = None
 
     async def _open(self, message: str | MessageAction | None) -> None:
@@ -154,10 +156,10 @@ class Session:
         for state in self.state.tree():
             for number, action in enumerate(abandoned(self.state, state)):
                 lost = crashed() if number == 0 else not_run()
-                await journal.append(lost.placed(cause=action.id, subtask=state.id))
+                await journal.append(lost.with_fields(cause=action.id, subtask=state.id))
         if message is not None:
             said = MessageAction(content=message) if isinstance(message, str) else message
-            await journal.append(said.placed(source="user", subtask=self.state.active))
+            await journal.append(said.with_fields(source="user", subtask=self.state.active))
         elif self.state.agent_state in ("paused", "error"):
             await journal.append(ChangeAgentStateAction(agent_state="running", source="user"))
         if self._secrets.values and not self._told and self.state.agent_state == "running":

@@ -21,8 +21,8 @@ from handiwork.workspace.files.safe_open import DIRECTORY, FILE, open_beneath, o
 from handiwork.workspace.git.directory import copy_git_dir
 from handiwork.workspace.git.repository import repository_at
 from handiwork.workspace.manifest import (
-    Entry,
     Manifest,
+    ManifestEntry,
     damaged,
     load_manifest,
     private_dirs,
@@ -147,21 +147,21 @@ class _Copier:
         with ThreadPoolExecutor(2) as threads:
             for batch in threads.map(self.copy_batch, batches):
                 for path, entry in batch:
-                    if isinstance(entry, Entry):
+                    if isinstance(entry, ManifestEntry):
                         manifest[path] = entry
                     elif not isinstance(entry, FileNotFoundError):
                         chosen.left_out.append(path)
-                self.count(len(batch), sum(entry.size for _, entry in batch if isinstance(entry, Entry)))
+                self.count(len(batch), sum(entry.size for _, entry in batch if isinstance(entry, ManifestEntry)))
         for path, found in reversed(chosen.directories.items()):
             # The owner can always write, else the session's folder could not be removed.
             mode = stat.S_IFDIR | stat.S_IMODE(found.st_mode) | 0o700
             _keep(self.base / path, found, mode)
-            manifest[path] = Entry("dir", mode, 0, found.st_mtime_ns)
+            manifest[path] = ManifestEntry("dir", mode, 0, found.st_mtime_ns)
         return manifest
 
-    def copy_batch(self, batch: list[tuple[str, os.stat_result]]) -> list[tuple[str, Entry | OSError]]:
+    def copy_batch(self, batch: list[tuple[str, os.stat_result]]) -> list[tuple[str, ManifestEntry | OSError]]:
         """Copy some files; one that is gone, cannot be read or became another thing comes back as its error."""
-        results: list[tuple[str, Entry | OSError]] = []
+        results: list[tuple[str, ManifestEntry | OSError]] = []
         for folder, files in groupby(batch, lambda file: file[0].rpartition("/")[0]):
             try:
                 parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
@@ -201,7 +201,7 @@ class _SourceError(Exception):
         self.reason = reason
 
 
-def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Entry:
+def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> ManifestEntry:
     """Copy the file or link ``name`` of an open directory, with what it has itself. Raises _SourceError, OSError."""
     if stat.S_ISLNK(found.st_mode):
         try:
@@ -211,7 +211,7 @@ def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Entry:
         os.symlink(link, target)
         os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns), follow_symlinks=False)
         mode = stat.S_IFLNK | (found.st_mode & 0o777)
-        return Entry("link", mode, len(os.fsencode(link)), found.st_mtime_ns, target=link)
+        return ManifestEntry("link", mode, len(os.fsencode(link)), found.st_mtime_ns, target=link)
     try:
         descriptor = open_beneath(parent, name, FILE)
     except OSError as error:
@@ -225,7 +225,7 @@ def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Entry:
         with open(target, "xb") as writer:
             size, sha256 = _copy_bytes(reader.fileno(), writer.fileno(), found.st_size)
             _keep(writer.fileno(), found, mode)
-            return Entry("file", mode, size, found.st_mtime_ns, sha256)
+            return ManifestEntry("file", mode, size, found.st_mtime_ns, sha256)
 
 
 def _copy_bytes(reader: int, writer: int, size: int) -> tuple[int, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from handiwork.errors import SandboxError
-from handiwork.workspace.snapshots.store import Place
+from handiwork.workspace.snapshots.store import WritableDir
 
 WORKSPACE_LAYER, HOME_LAYER = "workspace", "home"
 """What these are called in a snapshot."""
@@ -41,7 +41,7 @@ def git_layers(session_dir: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Places:
+class SandboxPaths:
     """Where one sandbox's files are on this machine.
 
     ``workspace`` is the user's directory. With ``base`` the agent works on a copy over that pristine one, and
@@ -75,12 +75,12 @@ class Places:
         home = {home_layers(self.session_dir): self.layer / HOME_LAYER}
         return {upper_dir(self.session_dir).parent: self.layer / WORKSPACE_LAYER, **home, **mounts}
 
-    def written(self) -> dict[str, Place]:
+    def written(self) -> dict[str, WritableDir]:
         """Return what a sandbox on a copy writes to, as snapshots name it."""
         home = home_layers(self.session_dir) / "upper" if self.layer else self.session_dir / "home"
-        places = {WORKSPACE_LAYER: Place(upper_dir(self.session_dir), self.base), HOME_LAYER: Place(home)}
+        places = {WORKSPACE_LAYER: WritableDir(upper_dir(self.session_dir), self.base), HOME_LAYER: WritableDir(home)}
         return places | {
-            mount_layer(name): Place(layers_of(self.session_dir, name) / "upper", self.workspace / name)
+            mount_layer(name): WritableDir(layers_of(self.session_dir, name) / "upper", self.workspace / name)
             for name in self.mounts
         }
 

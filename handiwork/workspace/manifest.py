@@ -15,7 +15,7 @@ CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManifestEntry:
     """One path: ``mode`` is st_mode, ``size`` in bytes; a file has ``sha256``, a link ``target``, else ""."""
 
     type: Literal["file", "link", "dir"]
@@ -26,7 +26,7 @@ class Entry:
     target: str = ""
 
 
-Manifest = dict[str, Entry]
+Manifest = dict[str, ManifestEntry]
 
 
 def save_manifest(manifest: Manifest, file: Path) -> None:
@@ -37,7 +37,7 @@ def save_manifest(manifest: Manifest, file: Path) -> None:
 def load_manifest(file: Path) -> Manifest:
     """Read what ``save_manifest`` wrote. Raises WorkspaceError if it cannot be read."""
     try:
-        return {path: Entry(*fields) for path, fields in json.loads(file.read_text()).items()}
+        return {path: ManifestEntry(*fields) for path, fields in json.loads(file.read_text()).items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise damaged(file, error) from None
 

@@ -15,7 +15,7 @@ EntryKind = Literal["dir", "file", "link"]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OverlayEntry:
     """What is in a directory; ``size`` is in bytes, 0 for a directory."""
 
     name: str
@@ -23,7 +23,7 @@ class Entry:
     size: int = 0
 
 
-class Stacked:
+class OverlayView:
     """The files of ``layers``, each laid over those before it; paths are relative, "" is the top.
 
     ``mounts`` are the layers of what is mounted below, by its path; their parents may be in no layer.
@@ -31,9 +31,9 @@ class Stacked:
 
     def __init__(self, layers: Sequence[Path], mounts: Mapping[str, Sequence[Path]] | None = None) -> None:
         self._layers = tuple(reversed(layers))
-        self._mounts = {path: Stacked(below) for path, below in (mounts or {}).items()}
+        self._mounts = {path: OverlayView(below) for path, below in (mounts or {}).items()}
 
-    def entries(self, path: str = "") -> list[Entry]:
+    def entries(self, path: str = "") -> list[OverlayEntry]:
         """Return what is in the directory, directories first, without ``.git``.
 
         Raises FileNotFoundError, NotADirectoryError, WorkspaceError for a path that leads out.
@@ -44,14 +44,14 @@ class Stacked:
         here, file = self._find(path)
         if file is not None:
             raise NotADirectoryError(f"{path!r} is no directory")
-        found: dict[str, Entry | None] = {}
+        found: dict[str, OverlayEntry | None] = {}
         for layer in here:
             for name, status in entries(layer, path):
                 found.setdefault(name, _entry(layer, f"{path}/{name}" if path else name, name, status))
         for mount in self._mounts:
             parent, _, name = mount.rpartition("/")
             if parent == path:
-                found[name] = Entry(name, "dir")
+                found[name] = OverlayEntry(name, "dir")
         shown = [entry for entry in found.values() if entry is not None and not is_git_name(entry.name)]
         return sorted(shown, key=lambda entry: (entry.kind != "dir", entry.name))
 
@@ -70,7 +70,7 @@ class Stacked:
             raise IsADirectoryError(f"{path!r} is a directory")
         return open_file(layer, path)
 
-    def _mounted(self, path: str) -> tuple[Stacked | None, str]:
+    def _mounted(self, path: str) -> tuple[OverlayView | None, str]:
         for mount, stacked in self._mounts.items():
             if path == mount or path.startswith(f"{mount}/"):
                 return stacked, path[len(mount) + 1 :]
@@ -100,12 +100,12 @@ class Stacked:
         return here, None
 
 
-def _entry(layer: Path, path: str, name: str, status: os.stat_result) -> Entry | None:
+def _entry(layer: Path, path: str, name: str, status: os.stat_result) -> OverlayEntry | None:
     if stat.S_ISDIR(status.st_mode):
-        return Entry(name, "dir")
+        return OverlayEntry(name, "dir")
     if _is_gone(layer, path, status):
         return None
-    return Entry(name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size)
+    return OverlayEntry(name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size)
 
 
 def _is_gone(layer: Path, path: str, status: os.stat_result) -> bool:

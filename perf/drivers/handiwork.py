@@ -25,7 +25,7 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CompletionEvent, Limits, SessionStarted, StepStarted
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 
 
 async def shell(folder: Path, count: int) -> dict[str, object]:
@@ -35,7 +35,7 @@ async def shell(folder: Path, count: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         session, base = Path(name, "session"), Path(name, "session/base")
         base.mkdir(parents=True)
-        sandbox = sandboxes.create("bubblewrap", Places(session, folder, base), no_blobs)
+        sandbox = sandboxes.create("bubblewrap", SandboxPaths(session, folder, base), no_blobs)
         try:
             began = time.monotonic()
             await sandbox.start()

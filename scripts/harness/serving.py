@@ -18,6 +18,7 @@ from typing import Any
 import httpx2
 import uvicorn
 from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin
 
 from handiwork.server.access import names_of
 from handiwork.server.app import application
@@ -98,10 +99,10 @@ class Api:
     def types(self, session: str) -> list[str]:
         return [event["type"] for event in self.events(session)]
 
-    def follow(self, path: str, **options: Any) -> ClientConnection:
+    def follow(self, path: str, origin: Origin | None = None) -> ClientConnection:
         """Open a WebSocket."""
         headers = {"Authorization": f"Bearer {self.token}"}
-        return connect(self.url.replace("http", "ws", 1) + path, additional_headers=headers, **options)
+        return connect(self.url.replace("http", "ws", 1) + path, additional_headers=headers, origin=origin)
 
 
 def next_of(socket: ClientConnection) -> dict[str, Any]:

@@ -21,15 +21,15 @@ def state_of(*events: Event) -> State:
     """Fold the events in order: an observation answers the action before it, an action a completion before it."""
     state, action = State(), 0
     before: Event = SessionStarted(agent="CodeActAgent", model="m", sandbox="none", workspace="/home/me/project")
-    state.apply(before.placed(id=1))
+    state.apply(before.with_fields(id=1))
     for number, event in enumerate(events, start=2):
-        placed = event.placed(id=number)
+        placed = event.with_fields(id=number)
         if isinstance(event, Observation):
-            placed = placed.placed(cause=number - 1 if isinstance(before, CompletionEvent) else action)
+            placed = placed.with_fields(cause=number - 1 if isinstance(before, CompletionEvent) else action)
         elif isinstance(event, Action):
             action = number
             if isinstance(before, CompletionEvent):
-                placed = placed.placed(completion=number - 1)
+                placed = placed.with_fields(completion=number - 1)
         state.apply(placed)
         before = event
     return state

@@ -10,7 +10,7 @@ import pytest
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import constrained
 from handiwork.agents.codeact.examples import BLANK as BLANK_EXAMPLE
-from handiwork.agents.codeact.message_cache import Made
+from handiwork.agents.codeact.message_cache import MessageCache
 from handiwork.agents.codeact.progress import OVERVIEW, attempts, failing, tried_already, useless_edit, visible
 from handiwork.agents.codeact.replies import parse
 from handiwork.agents.state import State
@@ -40,7 +40,7 @@ WRONG = (reply('{"action": "edit"}'), *edited("lib/area.py", "a + b", "a - b"))
 
 def model_with(state: State, *replies: str) -> ScriptedLLM:
     """A model whose next replies these are; those of the conversation so far were given before."""
-    before = [message for message in constrained.messages(state, Made()) if message.role == "assistant"]
+    before = [message for message in constrained.messages(state, MessageCache()) if message.role == "assistant"]
     return ScriptedLLM([*("" for _ in before), *replies], capabilities=Capabilities(tools=False))
 
 
@@ -53,7 +53,7 @@ def test_the_conversation_is_the_golden_one() -> None:
     done = ran("pytest", "2 passed\n", 0)
     right = (reply('{"action": "edit", "new": "return a * b"}'), *edited("lib/area.py", "a + b", "a * b"))
     state = state_of(*START, *RUN, *READ, *right, *done)
-    check_golden("constrained", shown(constrained.messages(state, Made())))
+    check_golden("constrained", shown(constrained.messages(state, MessageCache())))
 
 
 BLANK = (
@@ -65,7 +65,7 @@ BLANK = (
 
 
 def test_without_files_the_conversation_has_other_examples() -> None:
-    check_golden("constrained_blank", shown(constrained.messages(state_of(*BLANK), Made())))
+    check_golden("constrained_blank", shown(constrained.messages(state_of(*BLANK), MessageCache())))
 
 
 def test_without_files_everything_is_offered_at_once_and_a_wrong_command_is_nothing_to_repair() -> None:
@@ -111,7 +111,7 @@ def test_files_whose_list_was_condensed_away_are_listed_again(how: CondensationK
     many = listed(*(f"lib/area_{number}.py" for number in range(40)))
     state = state_of(task(), *many, *RUN)
     assert not isinstance(constrained.following(state), CmdRunAction)
-    state.apply(CondensationEvent(first=1, last=state.last_id, how=how).placed(id=state.last_id + 1))
+    state.apply(CondensationEvent(first=1, last=state.last_id, how=how).with_fields(id=state.last_id + 1))
     action = constrained.following(state)
     assert isinstance(action, CmdRunAction)
     assert action.command == OVERVIEW
@@ -208,7 +208,9 @@ def test_an_edit_after_which_as_much_fails_is_taken_back_and_forgotten() -> None
     undone = state_of(*before, *WRONG, *ran("pytest", TRACE, 1), *UNDONE)
     assert constrained.following(undone) is None
     assert attempts(undone) == 1
-    assert shown(constrained.messages(undone, Made())) == shown(constrained.messages(state_of(*before), Made()))
+    assert shown(constrained.messages(undone, MessageCache())) == shown(
+        constrained.messages(state_of(*before), MessageCache())
+    )
     again = FileEditAction(path="lib/area.py", old="a + b", new="a - b")
     assert tried_already(undone, again)
 
@@ -233,7 +235,7 @@ def test_a_task_is_not_finished_while_its_check_fails_and_may_be_when_it_passes(
 async def test_a_model_that_gives_up_while_a_check_fails_rejects_the_task() -> None:
     state = state_of(*START, *RUN, *READ, *2 * (*WRONG, *ran("pytest", TRACE, 1), *UNDONE))
     llm = model_with(state, '{"thought": "", "action": "finish", "message": "all done"}')
-    action = await constrained.step(llm, state, Made())
+    action = await constrained.step(llm, state, MessageCache())
     assert isinstance(action, AgentRejectAction)
     assert action.outputs["reason"] == "`pytest` still fails"
 
@@ -242,7 +244,7 @@ async def test_a_reply_that_was_tried_already_is_asked_for_again() -> None:
     same = json.dumps({"thought": "", "action": "bash", "command": "pytest"})
     other = json.dumps({"thought": "", "action": "read", "path": "lib/area.py"})
     state = state_of(*START, *RUN)
-    action = await constrained.step(model_with(state, same, other), state, Made())
+    action = await constrained.step(model_with(state, same, other), state, MessageCache())
     assert isinstance(action, FileReadAction)
 
 
@@ -258,7 +260,7 @@ async def test_without_files_who_runs_the_same_again_is_asked_for_an_answer() ->
     before = [""] * (len(BLANK_EXAMPLE) // 2 + 1)
     answer = '{"thought": "", "action": "finish", "message": "1024"}'
     llm = Noting([*before, same, answer], capabilities=Capabilities(tools=False))
-    assert isinstance(await constrained.step(llm, state_of(*BLANK), Made()), AgentFinishAction)
+    assert isinstance(await constrained.step(llm, state_of(*BLANK), MessageCache()), AgentFinishAction)
     offered = [[variant["properties"]["action"]["const"] for variant in one["anyOf"]] for one in llm.asked]
     assert offered == [["python", "bash", "write", "finish"], ["finish"]]
 
@@ -268,7 +270,7 @@ async def test_what_the_user_was_told_before_is_not_said_again() -> None:
     state = state_of(*BLANK, reply("{}"), said, task("That is wrong."))
     other = '{"thought": "", "action": "finish", "message": "<answer>8</answer>"}'
     llm = model_with(state, '{"thought": "", "action": "finish", "message": "<answer>6</answer>"}', other)
-    action = await constrained.step(llm, state, Made())
+    action = await constrained.step(llm, state, MessageCache())
     assert isinstance(action, AgentFinishAction)
     assert action.outputs["message"] == "<answer>8</answer>"
 
@@ -276,7 +278,7 @@ async def test_what_the_user_was_told_before_is_not_said_again() -> None:
 async def test_after_many_repairs_it_is_said_that_the_check_still_fails() -> None:
     one = (*WRONG, *ran("pytest", TRACE, 1), *UNDONE)
     state = state_of(*START, *RUN, *READ, *one * constrained.ATTEMPTS)
-    action = await constrained.step(model_with(state), state, Made())
+    action = await constrained.step(model_with(state), state, MessageCache())
     assert isinstance(action, AgentRejectAction)
     assert action.outputs["reason"] == f"`pytest` still fails after {constrained.ATTEMPTS} repairs"
 

@@ -6,7 +6,7 @@ import pytest
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import native
-from handiwork.agents.codeact.message_cache import Made
+from handiwork.agents.codeact.message_cache import MessageCache
 from handiwork.events.action import AgentFinishAction, CmdRunAction, FileEditAction, MessageAction
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileEditObservation
 from handiwork.events.record import CondensationEvent
@@ -34,11 +34,11 @@ def history():
 
 
 def test_the_conversation_is_the_golden_one() -> None:
-    check_golden("native", shown(native.messages(history(), Made())))
+    check_golden("native", shown(native.messages(history(), MessageCache())))
 
 
 def test_the_messages_of_earlier_events_stay_the_same_objects() -> None:
-    made = Made()
+    made = MessageCache()
     state = history()
     first, second = native.messages(state, made), native.messages(state, made)
     assert all(a is b for a, b in zip(first[:-1], second[:-1], strict=True))
@@ -67,9 +67,9 @@ def test_arguments_that_do_not_fit_are_malformed(arguments: str) -> None:
 def test_an_output_that_collapsed_is_shown_short_and_all_else_stays_the_same() -> None:
     output = CmdOutputObservation(command="pytest", content="1 failed\n" * 100, exit_code=1)
     state = state_of(task(), reply("", RUN), CmdRunAction(command="pytest", tool_call_id="c1"), output)
-    made = Made()
+    made = MessageCache()
     before = native.messages(state, made)
-    state.apply(CondensationEvent(first=1, last=state.last_id, how="collapse").placed(id=state.last_id + 1))
+    state.apply(CondensationEvent(first=1, last=state.last_id, how="collapse").with_fields(id=state.last_id + 1))
     after = native.messages(state, made)
     assert shown(before[:3]) == shown(after[:3])
     assert shown(before[3:]) != shown(after[3:])

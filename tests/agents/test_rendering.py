@@ -79,4 +79,4 @@ def test_a_large_output_says_how_the_rest_is_read_however_much_is_shown(limit: i
 )
 def test_the_tools_ask_for_them(name: str, arguments: str, action: Action) -> None:
     (made,) = native.actions(Completion("", (ToolCall("c1", name, arguments),)))
-    assert made == action.placed(tool_call_id="c1", timestamp=made.timestamp)
+    assert made == action.with_fields(tool_call_id="c1", timestamp=made.timestamp)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handiwork.agents.codeact import constrained
 from handiwork.agents.codeact.lines import functions
-from handiwork.agents.codeact.message_cache import Made
+from handiwork.agents.codeact.message_cache import MessageCache
 from handiwork.agents.codeact.rewrite import LONGEST, outline, suspects
 from handiwork.agents.state import State
 from handiwork.events.action import CmdRunAction, FileEditAction
@@ -37,7 +37,7 @@ def small_model(*replies: str) -> ScriptedLLM:
 
 async def test_the_function_that_the_check_names_is_asked_for_in_a_conversation_of_its_own() -> None:
     llm = small_model("Here it is:\n```python\nimport math\n\ndef area(a, b):\n    return a * b\n```\nIt multiplies.")
-    action = await constrained.step(llm, failing_check(), Made())
+    action = await constrained.step(llm, failing_check(), MessageCache())
     assert isinstance(action, FileEditAction)
     assert CODE.replace(action.old, action.new) == CODE.replace("a + b", "a * b")
     check_golden("rewrite", shown(llm.requests[0]))
@@ -50,7 +50,7 @@ async def test_the_function_that_the_check_names_is_asked_for_in_a_conversation_
 )
 async def test_an_answer_without_a_new_function_is_asked_for_again(useless: str) -> None:
     llm = small_model(useless, "```\ndef area(a, b):\n    return a * b\n```")
-    action = await constrained.step(llm, failing_check(), Made())
+    action = await constrained.step(llm, failing_check(), MessageCache())
     assert isinstance(action, FileEditAction)
     assert "a * b" in action.new
 
@@ -58,7 +58,7 @@ async def test_an_answer_without_a_new_function_is_asked_for_again(useless: str)
 async def test_where_that_does_not_help_the_model_chooses_what_to_do() -> None:
     chosen = '{"thought": "", "action": "bash", "command": "python -m pytest -v"}'
     llm = small_model(*["I cannot."] * constrained.RETRIES, chosen)
-    action = await constrained.step(llm, failing_check(), Made())
+    action = await constrained.step(llm, failing_check(), MessageCache())
     assert isinstance(action, CmdRunAction)
 
 

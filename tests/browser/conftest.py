@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from handiwork.events.action import CmdRunAction
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from handiwork.workspace.snapshots.object_store import Objects
 from handiwork.workspace.snapshots.store import Snapshots
 from tests.browser.helpers import OTHER, SITE, Browsing
@@ -46,7 +46,7 @@ async def site_box(runtime_dir: None, tmp_path_factory: pytest.TempPathFactory) 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_browsing(site_box: Box) -> Browsing:
     """A started sandbox, in which the site is served on SITE and OTHER."""
-    places = Places(site_box.session_dir, site_box.project, site_box.session_dir / "base")
+    places = SandboxPaths(site_box.session_dir, site_box.project, site_box.session_dir / "base")
     sandbox = site_box.make(snapshots=Snapshots(Objects(site_box.session_dir / "objects"), places.written()))
     await sandbox.start()
     await sandbox.execute(CmdRunAction(command="/opt/handiwork/bin/python3 -I site/serve.py", background=True))

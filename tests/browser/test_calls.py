@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.sandbox.inside.browser.actions.calls import LONGEST, MOST, Call, CallError, parse_calls, signature
+from handiwork.sandbox.inside.browser.actions.calls import (
+    LONGEST,
+    MOST,
+    CallError,
+    PrimitiveCall,
+    parse_calls,
+    signature,
+)
 from handiwork.sandbox.inside.browser.actions.primitives import ACTIONS
 
 
@@ -189,7 +196,7 @@ PIECES = st.sampled_from([*ACTIONS, *"()[]{}'\"\\\n\0 ,=*-:#`", "'''", '"""', "`
 
 @given(st.lists(PIECES | st.text(max_size=5), max_size=40).map("".join))
 def test_whatever_is_written_is_read_or_refused_in_words(text: str) -> None:
-    found: list[Call] = []
+    found: list[PrimitiveCall] = []
     with suppress(CallError):
         found = parse_calls(text, ACTIONS)
     assert all(call.name in ACTIONS and call.text in text for call in found)

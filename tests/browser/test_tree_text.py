@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.sandbox.inside.browser.observation.tree import Node, from_accessibility, text
+from handiwork.sandbox.inside.browser.observation.tree import PageNode, from_accessibility, text
 
 
 def described(role: str, name: str = "", **properties: object) -> dict[str, object]:
@@ -17,29 +17,33 @@ def described(role: str, name: str = "", **properties: object) -> dict[str, obje
 
 
 def test_a_line_has_bid_role_name_value_and_notes():
-    node = Node("textbox", "Name", "a5", "Ada", ["focused", "required"])
+    node = PageNode("textbox", "Name", "a5", "Ada", ["focused", "required"])
     assert text(node) == "[a5] textbox 'Name' value='Ada', focused, required"
 
 
 def test_children_are_one_tab_further_in_and_empty_wrappers_are_not_there():
-    link = Node("link", "Home", "3")
-    root = Node("RootWebArea", "T", children=[Node("generic", bid="1", children=[Node("generic", children=[link])])])
+    link = PageNode("link", "Home", "3")
+    root = PageNode(
+        "RootWebArea", "T", children=[PageNode("generic", bid="1", children=[PageNode("generic", children=[link])])]
+    )
     assert text(root) == "RootWebArea 'T'\n\t[3] link 'Home'"
 
 
 def test_a_wrapper_that_one_can_click_stays():
-    wrapper = Node("generic", bid="7", children=[Node("StaticText", "Pick me")])
+    wrapper = PageNode("generic", bid="7", children=[PageNode("StaticText", "Pick me")])
     wrapper.clickable()
     assert text(wrapper) == "[7] generic '', clickable\n\tStaticText 'Pick me'"
 
 
 def test_words_that_the_name_has_already_are_not_repeated():
-    assert text(Node("button", "Buy now", "4", children=[Node("StaticText", "Buy now")])) == "[4] button 'Buy now'"
+    assert (
+        text(PageNode("button", "Buy now", "4", children=[PageNode("StaticText", "Buy now")])) == "[4] button 'Buy now'"
+    )
 
 
 def test_long_names_are_cut_and_long_text_is_not():
-    assert len(text(Node("link", "x" * 1000, "1"))) < 250
-    assert "x" * 1000 in text(Node("StaticText", "x" * 1000))
+    assert len(text(PageNode("link", "x" * 1000, "1"))) < 250
+    assert "x" * 1000 in text(PageNode("StaticText", "x" * 1000))
 
 
 def test_states_are_said_in_words():
@@ -54,5 +58,5 @@ def test_states_are_said_in_words():
 @given(st.text(), st.text())
 def test_nothing_a_page_says_makes_a_line_of_its_own(name: str, value: str):
     node = from_accessibility({**described("textbox", name), "value": {"value": value}}, "1")
-    assert text(Node("RootWebArea", name, children=[node, Node("StaticText", name)])).count("\n") <= 2
+    assert text(PageNode("RootWebArea", name, children=[node, PageNode("StaticText", name)])).count("\n") <= 2
     assert len(text(node).splitlines()) == 1

@@ -169,7 +169,7 @@ def asks(action: int, why: str) -> Event:
 def folded(*events: Event) -> State:
     state = State()
     for number, event in enumerate(events, 1):
-        state.apply(event.placed(id=number))
+        state.apply(event.with_fields(id=number))
     return state
 
 
@@ -217,7 +217,7 @@ def test_raising_a_limit_always_lets_the_session_go_on(spent: int, first: int, t
     more = raised(state, "tokens", Limits(tokens=first))
     assert more > max(spent, first * times)
     assert (more - first * times) % first == 0
-    state.apply(changed_limit(state, "tokens", more).placed(id=2))
+    state.apply(changed_limit(state, "tokens", more).with_fields(id=2))
     assert spending(state)["tokens"] < more == state.limits.tokens
 
 
@@ -286,7 +286,7 @@ async def test_a_host_is_allowed_only_by_who_knows_of_the_commands_at_work(desk:
     job = {"tool_calls": [{"name": "bash", "arguments": {"command": "sleep 1000", "background": True}}]}
     answers = ("y", "/allow example.org", "n", "/allow pypi", "y", "y")
     opened = await desk.open(job, bash("true"), finish(), confirmation="always")
-    async with opened.held():
+    async with opened.hold_lease():
         state = await desk.drive(opened, "greet", *answers)
     assert state.totals.network == ["pypi"]
     assert desk.screen.count("    job1: sleep 1000") == 2

@@ -112,7 +112,7 @@ Leader · m · bubblewrap · session 12ab
 
 
 def numbered(events: list[Event]) -> list[Event]:
-    return [event.placed(id=number) for number, event in enumerate(events, 1)]
+    return [event.with_fields(id=number) for number, event in enumerate(events, 1)]
 
 
 def viewed(events: list[Event], after: int = 0) -> str:

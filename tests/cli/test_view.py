@@ -156,7 +156,7 @@ def viewed(*items: Event | Status | TextDelta | OutputDelta, after: int = 0) -> 
     view.open("12ab", after)
     with view:
         for number, item in enumerate(items, 1):
-            view(item.placed(id=number) if isinstance(item, Event) else item)
+            view(item.with_fields(id=number) if isinstance(item, Event) else item)
     return file.getvalue()
 
 
@@ -171,7 +171,7 @@ def test_events_from_before_are_counted_but_not_shown() -> None:
 def test_the_header_is_not_repeated_when_the_session_goes_on() -> None:
     started = SessionStarted(agent="A", model="m", sandbox="bubblewrap")
     assert viewed(started, started) == "A · m · bubblewrap · session 12ab\n"
-    assert viewed(started, started.placed(model="other")).count("session 12ab") == 2
+    assert viewed(started, started.with_fields(model="other")).count("session 12ab") == 2
 
 
 def test_without_a_terminal_what_streams_is_not_printed_and_progress_once() -> None:
@@ -193,7 +193,7 @@ def live(*items: Event | TextDelta | OutputDelta | Status) -> str:
     """Return what is on the screen below the events at the end."""
     view = View(Console(file=io.StringIO(), force_terminal=True, width=80), live=True)
     for number, item in enumerate(items, 1):
-        view(item.placed(id=number) if isinstance(item, Event) else item)
+        view(item.with_fields(id=number) if isinstance(item, Event) else item)
     console = Console(file=io.StringIO(), width=80, highlight=False)
     with console.capture() as captured:
         console.print(view.activity)
@@ -286,7 +286,7 @@ def test_the_summary_of_a_limit_says_how_to_go_on() -> None:
         ],
         1,
     ):
-        state.apply(event.placed(id=number))
+        state.apply(event.with_fields(id=number))
     lines = [line.plain for line in summary(state, "12ab", changed=False)]
     assert lines[0] == "outcome  paused: 1 iteration is enough"
     assert lines[-1] == "next     handiwork resume 12ab, with a higher limit like --max-iterations 51"

@@ -64,7 +64,7 @@ async def close_all(bench: Bench) -> None:
         for info in await store.sessions(limit=1000):
             if info.head:
                 opened = await reopen(store, bench.data, info.id, lambda _: None)
-                async with opened.held():
+                async with opened.hold_lease():
                     pass
 
 

@@ -20,7 +20,7 @@ from handiwork.sandbox import bundle
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.docker import cli as docker_cli
 from handiwork.sandbox.docker import remote_bundle as docker_bundle
-from handiwork.sandbox.docker.remote_files import FOLDER, Record
+from handiwork.sandbox.docker.remote_files import FOLDER, VolumeRecord
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.session.time_travel.fork import fork
 from handiwork.workspace.layers import layers_of, upper_dir
@@ -224,7 +224,7 @@ async def test_nothing_is_lost_by_kill_9_of_the_owner(box: Box, elsewhere: str) 
     await again.start()
     assert len((upper_dir(box.session_dir) / "count").read_text().split()) >= 500
     assert (await output(again, "cat first; ls README 2>/dev/null || echo gone")) == "first\ngone"
-    assert not Record.path(box.session_dir).with_name("elsewhere-fresh").exists()
+    assert not VolumeRecord.path(box.session_dir).with_name("elsewhere-fresh").exists()
 
 
 async def test_a_start_that_was_cut_while_files_were_sent_takes_nothing_for_deleted(box: Box, sandbox: Sandbox) -> None:
@@ -232,7 +232,7 @@ async def test_a_start_that_was_cut_while_files_were_sent_takes_nothing_for_dele
     await sandbox.close()
     daemon = docker("info", "--format", "{{.ID}}")[0]
     docker("volume", "create", f"--label={FOLDER}={box.session_dir}", "handiwork-session-half")
-    Record(daemon, "somewhere", "handiwork-session-half").save(box.session_dir)
+    VolumeRecord(daemon, "somewhere", "handiwork-session-half").save(box.session_dir)
     again = box.make()
     await again.start()
     assert await output(again, "cat kept README") == "kept\nread me"
@@ -240,7 +240,7 @@ async def test_a_start_that_was_cut_while_files_were_sent_takes_nothing_for_dele
 
 async def test_what_waits_on_another_daemon_is_said(box: Box, elsewhere: str) -> None:
     box.image = image("bookworm")
-    Record("another", "tcp://there:2376", "handiwork-session-x", whole=True).save(box.session_dir)
+    VolumeRecord("another", "tcp://there:2376", "handiwork-session-x", whole=True).save(box.session_dir)
     with pytest.raises(
         SandboxError, match="in the volume handiwork-session-x of the Docker daemon at tcp://there:2376"
     ):

@@ -15,7 +15,7 @@ from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.agents.states import state_of
 
 BENCHDATA = os.environ.get("HANDIWORK_BENCHDATA", "")
@@ -74,7 +74,7 @@ def rollout(
 ) -> Rollout:
     """A rollout that ended with these words, or one after another with several; without a sandbox it has a dead one."""
     state = said(*([words] if isinstance(words, str) else words))
-    dead = sandboxes.create("none", Places(Path(), Path()), no_blobs)
+    dead = sandboxes.create("none", SandboxPaths(Path(), Path()), no_blobs)
     return Rollout(instance, state, sandbox or dead, ask)
 
 
@@ -89,7 +89,7 @@ async def prepared(benchmark: Benchmark, instance: Instance, place: Path) -> Asy
     session.mkdir()
     workspace.mkdir()
     benchmark.prepare(instance, workspace)
-    sandbox = sandboxes.create("bubblewrap", Places(session, workspace), no_blobs)
+    sandbox = sandboxes.create("bubblewrap", SandboxPaths(session, workspace), no_blobs)
     try:
         await sandbox.start()
         await benchmark.set_up(instance, sandbox)

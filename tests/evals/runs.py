@@ -9,7 +9,7 @@ from pathlib import Path
 from handiwork.evals import registry
 from handiwork.evals.running import manifest, plan
 from handiwork.evals.running.conditions import Conditions
-from handiwork.evals.running.plan import Choice, Plan
+from handiwork.evals.running.plan import InstanceSelection, RunPlan
 from handiwork.evals.running.results import Result
 from handiwork.evals.running.run import Caps, Run, local
 from handiwork.events.record import Limits
@@ -32,7 +32,9 @@ def script(file: Path, *replies: dict[str, object]) -> str:
     return f"scripted:{file}"
 
 
-async def planned(data: Path, model: str, choice: Choice = Choice(), trials: int = 1, **limits: float) -> Plan:
+async def planned(
+    data: Path, model: str, choice: InstanceSelection = InstanceSelection(), trials: int = 1, **limits: float
+) -> RunPlan:
     conditions = Conditions(
         benchmark=ADDING,
         split="test",
@@ -45,7 +47,7 @@ async def planned(data: Path, model: str, choice: Choice = Choice(), trials: int
     return await plan.new(registry.find(ADDING), conditions, choice, trials, lambda _: None)
 
 
-async def finished(out: Path, planned: Plan, caps: Caps = Caps(), workers: int = 2) -> dict[tuple[str, int], Result]:
+async def finished(out: Path, planned: RunPlan, caps: Caps = Caps(), workers: int = 2) -> dict[tuple[str, int], Result]:
     """Begin the run, or go on with it, and return its results."""
     out.mkdir(exist_ok=True)
     manifest.write(out, planned.manifest)

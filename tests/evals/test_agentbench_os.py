@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import DataError, Instance, UnfitError
 from handiwork.evals.benchmarks.agentbench.benchmark import ROUNDS, AgentBenchOS
-from handiwork.evals.benchmarks.agentbench.scripts import COMPARISONS, Task, run, task_of
+from handiwork.evals.benchmarks.agentbench.scripts import COMPARISONS, AgentBenchTask, run, task_of
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.observation import AgentStateChangedObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.agents.states import state_of
 from tests.evals.rollouts import instances, no_blobs, prepared, rollout, sample, some_or_all
 
@@ -172,7 +172,7 @@ async def test_a_task_whose_machine_cannot_be_had_here_is_not_put_to_an_agent(
 
 async def test_without_a_sandbox_nothing_is_run(tmp_path: Path) -> None:
     (instance,) = loaded(tmp_path, {**COUNT, "create": {"init": f"touch {tmp_path}/made"}})
-    host = sandboxes.create("none", Places(tmp_path, tmp_path), no_blobs)
+    host = sandboxes.create("none", SandboxPaths(tmp_path, tmp_path), no_blobs)
     await host.start()
     try:
         with pytest.raises(UnfitError, match="never without a sandbox"):
@@ -258,7 +258,7 @@ async def test_every_real_task_is_scored_by_its_own_solution_or_has_no_score(
     assert not outcomes["none"], outcomes
 
 
-async def _solved(instance: Instance, task: Task, sandbox: Sandbox) -> bool:
+async def _solved(instance: Instance, task: AgentBenchTask, sandbox: Sandbox) -> bool:
     """Whether the task scores nothing before, and 1 with what its example makes and says.
 
     What moves by itself, as the memory in use, is looked at again.

@@ -14,7 +14,7 @@ from handiwork.evals.scoring.answers import LARGEST, fenced, left_in, tagged
 from handiwork.evals.scoring.arithmetic import value_of
 from handiwork.events.action import CmdRunAction
 from handiwork.sandbox import create as sandboxes
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.evals.rollouts import no_blobs, rollout, said
 
 words = st.text().filter(lambda text: "answer>" not in text)
@@ -88,7 +88,7 @@ def test_what_an_agent_said_last_is_what_is_scored() -> None:
 
 
 async def test_a_file_is_read_as_text_up_to_a_size(tmp_path: Path) -> None:
-    sandbox = sandboxes.create("none", Places(tmp_path, tmp_path), no_blobs)
+    sandbox = sandboxes.create("none", SandboxPaths(tmp_path, tmp_path), no_blobs)
     (tmp_path / "answer.txt").write_bytes(b"caf\xe9\n")
     (tmp_path / "folder").mkdir()
     try:

@@ -14,12 +14,12 @@ from handiwork.evals.benchmark import PROVIDED, Instance
 from handiwork.evals.benchmarks.miniwob import GOALS, PAGE, MiniWoB
 from handiwork.evals.running import plan
 from handiwork.evals.running.conditions import Conditions
-from handiwork.evals.running.plan import Choice
+from handiwork.evals.running.plan import InstanceSelection
 from handiwork.events.action import BrowseInteractiveAction, CmdRunAction
 from handiwork.events.observation import BrowserOutputObservation, CmdOutputObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.evals.miniwob_solvers import SOLVERS, Solver
 from tests.evals.rollouts import folder, instances, needs_benchdata, no_blobs, rollout
 from tests.evals.runs import finished, script
@@ -53,7 +53,7 @@ async def sandbox(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Sa
     place = tmp_path_factory.mktemp("pages")
     for name in ("session", "workspace", PROVIDED):
         (place / name).mkdir()
-    places = Places(place / "session", place / "workspace")
+    places = SandboxPaths(place / "session", place / "workspace")
     found = sandboxes.create("bubblewrap", places, no_blobs, [place / PROVIDED])
     await found.start()
     yield found
@@ -201,7 +201,7 @@ async def test_a_rollout_ends_with_the_episode_or_its_steps(
         user_model="scripted:none",
         limits=MINIWOB.limits,
     )
-    work = await plan.new(MINIWOB, conditions, Choice(ids=["click-test"]), 1, lambda _: None)
+    work = await plan.new(MINIWOB, conditions, InstanceSelection(ids=["click-test"]), 1, lambda _: None)
     (found,) = (await finished(tmp_path / "out", work)).values()
     assert (found.outcome, found.score, found.steps, found.why) == ("submitted", score, steps, why)
 

@@ -71,15 +71,15 @@ def repaired(said: str = "It adds now.") -> list[Event]:
             model="m", response={"content": "", "tool_calls": [], "thinking": [{"content": "First look."}]}
         ),
         CmdRunAction(command="cat add.py", thought="I look.", completion=4),
-        CmdOutputObservation(command="cat add.py", content="return a - b\n", exit_code=0).placed(cause=5),
+        CmdOutputObservation(command="cat add.py", content="return a - b\n", exit_code=0).with_fields(cause=5),
         StepStarted(),
         CompletionEvent(model="m", response={"content": "a + b, of course", "tool_calls": [], "thinking": []}),
-        ErrorObservation(content="There is no action in it.", error_id="malformed").placed(cause=8),
+        ErrorObservation(content="There is no action in it.", error_id="malformed").with_fields(cause=8),
         StepStarted(),
         FileEditAction(path="add.py", old="a - b", new="a + b"),
-        FileEditObservation(path="add.py", content="-a - b\n+a + b\n").placed(cause=11),
+        FileEditObservation(path="add.py", content="-a - b\n+a + b\n").with_fields(cause=11),
         CmdRunAction(command="pytest"),
-        CmdOutputObservation(command="pytest", content="1 failed\n", exit_code=1).placed(cause=13),
+        CmdOutputObservation(command="pytest", content="1 failed\n", exit_code=1).with_fields(cause=13),
         StepStarted(),
         AgentFinishAction(outputs={"message": said}),
     ]
@@ -88,7 +88,7 @@ def repaired(said: str = "It adds now.") -> list[Event]:
 def kept(folder: Path, name: str, events: Sequence[Event]) -> str:
     """Write a trajectory as a run does; returns its path in the run's folder."""
     (folder / "trajectories").mkdir(exist_ok=True)
-    lines = [to_json(event.placed(id=number)) for number, event in enumerate(events, 1)]
+    lines = [to_json(event.with_fields(id=number)) for number, event in enumerate(events, 1)]
     (folder / "trajectories" / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
     return f"trajectories/{name}.jsonl"
 
@@ -180,11 +180,11 @@ def test_a_trajectory_tells_thought_action_and_observation_of_every_step(tmp_pat
 def test_a_subtask_and_what_the_session_says_of_itself_have_their_place(tmp_path: Path) -> None:
     events: list[Event] = [
         AgentDelegateAction(agent="CodeActAgent", inputs={"task": "port the lexer"}),
-        IPythonRunCellAction(code="1/0").placed(subtask=1),
-        IPythonRunCellObservation(code="1/0", content="Traceback", error="ZeroDivisionError").placed(
+        IPythonRunCellAction(code="1/0").with_fields(subtask=1),
+        IPythonRunCellObservation(code="1/0", content="Traceback", error="ZeroDivisionError").with_fields(
             cause=2, subtask=1
         ),
-        AgentDelegateObservation(agent="CodeActAgent", content="ported").placed(cause=1),
+        AgentDelegateObservation(agent="CodeActAgent", content="ported").with_fields(cause=1),
         LoopEvent(first=1, rule="repeat", times=3, content="the same three times"),
         AgentStateChangedObservation(agent_state="paused", reason="stuck", content="it does not get on"),
         AgentStateChangedObservation(agent_state="running", reason="user"),
@@ -201,9 +201,11 @@ def test_a_subtask_and_what_the_session_says_of_itself_have_their_place(tmp_path
 def test_what_was_done_in_the_browser_is_told_by_its_calls_and_where_they_led(tmp_path: Path) -> None:
     events: list[Event] = [
         BrowseURLAction(url="http://a/"),
-        BrowserOutputObservation(url="http://a/", content="[1] link 'B'").placed(cause=1),
+        BrowserOutputObservation(url="http://a/", content="[1] link 'B'").with_fields(cause=1),
         BrowseInteractiveAction(browser_actions="click('2')"),
-        BrowserOutputObservation(url="http://a/", content="[1] link 'B'", last_action_error="no 2").placed(cause=3),
+        BrowserOutputObservation(url="http://a/", content="[1] link 'B'", last_action_error="no 2").with_fields(
+            cause=3
+        ),
     ]
     moments = trajectory.read(tmp_path / kept(tmp_path, "web", events))
     assert [(m["kind"], m["does"], m["sees"], m["note"], m["bad"]) for m in moments] == [
@@ -222,7 +224,9 @@ def test_a_line_that_is_no_event_does_not_hide_the_others(tmp_path: Path) -> Non
 
 def test_a_huge_output_loses_its_middle(tmp_path: Path) -> None:
     output = CmdOutputObservation(command="x", content="a" * 300_000 + "z" * 300_000, exit_code=0)
-    moments = trajectory.read(tmp_path / kept(tmp_path, "big", [CmdRunAction(command="x"), output.placed(cause=1)]))
+    moments = trajectory.read(
+        tmp_path / kept(tmp_path, "big", [CmdRunAction(command="x"), output.with_fields(cause=1)])
+    )
     seen = moments[0]["sees"]
     assert len(seen) < trajectory.MOST + 100
     assert (seen[0], seen[-1]) == ("a", "z")
@@ -351,7 +355,10 @@ class TestInABrowser:
 
     def test_a_long_output_is_folded(self, tmp_path: Path) -> None:
         lines = "".join(f"line {number}\n" for number in range(200))
-        ran = [CmdRunAction(command="x"), CmdOutputObservation(command="x", content=lines, exit_code=0).placed(cause=1)]
+        ran = [
+            CmdRunAction(command="x"),
+            CmdOutputObservation(command="x", content=lines, exit_code=0).with_fields(cause=1),
+        ]
         written(tmp_path, [Result(id="a", outcome="limit", score=0.0, trajectory=kept(tmp_path, "a", ran))])
         assert "<summary>186 more lines, 1587 characters</summary><pre>line 14\n" in shown(
             tmp_path / "report.html", "#rollout-0"

@@ -16,7 +16,7 @@ from handiwork.evals.benchmarks.gaia import GAIA
 from handiwork.evals.benchmarks.toolqa import ToolQA
 from handiwork.evals.running import plan
 from handiwork.evals.running.outcome import outcome_of
-from handiwork.evals.running.plan import Choice
+from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import FILE, Result, Results
 from handiwork.evals.running.run import Caps, RunStoppedError
 from handiwork.evals.scoring.data import digest
@@ -202,12 +202,12 @@ def replied(*replies: str, reason: str = "stuck") -> State:
     for number, reply in enumerate(replies):
         if reply == "malformed":
             completion = CompletionEvent(model="m", response={"content": "?", "tool_calls": []})
-            events += [completion, ErrorObservation(content="?", error_id=reply).placed(cause=len(events) + 1)]
+            events += [completion, ErrorObservation(content="?", error_id=reply).with_fields(cause=len(events) + 1)]
         else:
             command = CmdRunAction(command=f"echo {number}")
             events += [
                 command,
-                CmdOutputObservation(command="echo", content="", exit_code=0).placed(cause=len(events) + 1),
+                CmdOutputObservation(command="echo", content="", exit_code=0).with_fields(cause=len(events) + 1),
             ]
     return state_of(*events, AgentStateChangedObservation(agent_state="paused", reason=reason))  # pyright: ignore
 
@@ -242,13 +242,13 @@ async def test_the_hash_of_the_data_covers_all_that_instances_use(
 
 async def test_a_run_is_planned_from_what_can_be_run(tmp_path: Path) -> None:
     data, model = sums(tmp_path / "data", "skipped 1", "a", "b", "c"), script(tmp_path / "script")
-    chosen = (await planned(data, model, Choice(limit=2))).manifest
+    chosen = (await planned(data, model, InstanceSelection(limit=2))).manifest
     assert (chosen.instances, chosen.skipped) == (("a", "b"), {"skipped 1": "it has no sum"})
-    assert (await planned(data, model, Choice(ids=["c"]))).manifest.instances == ("c",)
+    assert (await planned(data, model, InstanceSelection(ids=["c"]))).manifest.instances == ("c",)
     with pytest.raises(DataError, match="no instance z: its ids are like skipped 1, a, b"):
-        await planned(data, model, Choice(ids=["z"]))
+        await planned(data, model, InstanceSelection(ids=["z"]))
     with pytest.raises(DataError, match="no instance of adding, test, can be run here: it has no sum"):
-        await planned(data, model, Choice(ids=["skipped 1"]))
+        await planned(data, model, InstanceSelection(ids=["skipped 1"]))
 
 
 async def test_a_run_does_not_go_on_with_other_data(tmp_path: Path) -> None:

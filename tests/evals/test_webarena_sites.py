@@ -20,7 +20,7 @@ from handiwork.evals.benchmarks.webarena.benchmark import WebArena
 from handiwork.evals.benchmarks.webarena.verified import WebArenaVerified
 from handiwork.evals.running import plan
 from handiwork.evals.running.conditions import Conditions
-from handiwork.evals.running.plan import Choice
+from handiwork.evals.running.plan import InstanceSelection
 from handiwork.events.action import BrowseInteractiveAction
 from handiwork.events.observation import BrowserOutputObservation
 from handiwork.events.record import EgressEvent
@@ -28,7 +28,7 @@ from handiwork.paths import cache_dir
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.egress.proxy import Egress
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.cli.program import finish
 from tests.evals.miniwob_solvers import bid, click
 from tests.evals.rollouts import folder, instances, needs_benchdata, no_blobs, rollout
@@ -170,7 +170,9 @@ async def sandbox(served: Sites, tmp_path_factory: pytest.TempPathFactory) -> As
     (place / "session").mkdir()
     (place / "workspace").mkdir()
     egress = Egress(lambda: WEBARENA.allow_net(task("0")), record)
-    found = sandboxes.create("bubblewrap", Places(place / "session", place / "workspace"), no_blobs, egress=egress)
+    found = sandboxes.create(
+        "bubblewrap", SandboxPaths(place / "session", place / "workspace"), no_blobs, egress=egress
+    )
     await found.start()
     yield found
     await found.close()
@@ -267,7 +269,7 @@ async def test_a_rollout_reaches_the_sites_and_nothing_else(served: Sites, tmp_p
         user_model="scripted:none",
         limits=WEBARENA.limits,
     )
-    work = await plan.new(WEBARENA, conditions, Choice(ids=["0"]), 1, lambda _: None)
+    work = await plan.new(WEBARENA, conditions, InstanceSelection(ids=["0"]), 1, lambda _: None)
     (found,) = (await finished(tmp_path / "out", work)).values()
     assert (found.outcome, found.score, found.why) == ("submitted", 1.0, "")
     log = (tmp_path / "out" / found.trajectory).read_text()

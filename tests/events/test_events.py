@@ -119,7 +119,7 @@ def test_a_newer_schema_of_a_known_type_is_kept_as_unknown():
 
 def test_an_unknown_event_takes_its_new_place_in_another_log():
     event = from_dict({"type": "FromTheFuture", "id": 4, "x": 1})
-    assert to_dict(event.placed(id=9)) == {"type": "FromTheFuture", "id": 9, "x": 1}
+    assert to_dict(event.with_fields(id=9)) == {"type": "FromTheFuture", "id": 9, "x": 1}
 
 
 @pytest.mark.parametrize(

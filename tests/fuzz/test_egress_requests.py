@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from handiwork.sandbox.egress.addresses import why_never, why_refused
 from handiwork.sandbox.egress.hosts import HostError, allowing, canonical, parse
-from handiwork.sandbox.egress.request import Request, RequestError, read_request
+from handiwork.sandbox.egress.request import MalformedRequestError, Request, read_request
 from tests.fuzz.settings import fuzz_seed, fuzz_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -82,7 +82,7 @@ def test_no_bytes_are_let_through_to_a_host_that_is_not_allowed(runner: asyncio.
     data = request(chance) if seed % 10 else chance.randbytes(chance.randrange(200))
     try:
         asked = runner.run(read(data))
-    except RequestError:
+    except MalformedRequestError:
         return
     if asked is None or not decided(asked) or not asked.method:
         return

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.changes import changes_of_overlay
 from handiwork.workspace.copy import Workspace, make_copy
-from handiwork.workspace.overlay_view import Stacked
+from handiwork.workspace.overlay_view import OverlayView
 from handiwork.workspace.patch import diffstat, unified_diff
 from handiwork.workspace.snapshots.object_store import Objects, remove_tree
-from handiwork.workspace.snapshots.store import Place, Snapshots
+from handiwork.workspace.snapshots.store import Snapshots, WritableDir
 from tests.fuzz.settings import fuzz_seed, fuzz_settings
 
 SECRET = "a secret of the host"
@@ -92,13 +92,13 @@ def test_a_layer_is_listed_compared_and_kept_without_anything_of_the_host(
         changes = changes_of_overlay(workspace, upper)
         assert not any(part.lower() == ".git" for change in changes for part in change.path.split("/"))
         assert all(SECRET.encode() not in side.read() for change in changes if (side := change.new))
-        stacked = Stacked([workspace.base, upper])
+        stacked = OverlayView([workspace.base, upper])
         with suppress(WorkspaceError, FileNotFoundError, NotADirectoryError):
             stacked.entries(asked)
         with suppress(WorkspaceError, FileNotFoundError, IsADirectoryError), stacked.open(asked) as file:
             assert SECRET.encode() not in file.read()
         objects = Objects(workspace.base.parent.parent / "store")
-        taken = Snapshots(objects, {"workspace": Place(upper, workspace.base)}).take()
+        taken = Snapshots(objects, {"workspace": WritableDir(upper, workspace.base)}).take()
         assert taken is not None
         if compared == 0:  # git is started for it
             restored = objects.layer(taken.tree) / "workspace"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.sandbox.inside.files.tree_stream import StreamError, receive, scan, send, send_end
+from handiwork.sandbox.inside.files.tree_stream import TreeStreamError, receive, scan, send, send_end
 from tests.fuzz.settings import fuzz_seed, fuzz_settings
 
 NAMES = st.sampled_from(["a", "b", "link", "..", ".", "", "\0", "x\n", "\udcff", "\ud800", "c" * 300, "/etc"])
@@ -65,7 +65,7 @@ def test_a_stream_is_received_or_refused_and_nothing_leaves_the_directory(
         (target / "tree/link").symlink_to(place / "outside")
         try:
             receive(io.BytesIO(written.getvalue()), str(target), None, 1000, ["tree"])
-        except (StreamError, OSError):
+        except (TreeStreamError, OSError):
             pass
         else:
             _sent_again(target)

@@ -100,5 +100,5 @@ async def asking(
     )
     async with Store.open(folder / "data") as store:
         opened = await create(store, folder / "data", setup, lambda _: None, "a test")
-        async with opened.held():
+        async with opened.hold_lease():
             yield Asking(opened, store)

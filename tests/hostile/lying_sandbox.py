@@ -15,7 +15,7 @@ from handiwork.sandbox.client import Client
 from handiwork.sandbox.endpoint import Endpoint
 from handiwork.sandbox.limits.cgroups import Counters
 from handiwork.sandbox.limits.limits import ResourceLimits
-from handiwork.sandbox.limits.monitor import Guard
+from handiwork.sandbox.limits.monitor import LimitMonitor
 from handiwork.sandbox.served import ServedSandbox
 from tests.hostile import lying_server
 from tests.hostile.lying_server import OK, Answer, serve
@@ -85,8 +85,8 @@ class LyingSandbox(ServedSandbox):
     def _first_process(self, process: asyncio.subprocess.Process) -> int | None:
         return process.pid
 
-    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
-        return Guard(self._limits, process.pid, Counters(()), None, client.interrupt)
+    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
+        return LimitMonitor(self._limits, process.pid, Counters(()), None, client.interrupt)
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         with contextlib.suppress(ProcessLookupError):

@@ -19,7 +19,7 @@ from handiwork.events.observation import ErrorObservation
 from handiwork.llm.scripted.script import Reply
 from handiwork.log.store import Store
 from handiwork.session.open import Setup, reopen
-from handiwork.session.time_travel.best_of import Contest, best_of
+from handiwork.session.time_travel.best_of import BestOfRequest, best_of
 from handiwork.session.time_travel.fork import fork
 from handiwork.workspace.apply import apply
 from handiwork.workspace.changes import changes_of_overlay, changes_of_tree
@@ -27,7 +27,7 @@ from handiwork.workspace.copy import make_copy
 from handiwork.workspace.in_place import recover
 from handiwork.workspace.patch import unified_diff
 from handiwork.workspace.snapshots.object_store import Objects
-from handiwork.workspace.snapshots.store import Place, Snapshots
+from handiwork.workspace.snapshots.store import Snapshots, WritableDir
 from tests.hostile.asking import asking, embedded_repository, repository
 from tests.hostile.git_plants import EVIL, TRANSPORTS, make_evil, partial_clone, run_script, use_git_everywhere
 from tests.hostile.probes import CALLS, SERVER, SOCKETS, told
@@ -292,7 +292,7 @@ python3 /tmp/forge.py && {check} && touch build/passed ~/passed forged"""
     setup = Setup(agent="CodeActAgent", model=models[0][0], workspace=str(workspace))
     test = f"ls -d built forged build/passed ~/passed new/file 2>/dev/null; touch new/own answers.py; {check}"
     async with Store.open(tmp_path / "data") as store:
-        contest = Contest("make the answer 42", test, 2, models, setup)
+        contest = BestOfRequest("make the answer 42", test, 2, models, setup)
         _, candidates = await best_of(store, tmp_path / "data", contest, lambda _: None)
     best, forged = candidates
     assert (best.model, best.passed, best.output.split()) == (models[1][0], True, ["built", "new/file"])
@@ -362,7 +362,7 @@ def test_files_swapped_for_links_while_they_are_compared_and_kept_show_no_file_o
     project, secret = make_project(tmp_path)
     workspace = make_copy(project, tmp_path / "session")
     objects = Objects(tmp_path / "snapshots")
-    snapshots = Snapshots(objects, {"workspace": Place(project)})
+    snapshots = Snapshots(objects, {"workspace": WritableDir(project)})
     with swapped(project, secret):
         for _ in range(3):
             try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from handiwork.sandbox.inside.files.tree_stream import StreamError, receive, scan, send, send_end
+from handiwork.sandbox.inside.files.tree_stream import TreeStreamError, receive, scan, send, send_end
 
 
 def carried(source: Path, target: Path) -> None:
@@ -64,7 +64,7 @@ def test_nothing_leaves_the_directory_and_nothing_else_is_made(tmp_path: Path, n
     (target / "tree").mkdir(parents=True)
     out.mkdir()
     (target / "tree/link").symlink_to(out)
-    with pytest.raises((StreamError, OSError)):
+    with pytest.raises((TreeStreamError, OSError)):
         receive(io.BytesIO(json.dumps(node).encode() + b"\n"), str(target), None, 1000, ["tree"])
     assert list(out.iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["outside", "target"]

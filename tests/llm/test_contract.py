@@ -11,7 +11,7 @@ import pytest
 from handiwork.events.base import Part
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.openai_compatible.wire import Wire, no_blobs
-from handiwork.llm.pydantic_ai.parts import Parts
+from handiwork.llm.pydantic_ai.parts import MessageParts
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import LLM, Message, ToolCall
 from tests.llm.standin import StandIn
@@ -43,7 +43,7 @@ def test_the_wire_form_of_a_message_is_made_once() -> None:
     assert wire.texts([twin])[0] is not wire.texts([message])[0]
 
 
-@pytest.mark.parametrize("form", [Wire(bytes.fromhex, "m").texts, Parts(bytes.fromhex, "anthropic").forms])
+@pytest.mark.parametrize("form", [Wire(bytes.fromhex, "m").texts, MessageParts(bytes.fromhex, "anthropic").forms])
 def test_what_left_the_conversation_is_forgotten(form: Callable[[list[Message]], object]) -> None:
     """Merged neighbours, images of answers, late answers and calls without one: all of them make new messages."""
     normaliser = Normaliser()

@@ -18,7 +18,7 @@ import pytest
 
 from handiwork.llm.errors import ModelNotFoundError
 from handiwork.llm.local.model import LocalLLM, place_of
-from handiwork.llm.local.server import Place
+from handiwork.llm.local.server import ServerFolder
 from handiwork.llm.local.weights import QWEN_CODER, fetch
 from handiwork.llm.types import Message
 from handiwork.paths import cache_dir
@@ -44,7 +44,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-async def place(model: Path, runtime: None) -> AsyncIterator[Place]:
+async def place(model: Path, runtime: None) -> AsyncIterator[ServerFolder]:
     """The server's folder; the test ends when the server has."""
     place = place_of(model)
     yield place
@@ -52,7 +52,7 @@ async def place(model: Path, runtime: None) -> AsyncIterator[Place]:
 
 
 @pytest.fixture
-async def llm(model: Path, place: Place) -> AsyncIterator[LocalLLM]:
+async def llm(model: Path, place: ServerFolder) -> AsyncIterator[LocalLLM]:
     llm = client(model)
     yield llm
     await llm.close()
@@ -62,12 +62,12 @@ def client(model: Path, said: list[str] | None = None) -> LocalLLM:
     return LocalLLM(str(model), status=(said if said is not None else []).append, idle=IDLE)
 
 
-async def end_of(place: Place) -> None:
+async def end_of(place: ServerFolder) -> None:
     while place.alive():
         await asyncio.sleep(0.05)
 
 
-def server_pid(place: Place) -> int:
+def server_pid(place: ServerFolder) -> int:
     address = place.address()
     assert address is not None
     return address.pid
@@ -105,7 +105,7 @@ async def test_a_repeated_prefix_is_read_from_the_cache(llm: LocalLLM) -> None:
 
 
 @pytest.mark.slow
-async def test_starters_at_the_same_time_share_one_server(model: Path, place: Place) -> None:
+async def test_starters_at_the_same_time_share_one_server(model: Path, place: ServerFolder) -> None:
     said: list[str] = []
     clients = [client(model, said) for _ in range(3)]
     await asyncio.gather(*(llm.start() for llm in clients))
@@ -118,7 +118,7 @@ async def test_starters_at_the_same_time_share_one_server(model: Path, place: Pl
 
 
 @pytest.mark.slow
-async def test_the_server_wants_a_key_that_only_the_user_can_read(llm: LocalLLM, place: Place) -> None:
+async def test_the_server_wants_a_key_that_only_the_user_can_read(llm: LocalLLM, place: ServerFolder) -> None:
     await llm.start()
     address = place.address()
     assert address is not None
@@ -131,7 +131,7 @@ async def test_the_server_wants_a_key_that_only_the_user_can_read(llm: LocalLLM,
 
 
 @pytest.mark.slow
-async def test_it_ends_after_its_last_client_and_a_new_call_starts_another(model: Path, place: Place) -> None:
+async def test_it_ends_after_its_last_client_and_a_new_call_starts_another(model: Path, place: ServerFolder) -> None:
     one, other = client(model), client(model)
     await one.start()
     await other.start()
@@ -160,7 +160,9 @@ asyncio.run(hold())
 
 
 @pytest.mark.slow
-async def test_it_outlives_the_client_that_started_it_and_forgets_killed_clients(model: Path, place: Place) -> None:
+async def test_it_outlives_the_client_that_started_it_and_forgets_killed_clients(
+    model: Path, place: ServerFolder
+) -> None:
     command = [sys.executable, "-c", HOLD, str(model), str(IDLE)]
     holder = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert holder.stdout is not None
@@ -177,7 +179,7 @@ async def test_it_outlives_the_client_that_started_it_and_forgets_killed_clients
 
 
 @pytest.mark.slow
-async def test_a_killed_server_is_started_again_by_the_next_call(llm: LocalLLM, place: Place) -> None:
+async def test_a_killed_server_is_started_again_by_the_next_call(llm: LocalLLM, place: ServerFolder) -> None:
     await llm.complete(ASK)
     killed = server_pid(place)
     os.kill(killed, signal.SIGKILL)
@@ -187,7 +189,7 @@ async def test_a_killed_server_is_started_again_by_the_next_call(llm: LocalLLM, 
 
 
 @pytest.mark.slow
-async def test_a_server_killed_in_mid_answer_costs_one_attempt(llm: LocalLLM, place: Place) -> None:
+async def test_a_server_killed_in_mid_answer_costs_one_attempt(llm: LocalLLM, place: ServerFolder) -> None:
     await llm.start()
     killed = server_pid(place)
     pieces: list[str] = []
@@ -204,7 +206,7 @@ async def test_a_server_killed_in_mid_answer_costs_one_attempt(llm: LocalLLM, pl
 
 
 @pytest.mark.slow
-async def test_who_has_to_wait_is_told(model: Path, place: Place) -> None:
+async def test_who_has_to_wait_is_told(model: Path, place: ServerFolder) -> None:
     said: list[str] = []
     clients = [client(model, said) for _ in range(3)]
     long = [Message.text("user", "Count from one to thirty in words.")]

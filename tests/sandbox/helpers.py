@@ -16,7 +16,7 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.create import create
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 
 PYTHON = "/opt/handiwork/bin/python3 -I"
 
@@ -57,7 +57,7 @@ class Box:
 
     def _create(self, base: Path | None, **options: Any) -> Sandbox:
         kind = "bubblewrap" if self.image is None else "docker"
-        places = Places(self.session_dir, self.project, base, options.pop("mounts", ()))
+        places = SandboxPaths(self.session_dir, self.project, base, options.pop("mounts", ()))
         sandbox = create(kind, places, self.blobs.save, image=self.image, **options)
         self.stack.push_async_callback(sandbox.close)
         return sandbox

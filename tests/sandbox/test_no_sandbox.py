@@ -12,7 +12,7 @@ from handiwork.sandbox.bubblewrap import seccomp
 from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from handiwork.sandbox.create import create
 from handiwork.sandbox.host import HostSandbox
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.sandbox.helpers import Blobs, Box, output, run
 
 
@@ -33,19 +33,19 @@ async def test_actions_run_as_the_calling_user_in_the_working_copy(project: Path
 async def test_the_copy_is_used_where_there_is_one(project: Path, tmp_path: Path, blobs: Blobs) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
-    assert create("none", Places(tmp_path, project, copy), blobs.save).workspace == str(copy)
-    assert create("none", Places(tmp_path, project), blobs.save).workspace == str(project)
+    assert create("none", SandboxPaths(tmp_path, project, copy), blobs.save).workspace == str(copy)
+    assert create("none", SandboxPaths(tmp_path, project), blobs.save).workspace == str(project)
 
 
 async def test_bubblewrap_is_made_by_name(box: Box, project: Path, blobs: Blobs) -> None:
-    made = create("bubblewrap", Places(box.session_dir, project), blobs.save)
+    made = create("bubblewrap", SandboxPaths(box.session_dir, project), blobs.save)
     assert isinstance(made, BubblewrapSandbox)
     assert (made.name, made.workspace) == ("bubblewrap", str(project))
 
 
 async def test_an_unknown_name_is_refused(project: Path, tmp_path: Path, blobs: Blobs) -> None:
     with pytest.raises(SandboxError, match="bubblewrap"):
-        create("chroot", Places(tmp_path, project), blobs.save)
+        create("chroot", SandboxPaths(tmp_path, project), blobs.save)
 
 
 @pytest.mark.parametrize("place", ["base", ".", "base/web"])

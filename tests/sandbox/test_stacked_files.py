@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.overlay_view import Stacked
+from handiwork.workspace.overlay_view import OverlayView
 
 
 @pytest.fixture
@@ -21,11 +21,11 @@ def layers(tmp_path: Path) -> tuple[Path, Path]:
     return lower, upper
 
 
-def names(files: Stacked, path: str = "") -> list[str]:
+def names(files: OverlayView, path: str = "") -> list[str]:
     return [entry.name + ("/" if entry.kind == "dir" else "") for entry in files.entries(path)]
 
 
-def read(files: Stacked, path: str) -> str:
+def read(files: OverlayView, path: str) -> str:
     with files.open(path) as stream:
         return stream.read().decode()
 
@@ -40,7 +40,7 @@ def test_what_is_above_covers_what_is_below(layers: tuple[Path, Path]) -> None:
     (upper / "a").write_text("a above")
     (upper / "d").mkdir()
     (upper / "d/three").write_text("new")
-    files = Stacked([lower, upper])
+    files = OverlayView([lower, upper])
     assert names(files) == ["d/", "e/", "a", "gone", "turned"]
     assert names(files, "d") == ["one", "three", "two"]
     assert read(files, "a") == "a above"
@@ -52,7 +52,7 @@ def test_what_was_deleted_is_not_there(layers: tuple[Path, Path]) -> None:
     lower, upper = layers
     whiteout(upper / "gone")
     whiteout(upper / "e")
-    files = Stacked([lower, upper])
+    files = OverlayView([lower, upper])
     assert names(files) == ["d/", "a", "turned"]
     for path in ("gone", "e/f/deep", "e/f", "nothing", "a/b"):
         with pytest.raises(FileNotFoundError):
@@ -65,7 +65,7 @@ def test_a_directory_made_anew_hides_the_old_one(layers: tuple[Path, Path]) -> N
     os.setxattr(upper / "d", "user.overlay.opaque", b"y")
     (upper / "turned").mkdir()
     (upper / "turned/x").touch()
-    files = Stacked([lower, upper])
+    files = OverlayView([lower, upper])
     assert names(files, "d") == []
     assert names(files, "turned") == ["x"]
     assert names(files) == ["d/", "e/", "turned/", "a", "gone"]
@@ -74,7 +74,7 @@ def test_a_directory_made_anew_hides_the_old_one(layers: tuple[Path, Path]) -> N
 def test_an_empty_file_is_no_deleted_one(layers: tuple[Path, Path]) -> None:
     lower, upper = layers
     (upper / "a").touch()
-    assert read(Stacked([lower, upper]), "a") == ""
+    assert read(OverlayView([lower, upper]), "a") == ""
 
 
 def test_no_link_and_no_path_leads_out(layers: tuple[Path, Path], tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_no_link_and_no_path_leads_out(layers: tuple[Path, Path], tmp_path: Path
     (upper / ".git").mkdir()
     (upper / ".git/config").write_text("token")
     os.mkfifo(upper / "pipe")
-    files = Stacked([lower, upper])
+    files = OverlayView([lower, upper])
     assert [entry.name for entry in files.entries() if entry.kind == "link"] == ["dir", "link"]
     for path in ("link", "../secret", "/etc/passwd", "d/../../secret"):
         with pytest.raises(WorkspaceError):
@@ -96,7 +96,7 @@ def test_no_link_and_no_path_leads_out(layers: tuple[Path, Path], tmp_path: Path
 
 
 def test_a_directory_is_no_file_and_a_file_no_directory(layers: tuple[Path, Path]) -> None:
-    files = Stacked(layers)
+    files = OverlayView(layers)
     with pytest.raises(IsADirectoryError):
         files.open("d")
     with pytest.raises(NotADirectoryError):
@@ -107,7 +107,7 @@ def test_what_is_mounted_below_is_shown_with_its_own_layers(layers: tuple[Path, 
     real, written = tmp_path / "real", tmp_path / "written"
     real.mkdir()
     (real / "lib").write_text("library")
-    files = Stacked(layers, {"d/modules": [real, written]})
+    files = OverlayView(layers, {"d/modules": [real, written]})
     assert names(files, "d") == ["modules/", "one", "two"]
     assert names(files, "d/modules") == ["lib"]
     assert read(files, "d/modules/lib") == "library"

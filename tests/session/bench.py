@@ -19,7 +19,7 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.host import HostSandbox
-from handiwork.session.session import Session, Terms
+from handiwork.session.session import Session, SessionConfig
 
 
 def call(name: str, content: str = "", **arguments: Any) -> Reply:
@@ -69,7 +69,7 @@ class Bench:
         self.llm = ScriptedLLM(replies, capabilities=capabilities)
         sandbox = sandbox or HostSandbox(self.workspace, self.store.blobs.put)
         log = log or await self.log()
-        terms = Terms(limits=Limits(**limits), confirmation=confirmation)
+        terms = SessionConfig(limits=Limits(**limits), confirmation=confirmation)
         watch = watch or self.watched.append
         session = Session(log, self.store.blobs, agent, llm or self.llm, sandbox, terms, watch, self._llm_of)
         self._stack.push_async_callback(session.close)

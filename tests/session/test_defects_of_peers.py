@@ -18,7 +18,7 @@ from handiwork.llm.create import create
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
 from handiwork.sandbox.host import HostSandbox
-from handiwork.session.session import Session, Terms
+from handiwork.session.session import Session, SessionConfig
 from tests.llm.standin import StandIn, answer, serving
 from tests.session.bench import Bench, bash, call, finish
 
@@ -65,7 +65,7 @@ async def test_f6_an_action_whose_analysis_fails_waits_for_the_user(bench: Bench
         raise ConnectionError("no answer")
 
     sandbox = HostSandbox(bench.workspace, bench.store.blobs.put)
-    terms, llm = Terms(confirmation="risky"), ScriptedLLM([bash("ls")])
+    terms, llm = SessionConfig(confirmation="risky"), ScriptedLLM([bash("ls")])
     parts = (await bench.log(), bench.store.blobs, CodeActAgent, llm, sandbox, terms, bench.watched.append)
     session = Session(*parts, analyser=analyser)
     try:

@@ -117,9 +117,9 @@ async def test_time_between_a_crash_and_the_resume_is_not_counted(bench: Bench) 
     log = await bench.log()
     async with log.lease():
         old = SessionStarted(agent="CodeActAgent", model="m", sandbox="none")
-        await log.append(old.placed(timestamp=old.timestamp.replace(year=2020)))
+        await log.append(old.with_fields(timestamp=old.timestamp.replace(year=2020)))
         change = ChangeAgentStateAction(agent_state="running", source="user")
-        await log.append(change.placed(timestamp=old.timestamp.replace(year=2020)))
+        await log.append(change.with_fields(timestamp=old.timestamp.replace(year=2020)))
     state = await (await bench.session([finish()], log)).run("go")
     assert state.time < 60
 

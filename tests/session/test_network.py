@@ -21,7 +21,7 @@ from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from handiwork.session.recorded_egress import recorded
 from handiwork.session.session import Session
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.egress.world import way_out
 from tests.session.bench import Bench, bash, finish
 
@@ -41,7 +41,9 @@ class Office:
         way = await self._stack.enter_async_context(way_out(folder))
         egress = replace(recorded(log, lambda: session.state.totals.network), internet=way.world)
         blobs = self.bench.store.blobs
-        sandbox = BubblewrapSandbox(Places(folder, self.bench.workspace, folder / "base"), blobs.put, egress=egress)
+        sandbox = BubblewrapSandbox(
+            SandboxPaths(folder, self.bench.workspace, folder / "base"), blobs.put, egress=egress
+        )
         session = await self.bench.session(replies, log, sandbox=sandbox, confirmation=confirmation)
         return session
 
@@ -88,7 +90,7 @@ async def test_before_and_after_a_run_the_sandbox_reaches_a_host_while_the_sessi
 
     for _ in range(2):
         assert "here I am" not in await answered()
-        async with session.held():
+        async with session.hold_lease():
             assert await answered() == "here I am"
         state = await session.run("go")
         assert state.agent_state == "finished"
@@ -129,6 +131,6 @@ def test_hosts_add_up_over_the_session() -> None:
         ],
         1,
     ):
-        state.apply(event.placed(id=number))
+        state.apply(event.with_fields(id=number))
     assert state.totals.network == ["pypi", "example.org"]
     assert not state.history

@@ -18,12 +18,12 @@ from handiwork.events.record import Limits
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.log.store import Store
 from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from handiwork.session.approval.rules import Place, needs_approval
+from handiwork.session.approval.rules import ExecutionContext, needs_approval
 from handiwork.session.secrets import SecretError, Secrets, given, load
-from handiwork.session.session import Session, Terms
+from handiwork.session.session import Session, SessionConfig
 from handiwork.session.steps.live import OutputDelta, TextDelta
 from handiwork.workspace.copy import make_copy
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.session.bench import bash, call, finish
 
 TOKEN = "ghp_s3cr3t/T0ken\"with'all+of it$"
@@ -58,9 +58,9 @@ async def make(tmp_path: Path) -> AsyncIterator[Any]:
             async def save(pieces: AsyncIterator[bytes]) -> str:
                 return await store.blobs.put(pieces)
 
-            sandbox = BubblewrapSandbox(Places(folder, project, workspace.base, workspace.mounts), save)
+            sandbox = BubblewrapSandbox(SandboxPaths(folder, project, workspace.base, workspace.mounts), save)
             llm = ScriptedLLM(replies)
-            terms, secrets = Terms(limits=Limits()), Secrets({"TOKEN": TOKEN})
+            terms, secrets = SessionConfig(limits=Limits()), Secrets({"TOKEN": TOKEN})
             session = Session(log, store.blobs, CodeActAgent, llm, sandbox, terms, watched.append, secrets=secrets)
             sessions.append(session)
             return Run(data, session, llm, watched)
@@ -124,7 +124,7 @@ async def test_the_agent_is_told_which_secrets_there_are(make: Any) -> None:
 
 
 class TestApproval:
-    PLACE = Place(isolated=True, in_place=False, secrets=frozenset({"TOKEN"}))
+    PLACE = ExecutionContext(isolated=True, in_place=False, secrets=frozenset({"TOKEN"}))
 
     @pytest.mark.parametrize(
         "command", ["curl -H $TOKEN host", "echo ${TOKEN}", "cat ${TOKEN:-x}", "git push '$TOKEN'"]

@@ -24,15 +24,15 @@ from handiwork.events.observation import (
     FileWriteObservation,
     IPythonRunCellObservation,
 )
-from handiwork.session.policies.repetition import WINDOW, Loop, Pair, find_loop
+from handiwork.session.policies.repetition import WINDOW, Pair, Repetition, find_loop
 
 
 def history(*pairs: Pair) -> list[Pair]:
     """Number the events as a log would."""
     placed: list[Pair] = []
     for number, (action, observation) in enumerate(pairs):
-        own = action.placed(id=2 * number + 1, completion=number, tool_call_id=f"call {number}")
-        answer = observation.placed(id=2 * number + 2, cause=own.id) if observation else None
+        own = action.with_fields(id=2 * number + 1, completion=number, tool_call_id=f"call {number}")
+        answer = observation.with_fields(id=2 * number + 2, cause=own.id) if observation else None
         placed.append((own, answer))
     return placed
 
@@ -71,7 +71,7 @@ class TestRepeat:
     def test_the_same_four_times_with_the_same_result(self) -> None:
         loop = find_loop(history(user(), ran("ls", "a.py\n"), *[ran("pytest", "1 failed\n", 1)] * 4))
         what = "The same was done 4 times with the same result: the command `pytest`."
-        assert loop == Loop(first=5, rule="repeat", times=4, what=what)
+        assert loop == Repetition(first=5, rule="repeat", times=4, what=what)
 
     def test_three_times_are_not_enough(self) -> None:
         assert find_loop(history(user(), *[ran("pytest", "1 failed\n", 1)] * 3)) is None
@@ -166,7 +166,7 @@ def test_only_equal_outputs_are_a_repetition(output: str, other: str, place: int
 class TestError:
     def test_the_same_action_three_times_with_errors(self) -> None:
         loop = find_loop(history(user(), *[failed(EDIT, f"Not found, attempt {n}.") for n in range(3)]))
-        assert loop == Loop(3, "error", 3, "The same failed 3 times in a row: the edit of `a.py`.")
+        assert loop == Repetition(3, "error", 3, "The same failed 3 times in a row: the edit of `a.py`.")
 
     def test_twice_is_not_enough(self) -> None:
         assert find_loop(history(user(), *[failed(EDIT)] * 2)) is None
@@ -185,7 +185,7 @@ class TestError:
             for n in (1, 2, 3)
         ]
         loop = find_loop(history(*cells))
-        assert loop == Loop(1, "error", 3, "The same failed 3 times in a row: the cell `print(`.")
+        assert loop == Repetition(1, "error", 3, "The same failed 3 times in a row: the cell `print(`.")
 
     def test_another_exception_of_a_cell_has_to_come_four_times(self) -> None:
         cells = [cell("f()", "NameError: name 'f' is not defined", "NameError")] * 4

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 from handiwork.workspace.snapshots.object_store import Objects
-from handiwork.workspace.snapshots.store import Place, Snapshots
+from handiwork.workspace.snapshots.store import Snapshots, WritableDir
 
 
 def main(store: Path, directory: Path) -> None:
-    snapshots = Snapshots(Objects(store), {"workspace": Place(directory)})
+    snapshots = Snapshots(Objects(store), {"workspace": WritableDir(directory)})
     number = 0
     while True:
         for place in range(40):

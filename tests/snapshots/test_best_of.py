@@ -9,7 +9,7 @@ import pytest
 from handiwork.events.record import Limits
 from handiwork.llm.scripted.script import Reply
 from handiwork.session.open import SetupError
-from handiwork.session.time_travel.best_of import AT_ONCE, Candidate, Contest, Progress, best_of
+from handiwork.session.time_travel.best_of import AT_ONCE, BestOfRequest, Candidate, Progress, best_of
 from tests.llm.standin import StandIn, answer, serving
 from tests.snapshots.workbench import Workbench, bash
 
@@ -19,18 +19,18 @@ FIX, LONG, NOTHING = "echo fixed > src/main.py", "printf 'fixed\nand more\n' > s
 pytestmark = pytest.mark.slow
 
 
-def contest(bench: Workbench, *commands: Any, test: str = TEST, **setup: Any) -> Contest:
+def contest(bench: Workbench, *commands: Any, test: str = TEST, **setup: Any) -> BestOfRequest:
     """One candidate for each of the commands, as its model's only one."""
     setups = [bench.setup(command, **setup) for command in commands]
-    return Contest("fix it", test, len(setups), [(one.model, None) for one in setups], setups[0])
+    return BestOfRequest("fix it", test, len(setups), [(one.model, None) for one in setups], setups[0])
 
 
-async def held(bench: Workbench, asked: Contest) -> list[Candidate]:
+async def held(bench: Workbench, asked: BestOfRequest) -> list[Candidate]:
     _, candidates = await best_of(bench.store, bench.data, asked, lambda _: None)
     return candidates
 
 
-def models(asked: Contest, candidates: list[Candidate]) -> list[int]:
+def models(asked: BestOfRequest, candidates: list[Candidate]) -> list[int]:
     return [[model for model, _ in asked.models].index(one.model) for one in candidates]
 
 
@@ -79,7 +79,7 @@ async def test_every_call_is_at_least_as_warm_as_asked(bench: Workbench) -> None
         server.planned += [answer(Reply.model_validate(bash(FIX)), 0), answer(Reply(content="done"), 1)]
         setup = bench.setup(temperature=0.8, limits=Limits(iterations=2))
         setup = setup.model_copy(update={"model": "standin-1", "base_url": server.base_url})
-        await held(bench, Contest("fix it", TEST, 1, [("standin-1", server.base_url)], setup))
+        await held(bench, BestOfRequest("fix it", TEST, 1, [("standin-1", server.base_url)], setup))
     assert {request["temperature"] for request in server.requests} == {0.8}
 
 

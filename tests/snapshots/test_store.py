@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.snapshots.object_store import Objects
-from handiwork.workspace.snapshots.store import Place, Snapshots
+from handiwork.workspace.snapshots.store import Snapshots, WritableDir
 from tests.snapshots import killed
 from tests.snapshots.trees import listing
 
@@ -73,7 +73,7 @@ def test_every_state_is_given_back_as_it_was(operations: list[tuple[str, str, ob
         root = Path(name, "root")
         root.mkdir()
         objects = Objects(Path(name, "store"))
-        snapshots = Snapshots(objects, {"workspace": Place(root)})
+        snapshots = Snapshots(objects, {"workspace": WritableDir(root)})
         states: dict[str, dict[str, tuple[object, ...]]] = {}
         for operation, path, value in [*operations, ("snapshot", "", None)]:
             if operation == "snapshot":
@@ -101,9 +101,9 @@ def test_what_is_written_over_a_layer_is_kept_with_what_is_seen_of_it(
             for operation, path, value in operations:
                 if operation not in ("snapshot", "mode"):  # modes are no matter here, and copying needs to read
                     apply(root, operation, path, value)
-        origin = Snapshots(objects, {"workspace": Place(first)}).take()
+        origin = Snapshots(objects, {"workspace": WritableDir(first)}).take()
         assert origin is not None
-        taken = Snapshots(objects, {"workspace": Place(second)}, origin.tree).take()
+        taken = Snapshots(objects, {"workspace": WritableDir(second)}, origin.tree).take()
         assert taken is not None
         _overlay(first, second, merged)
         assert listing(objects.layer(taken.tree) / "workspace").keys() == listing(merged).keys()
@@ -130,7 +130,7 @@ def test_the_same_bytes_are_kept_once_and_only_what_is_new_is_added(tmp_path: Pa
     root.mkdir()
     for number in range(100):
         (root / f"{number}").write_bytes(os.urandom(10_000))
-    snapshots = Snapshots(objects, {"workspace": Place(root)})
+    snapshots = Snapshots(objects, {"workspace": WritableDir(root)})
     first = snapshots.take()
     assert first is not None
     assert first.size > 1_000_000
@@ -147,7 +147,7 @@ def test_the_same_bytes_are_kept_once_and_only_what_is_new_is_added(tmp_path: Pa
 def test_what_nothing_needs_is_swept_and_then_said_to_be_gone(tmp_path: Path) -> None:
     root, objects = tmp_path / "root", Objects(tmp_path / "store")
     root.mkdir()
-    snapshots = Snapshots(objects, {"workspace": Place(root)})
+    snapshots = Snapshots(objects, {"workspace": WritableDir(root)})
     trees: list[str] = []
     for text in ("one", "two"):
         (root / "file").write_text(text * 1000)
@@ -165,7 +165,7 @@ def test_what_nothing_needs_is_swept_and_then_said_to_be_gone(tmp_path: Path) ->
 def test_what_does_not_fit_into_the_budget_is_said_and_leaves_nothing_behind(tmp_path: Path) -> None:
     root, objects = tmp_path / "root", Objects(tmp_path / "store")
     root.mkdir()
-    snapshots = Snapshots(objects, {"workspace": Place(root)}, budget=300_000)
+    snapshots = Snapshots(objects, {"workspace": WritableDir(root)}, budget=300_000)
     (root / "large").write_bytes(os.urandom(200_000))
     first = snapshots.take()
     assert first is not None
@@ -222,7 +222,7 @@ def test_holes_of_a_file_stay_holes_in_snapshots_and_forks(tmp_path: Path) -> No
         for at in (0, 1 << 30, 3 << 30):
             file.seek(at)
             file.write(b"data at %d" % at)
-    taken = Snapshots(objects, {"workspace": Place(root)}).take()
+    taken = Snapshots(objects, {"workspace": WritableDir(root)}).take()
     assert taken is not None
     assert taken.size < 1_000_000
     assert objects.recount() < 1_000_000
@@ -257,7 +257,7 @@ def test_killed_in_the_middle_of_a_snapshot_the_store_stays_whole(tmp_path: Path
         files = [(layer / str(place) / "file").read_text() for place in range(40)]
         assert len({text.split()[0] for text in files}) == 1, f"seed {seed}"
         assert all(text == f"{text.split()[0]} {place}\n" * 5000 for place, text in enumerate(files)), f"seed {seed}"
-    fresh = Snapshots(objects, {"workspace": Place(root)}).take()
+    fresh = Snapshots(objects, {"workspace": WritableDir(root)}).take()
     assert fresh is not None
     assert listing(objects.layer(fresh.tree) / "workspace") == listing(root)
 

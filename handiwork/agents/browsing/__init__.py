@@ -9,7 +9,7 @@ from typing import ClassVar
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.browsing import free
 from handiwork.agents.browsing.constrained import step as constrained_step
-from handiwork.agents.codeact.message_cache import Made
+from handiwork.agents.codeact.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,
@@ -40,7 +40,7 @@ class BrowsingAgent(Agent):
 
     def reset(self) -> None:
         """Forget the rendered messages."""
-        self._made = Made()
+        self._made = MessageCache()
 
     async def step(self, state: State) -> Step:
         """Look at the page first, end where it was said so, else ask the model."""
@@ -50,7 +50,7 @@ class BrowsingAgent(Agent):
             return await constrained_step(self.llm, state)
         messages = free.messages(state, self._made, pictures=self.pictures)
         action = free.calls(await self.llm.complete(messages))
-        return action.placed(marks=self.pictures)
+        return action.with_fields(marks=self.pictures)
 
     def _follows(self, state: State) -> Action | None:
         """Return the action that needs no model."""

@@ -20,7 +20,7 @@ _MORE = re.compile(r"(above|below): scroll\(0, (-?\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ElementChoice:
     """One thing that can be done; ``names`` are the texts by which a person may call what it is done to.
 
     ``value`` is what a box holds, ``options`` what can be selected, ``pixels`` how far it scrolls. What is ``closed``
@@ -77,7 +77,7 @@ class Choice:
                 return f"{self.kind}({self.bid!r})"
 
 
-Page = list[str | Choice]
+Page = list[str | ElementChoice]
 """What a page says and what can be done there, in its order."""
 
 
@@ -100,20 +100,20 @@ def read(tree: str) -> Page:
             said_until = max(said_until, _end(nodes, at))
         elif at >= said_until and node.role != "RootWebArea" and node.name.strip():
             text = " ".join(node.name.split())
-            page += [text] if not (page and isinstance(page[-1], Choice) and page[-1].name == text) else []
-    page += [Choice("scroll", pixels=int(pixels)) for _, pixels in _MORE.findall(tree.rpartition("\n")[2])]
+            page += [text] if not (page and isinstance(page[-1], ElementChoice) and page[-1].name == text) else []
+    page += [ElementChoice("scroll", pixels=int(pixels)) for _, pixels in _MORE.findall(tree.rpartition("\n")[2])]
     return page
 
 
-def offered(page: Page) -> list[Choice]:
+def offered(page: Page) -> list[ElementChoice]:
     """Return what can be done."""
-    return [part for part in page if isinstance(part, Choice)]
+    return [part for part in page if isinstance(part, ElementChoice)]
 
 
-def _choices(node: Element, kind: Kind, names: tuple[str, ...]) -> list[Choice]:
-    found = [Choice(kind, node.bid, node.role, names, node.value, node.options, closed=node.has("collapsed"))]
+def _choices(node: Element, kind: Kind, names: tuple[str, ...]) -> list[ElementChoice]:
+    found = [ElementChoice(kind, node.bid, node.role, names, node.value, node.options, closed=node.has("collapsed"))]
     if node.role == "menuitem":
-        found.append(Choice("hover", node.bid, node.role, names))
+        found.append(ElementChoice("hover", node.bid, node.role, names))
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
-from handiwork.agents.browsing.choices import Choice, Page, offered, read
+from handiwork.agents.browsing.choices import ElementChoice, Page, offered, read
 from handiwork.agents.browsing.past import Past, past_of
 from handiwork.agents.browsing.sense import held_back, key, missing, next_move, quoted
 from handiwork.agents.prompts import render
@@ -57,7 +57,7 @@ class Situation:
 
     goal: str
     page: Page
-    left: tuple[Choice, ...]
+    left: tuple[ElementChoice, ...]
     may_finish: bool
     did: tuple[str, ...]
 
@@ -73,7 +73,7 @@ async def step(llm: AgentLLM, state: State) -> Action:
         return BrowseInteractiveAction(browser_actions=move.choice.calls(move.text))
     now = situation(past, page)
     completion = await llm.complete(messages(now), schema=schema(now))
-    return parse(completion.content, now).placed(completion=completion.event)
+    return parse(completion.content, now).with_fields(completion=completion.event)
 
 
 def situation(past: Past, page: Page) -> Situation:
@@ -103,8 +103,8 @@ def messages(now: Situation) -> list[Message]:
     return [Message.text("system", render("browsing/constrained")), *EXAMPLE, Message.text("user", asked)]
 
 
-def _is_shown(part: str | Choice, now: Situation) -> bool:
-    return part in now.left if isinstance(part, Choice) else len(part) < _SHORT or part not in now.goal
+def _is_shown(part: str | ElementChoice, now: Situation) -> bool:
+    return part in now.left if isinstance(part, ElementChoice) else len(part) < _SHORT or part not in now.goal
 
 
 def schema(now: Situation) -> JsonSchema:
@@ -139,7 +139,7 @@ def parse(reply: str, now: Situation) -> Action:
         raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
 
 
-def _chosen(left: Sequence[Choice], shown: object) -> Choice:
+def _chosen(left: Sequence[ElementChoice], shown: object) -> ElementChoice:
     for choice in left:
         if choice.shown == shown:
             return choice

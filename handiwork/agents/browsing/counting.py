@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from handiwork.agents.browsing.choices import Choice, Page
+from handiwork.agents.browsing.choices import ElementChoice, Page
 
 _KINDS = {
     "textbox": ("fill", ("textbox", "searchbox")),
@@ -24,9 +24,9 @@ _ORDINAL = re.compile(
 _ADDS = frozenset({"+", "add", "add to cart"})
 
 
-def nth(goal: str, can: Sequence[Choice]) -> list[tuple[int, Choice]]:
+def nth(goal: str, can: Sequence[ElementChoice]) -> list[tuple[int, ElementChoice]]:
     """Return what the goal calls the nth of its kind, with the place where it does."""
-    found: list[tuple[int, Choice]] = []
+    found: list[tuple[int, ElementChoice]] = []
     for match in _ORDINAL.finditer(goal):
         kind, roles = _KINDS[match["what"].lower()]
         alike = [choice for choice in can if choice.role in roles and choice.kind in (kind, "uncheck")]
@@ -36,15 +36,15 @@ def nth(goal: str, can: Sequence[Choice]) -> list[tuple[int, Choice]]:
     return found
 
 
-def of_role(quotes: Sequence[str], can: Sequence[Choice]) -> Choice | None:
+def of_role(quotes: Sequence[str], can: Sequence[ElementChoice]) -> ElementChoice | None:
     """Return the first thing whose kind, not its name, is what the goal puts in quotes."""
     wanted = {quote.lower() for quote in quotes}
     return next((choice for choice in can if choice.role.lower() in wanted), None)
 
 
-def added(goal: str, page: Page) -> list[tuple[int, Choice]]:
+def added(goal: str, page: Page) -> list[tuple[int, ElementChoice]]:
     """Return the buttons that add one of what the goal names, each standing after that name."""
-    found: list[tuple[int, Choice]] = []
+    found: list[tuple[int, ElementChoice]] = []
     before = ""
     for part in page:
         if isinstance(part, str):

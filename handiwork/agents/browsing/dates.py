@@ -6,7 +6,7 @@ import calendar
 import re
 from dataclasses import replace
 
-from handiwork.agents.browsing.choices import Choice, Page, offered
+from handiwork.agents.browsing.choices import ElementChoice, Page, offered
 
 _DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _NUMBERS = {
@@ -20,7 +20,7 @@ _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _BACK, _ON = re.compile(r"\b(prev|previous|earlier|back)\b", re.IGNORECASE), re.compile(r"\bnext\b", re.IGNORECASE)
 
 
-def towards_date(goal: str, page: Page, *, paged: bool = False) -> tuple[Choice, str] | None:
+def towards_date(goal: str, page: Page, *, paged: bool = False) -> tuple[ElementChoice, str] | None:
     """Return what brings an open calendar nearer to the goal's date, or opens it; None where there is none.
 
     Most calendars turn by keys, many months at a time; ``paged`` says that this was tried on the page as it is.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from handiwork.agents.browsing.choices import Choice, Page
+from handiwork.agents.browsing.choices import ElementChoice, Page
 
 _LEAST = re.compile(r"\b(cheapest|lowest|least|smallest|minimum|shortest|fewest)\b", re.IGNORECASE)
 _MOST = re.compile(r"\b(most expensive|highest|greatest|largest|biggest|maximum|longest)\b", re.IGNORECASE)
@@ -13,13 +13,13 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _LENGTH = re.compile(r"\b(shortest|longest)\b", re.IGNORECASE)
 
 
-def extreme(goal: str, page: Page) -> tuple[Choice, str] | None:
+def extreme(goal: str, page: Page) -> tuple[ElementChoice, str] | None:
     """Return what is to be clicked of several alike with a number each, where the goal asks for an extreme of them."""
     least, most = _LEAST.search(goal), _MOST.search(goal)
     if least is None and most is None:
         return None
     measure = _minutes if _LENGTH.search(goal) else _amount
-    kinds: dict[str, list[tuple[float, Choice]]] = {}
+    kinds: dict[str, list[tuple[float, ElementChoice]]] = {}
     before: list[str] = []
     for part in page:
         if isinstance(part, str):

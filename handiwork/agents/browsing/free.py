@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.codeact.message_cache import Made
+from handiwork.agents.codeact.message_cache import MessageCache
 from handiwork.agents.pages import line
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import observation_text
@@ -26,10 +26,10 @@ _BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^\n`]+)```", re.DOTALL)
 _CALL = re.compile(r"\b[a-z_]+\(")
 
 
-def messages(state: State, made: Made, *, pictures: bool) -> list[Message]:
+def messages(state: State, made: MessageCache, *, pictures: bool) -> list[Message]:
     """Return the conversation so far; with ``pictures`` the newest page's come with it."""
     made.begin()
-    found = [*made.once(0, (pictures,), _system)]
+    found = [*made.get_or_build(0, (pictures,), _system)]
     pages = [o.id for _, o in state.history if isinstance(o, BrowserOutputObservation)]
     whole = set(pages[-PAGES:])
     newest = pages[-1] if pages and pictures else None
@@ -38,7 +38,7 @@ def messages(state: State, made: Made, *, pictures: bool) -> list[Message]:
         reply = cast("str", completion.response.get("content") or "") if completion is not None else ""
         seen = observation.id if observation is not None else None
         source = (action, observation, reply, seen in whole, seen is not None and seen == newest)
-        found += made.once(action.id, source, _messages)
+        found += made.get_or_build(action.id, source, _messages)
     return found
 
 

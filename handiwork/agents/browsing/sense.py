@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from handiwork.agents.browsing.choices import Choice, Page, offered
+from handiwork.agents.browsing.choices import ElementChoice, Page, offered
 from handiwork.agents.browsing.counting import added, nth, of_role
 from handiwork.agents.browsing.dates import shown_month, towards_date
 from handiwork.agents.browsing.extremes import extreme
@@ -67,11 +67,11 @@ class Move:
     """A choice with the text that goes with it; ``at`` is where the goal speaks of it."""
 
     at: int
-    choice: Choice
+    choice: ElementChoice
     text: str = ""
 
 
-def key(choice: Choice, text: str = "") -> Key:
+def key(choice: ElementChoice, text: str = "") -> Key:
     """Return what a choice is known by: its name, or its bid where it has none."""
     return (choice.kind, choice.role, choice.name or choice.bid, text)
 
@@ -81,7 +81,7 @@ def quoted(goal: str) -> list[str]:
     return [one or other for one, other in _QUOTED.findall(goal)]
 
 
-def held_back(goal: str, page: Page, done: Collection[Key]) -> list[Choice]:
+def held_back(goal: str, page: Page, done: Collection[Key]) -> list[ElementChoice]:
     """Return the buttons that send what is not complete yet: what the goal wants before is missing."""
     can = offered(page)
     kinds = [kind for kind, *_ in done]
@@ -95,9 +95,9 @@ def held_back(goal: str, page: Page, done: Collection[Key]) -> list[Choice]:
     return _unfilled(can) if _WRITES.search(goal) and not complete else []
 
 
-def _unfilled(can: Sequence[Choice]) -> list[Choice]:
+def _unfilled(can: Sequence[ElementChoice]) -> list[ElementChoice]:
     """Return the buttons that send boxes of which one is empty: those between the button and the one before it."""
-    found: list[Choice] = []
+    found: list[ElementChoice] = []
     empty = False
     for choice in can:
         if choice.kind == "fill":
@@ -142,11 +142,11 @@ def missing(goal: str, done: Collection[Key]) -> list[str]:
     return [text for text in quoted(goal) if text.lower() not in used]
 
 
-def _sends(choice: Choice) -> bool:
+def _sends(choice: ElementChoice) -> bool:
     return choice.kind == "click" and choice.role != "link" and choice.name.lower().rstrip("!.") in _ENDS
 
 
-def _fills(goal: str, can: Sequence[Choice]) -> list[Move]:
+def _fills(goal: str, can: Sequence[ElementChoice]) -> list[Move]:
     """Return the boxes with the texts that the goal has for them."""
     boxes = [choice for choice in can if choice.kind == "fill"]
     texts = _texts(goal)
@@ -167,7 +167,7 @@ def _fills(goal: str, can: Sequence[Choice]) -> list[Move]:
     return [move for move in moves if move.choice.value != move.text]
 
 
-def _placed(goal: str, page: Page, can: Sequence[Choice]) -> list[Move]:
+def _placed(goal: str, page: Page, can: Sequence[ElementChoice]) -> list[Move]:
     """Return what the goal calls by its place: the nth box with the text before it, the + beside a name."""
     moves = [Move(at, choice) for at, choice in added(goal, page) if choice in can]
     for at, choice in nth(goal, can):
@@ -199,7 +199,7 @@ def _last(pattern: re.Pattern[str], text: str) -> int:
     return max((match.start() for match in pattern.finditer(text)), default=-1)
 
 
-def _text_for(goal: str, box: Choice, texts: list[tuple[int, str]]) -> tuple[int, str] | None:
+def _text_for(goal: str, box: ElementChoice, texts: list[tuple[int, str]]) -> tuple[int, str] | None:
     """Return the text that follows the box's name in the goal."""
     for name in box.names:
         if (place := _mention(goal, name.rstrip(":* "))) is not None:
@@ -209,7 +209,7 @@ def _text_for(goal: str, box: Choice, texts: list[tuple[int, str]]) -> tuple[int
     return None
 
 
-def _pair(goal: str, box: Choice) -> tuple[int, str] | None:
+def _pair(goal: str, box: ElementChoice) -> tuple[int, str] | None:
     """Return what the goal says after the box's name and a colon, up to the next such name or the clause's end."""
     label = box.name.rstrip(":* ")
     if not label:
@@ -222,7 +222,7 @@ def _pair(goal: str, box: Choice) -> tuple[int, str] | None:
     return said.start(), said[1]
 
 
-def _named(goal: str, can: Sequence[Choice]) -> list[Move]:
+def _named(goal: str, can: Sequence[ElementChoice]) -> list[Move]:
     """Return what the goal names of all that can be clicked, ticked or selected."""
     moves: list[Move] = []
     goal = _DATE.sub(lambda date: " " * len(date[0]), goal)  # whose numbers are no names
@@ -248,7 +248,7 @@ def _turn(goal: str, place: int) -> int:
     return place - len(goal) if re.search(r"\b(from|by)\s+$", goal[:place]) else place
 
 
-def _options(goal: str, choice: Choice) -> list[Move]:
+def _options(goal: str, choice: ElementChoice) -> list[Move]:
     named = [(place, option) for option in choice.options if (place := _mention(goal, option)) is not None]
     longest = max(named, key=lambda found: len(found[1]), default=None)
     return [] if longest is None or longest[1] == choice.value else [Move(longest[0], choice, longest[1])]
@@ -263,7 +263,7 @@ def _mention(goal: str, name: str) -> int | None:
     return None if found is None else found.start()
 
 
-def _copied(goal: str, can: Sequence[Choice]) -> tuple[Choice, str] | None:
+def _copied(goal: str, can: Sequence[ElementChoice]) -> tuple[ElementChoice, str] | None:
     """Return the empty box to paste into, and the bid of the full one that the goal wants copied."""
     boxes = [choice for choice in can if choice.kind == "fill"]
     full, empty = [box for box in boxes if box.value], [box for box in boxes if not box.value]
@@ -274,7 +274,7 @@ def _copied(goal: str, can: Sequence[Choice]) -> tuple[Choice, str] | None:
     return replace(empty[0], kind="paste"), source.bid
 
 
-def _revealing(goal: str, can: Sequence[Choice], done: Collection[Key]) -> tuple[Choice, str] | None:
+def _revealing(goal: str, can: Sequence[ElementChoice], done: Collection[Key]) -> tuple[ElementChoice, str] | None:
     """Return the next tab or menu under which may be what the goal calls by name and the page does not show."""
     closed = [choice for choice in can if choice.kind == "click" and choice.closed and key(choice) not in done]
     if closed and (_OPENS.search(goal) or missing(goal, done)):
@@ -285,7 +285,7 @@ def _revealing(goal: str, can: Sequence[Choice], done: Collection[Key]) -> tuple
     return next(((choice, "") for choice in hidden if key(choice) not in done), None)
 
 
-def _suggested(goal: str, can: Sequence[Choice], done: Collection[Key]) -> Choice | None:
+def _suggested(goal: str, can: Sequence[ElementChoice], done: Collection[Key]) -> ElementChoice | None:
     """Return what a box that was just filled suggests: what has the words of the goal, else the first."""
     *_, (kind, _, _, text) = [("", "", "", ""), *done]
     if kind != "fill" or not text:
@@ -296,7 +296,7 @@ def _suggested(goal: str, can: Sequence[Choice], done: Collection[Key]) -> Choic
     return next(iter([*fitting, *same_case, *found]), None)
 
 
-def _end(goal: str, can: Sequence[Choice], done: Collection[Key]) -> Move | None:
+def _end(goal: str, can: Sequence[ElementChoice], done: Collection[Key]) -> Move | None:
     """Return the button that sends a form, once something is in it and no box is empty."""
     if not any(kind in ("fill", "check", "select", "calls") for kind, *_ in done) or missing(goal, done):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact import native
 from handiwork.agents.codeact.constrained import step as constrained_step
-from handiwork.agents.codeact.message_cache import Made
+from handiwork.agents.codeact.message_cache import MessageCache
 from handiwork.agents.state import State
 
 
@@ -19,7 +19,7 @@ class CodeActAgent(Agent):
 
     def reset(self) -> None:
         """Forget the rendered messages."""
-        self._made = Made()
+        self._made = MessageCache()
 
     async def step(self, state: State) -> Step:
         """Ask the model for the next action."""

@@ -10,7 +10,7 @@ from typing import cast
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.codeact import examples
 from handiwork.agents.codeact.lines import choices, functions, replacement
-from handiwork.agents.codeact.message_cache import Made
+from handiwork.agents.codeact.message_cache import MessageCache
 from handiwork.agents.codeact.progress import (
     OVERVIEW,
     READ_UNASKED,
@@ -75,7 +75,7 @@ FIRST_REWRITES, LINES_BETWEEN = 2, 3
 """What is tried: a function is written anew twice, then edits of lines take turns with that."""
 
 
-async def step(llm: AgentLLM, state: State, made: Made) -> Action:
+async def step(llm: AgentLLM, state: State, made: MessageCache) -> Action:
     """Return the next action: one that follows from the history, else the model's."""
     if (follows := following(state)) is not None:
         return follows
@@ -125,9 +125,11 @@ def rewrites(tries: int) -> int | None:
     return FIRST_REWRITES + turn if way == LINES_BETWEEN else None
 
 
-async def _reply_of(llm: AgentLLM, state: State, made: Made, allowed: JsonSchema, heat: float) -> Action:
-    completion = await llm.complete(messages(state, made), schema=allowed, temperature=heat)
-    return parse(completion.content, shown_files(state)).placed(completion=completion.event)
+async def _reply_of(
+    llm: AgentLLM, state: State, made: MessageCache, allowed: JsonSchema, retry_temperature: float
+) -> Action:
+    completion = await llm.complete(messages(state, made), schema=allowed, temperature=retry_temperature)
+    return parse(completion.content, shown_files(state)).with_fields(completion=completion.event)
 
 
 def temperature(tries: int) -> float:
@@ -220,17 +222,17 @@ def _without_commands(allowed: JsonSchema) -> JsonSchema:
     return {"anyOf": variants} if variants else allowed
 
 
-def messages(state: State, made: Made) -> list[Message]:
+def messages(state: State, made: MessageCache) -> list[Message]:
     """Return the conversation so far: the model's own replies, and between them all that was seen."""
     made.begin()
     blank = is_blank(state)
-    found = [*made.once(0, (blank,), _system), *(examples.BLANK if blank else examples.REPAIR)]
+    found = [*made.get_or_build(0, (blank,), _system), *(examples.BLANK if blank else examples.REPAIR)]
     seen: list[Part] = []
     for action, observation in visible(state):
         completion = state.completions.get(action.completion or 0)
         if completion is not None:
             reply = cast("str", completion.response.get("content") or "")
-            found += made.once(completion.id, (tuple(seen), reply), _exchange)
+            found += made.get_or_build(completion.id, (tuple(seen), reply), _exchange)
             seen = []
         if isinstance(action, MessageAction) and action.source != "agent":
             seen += [Part(text=action.content), *action.images]

@@ -14,7 +14,7 @@ _HEADER = re.compile(r"^[ \t]*(?:[\w@]+[ \t]+)*?(?:def|func|fn|function)[ \t]+(?
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class LineChoice:
     """What can be replaced: ``shown`` is what the model sees of lines ``first`` to ``last``, 0-based, inclusive."""
 
     shown: str
@@ -22,12 +22,12 @@ class Choice:
     last: int
 
 
-def choices(text: str) -> dict[str, Choice]:
+def choices(text: str) -> dict[str, LineChoice]:
     """Return what can be replaced in a file, by how it is shown: its lines, with the next ones where it recurs."""
     lines = text.splitlines()
     shown = [line.strip() for line in lines]
     count = Counter(shown)
-    found: dict[str, Choice] = {}
+    found: dict[str, LineChoice] = {}
     for number, line in enumerate(shown[:LINES]):
         last = number
         while line and count[line] > 1 and last + 1 < len(shown):
@@ -35,22 +35,22 @@ def choices(text: str) -> dict[str, Choice]:
             line = f"{line}\n{shown[last]}"
             count[line] += sum(_at(shown, line, other) for other in range(len(shown)))
         if line and count[line] == 1:
-            found[line] = Choice(line, number, last)
+            found[line] = LineChoice(line, number, last)
     return found
 
 
-def functions(text: str) -> dict[str, Choice]:
+def functions(text: str) -> dict[str, LineChoice]:
     """Return the functions of a file by their names, the first of a name, with ``shown`` as they stand there.
 
     A function goes from the line with its name, by the keyword that languages have for it, to the last line that
     is indented deeper, and its closing bracket or word.
     """
     lines = text.splitlines()
-    found: dict[str, Choice] = {}
+    found: dict[str, LineChoice] = {}
     for number, line in enumerate(lines):
         if (header := _HEADER.match(line)) and header[1] not in found:
             last = _end(lines, number)
-            found[header[1]] = Choice("\n".join(lines[number : last + 1]), number, last)
+            found[header[1]] = LineChoice("\n".join(lines[number : last + 1]), number, last)
     return found
 
 
@@ -75,7 +75,7 @@ def _at(shown: list[str], block: str, start: int) -> bool:
     return "\n".join(shown[start : start + block.count("\n") + 1]) == block
 
 
-def replacement(text: str, choice: Choice, new: str) -> tuple[str, str]:
+def replacement(text: str, choice: LineChoice, new: str) -> tuple[str, str]:
     """Return (old, new): exact texts of which the old occurs once, for replacing the choice by ``new`` reindented."""
     lines = text.splitlines(keepends=True)
     indent = lines[choice.first][: len(lines[choice.first]) - len(lines[choice.first].lstrip())]

@@ -10,7 +10,7 @@ from handiwork.llm.types import Message
 Source = TypeVarTuple("Source")
 
 
-class Made:
+class MessageCache:
     """The messages of the last conversation, each with what it was made from."""
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Made:
         """Begin the next conversation; what the last one did not have any more is forgotten."""
         self._last, self._now = self._now, {}
 
-    def once(
+    def get_or_build(
         self, key: Hashable, source: tuple[*Source], make: Callable[[*Source], Iterable[Message]]
     ) -> Sequence[Message]:
         """Return the messages known by ``key``, made anew if ``source`` is not what they were made from."""

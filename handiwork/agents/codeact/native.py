@@ -9,7 +9,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.codeact.message_cache import Made
+from handiwork.agents.codeact.message_cache import MessageCache
 from handiwork.agents.codeact.toolbox import MAKERS, TOOLS, Makers
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import observation_text
@@ -31,17 +31,17 @@ def tools(functions: Sequence[Function]) -> tuple[Tool, ...]:
     return *TOOLS, *tools_of(functions)
 
 
-def messages(state: State, made: Made, *, vision: bool = False) -> list[Message]:
+def messages(state: State, made: MessageCache, *, vision: bool = False) -> list[Message]:
     """Return the conversation so far; with ``vision`` the model sees the pictures that cells showed."""
     made.begin()
-    found = [*made.once(0, (state.workspace,), _system)]
+    found = [*made.get_or_build(0, (state.workspace,), _system)]
     replied: int | None = None
     for action, observation in state.history:
         completion = state.completions.get(action.completion or 0)
         first = completion is not None and completion.id != replied
         if completion is not None:
             replied = completion.id
-        found += made.once(action.id, (action, observation, completion, first, vision), _messages)
+        found += made.get_or_build(action.id, (action, observation, completion, first, vision), _messages)
     return found
 
 
@@ -114,4 +114,4 @@ def _action(call: ToolCall, thought: str, makers: Makers) -> Action:
         raise MalformedReplyError(f"The call of {call.name} lacks the argument {error}.") from None
     except (ValueError, TypeError) as error:
         raise MalformedReplyError(f"The arguments of {call.name} do not fit: {error}") from None
-    return action.placed(thought=thought, tool_call_id=call.id)
+    return action.with_fields(thought=thought, tool_call_id=call.id)

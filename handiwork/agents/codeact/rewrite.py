@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from handiwork.agents.base import AgentLLM
-from handiwork.agents.codeact.lines import Choice, functions, replacement
+from handiwork.agents.codeact.lines import LineChoice, functions, replacement
 from handiwork.agents.codeact.progress import failing, is_test, shown_files
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import shorten
@@ -54,7 +54,7 @@ def _rank(name: str, output: str, tests: str) -> tuple[int, int]:
 
 
 async def rewrite(
-    llm: AgentLLM, state: State, path: str, name: str, heat: float, *, anew: bool = False
+    llm: AgentLLM, state: State, path: str, name: str, retry_temperature: float, *, anew: bool = False
 ) -> FileEditAction | None:
     """Return the edit that puts a new function in the place of the old; None where the answer has none.
 
@@ -62,16 +62,16 @@ async def rewrite(
     """
     text = shown_files(state)[path]
     choice = functions(text)[name]
-    completion = await llm.complete([_question(state, path, choice, name, anew)], temperature=heat)
+    completion = await llm.complete([_question(state, path, choice, name, anew)], temperature=retry_temperature)
     block = _BLOCK.search(completion.content)
     written = functions(block[1] if block else completion.content).get(name)
     if written is None:
         return None
     old, new = replacement(text, choice, written.shown)
-    return FileEditAction(path=path, old=old, new=new).placed(completion=completion.event)
+    return FileEditAction(path=path, old=old, new=new).with_fields(completion=completion.event)
 
 
-def _question(state: State, path: str, choice: Choice, name: str, anew: bool) -> Message:
+def _question(state: State, path: str, choice: LineChoice, name: str, anew: bool) -> Message:
     found, shown = failing(state), shown_files(state)
     assert found is not None
     lines = shown[path].splitlines()

@@ -27,7 +27,7 @@ from handiwork.paths import data_dir
 from handiwork.session.open import changes
 from handiwork.session.setup_from_settings import setup_from
 from handiwork.session.time_travel import best_of as contests
-from handiwork.session.time_travel.best_of import Candidate, Contest, Progress
+from handiwork.session.time_travel.best_of import BestOfRequest, Candidate, Progress
 from handiwork.settings import SettingsError, load, model_name
 
 SHOWN = 15
@@ -50,10 +50,10 @@ def best_of(
     named = [load({**flags, "model": model}) for model in models] or [load(flags)]
     setup = setup_from(named[0], workspace).model_copy(update={"temperature": temperature})
     both = [(model_name(settings.model), settings.base_url) for settings in named]
-    return asyncio.run(_hold(Contest(task, test, number, both, setup), as_json))
+    return asyncio.run(_hold(BestOfRequest(task, test, number, both, setup), as_json))
 
 
-async def _hold(contest: Contest, as_json: bool) -> Exit:
+async def _hold(contest: BestOfRequest, as_json: bool) -> Exit:
     console = terminal_console()
     shown = _Json() if as_json else _Shown(console, contest, live=console.is_terminal and not console.is_dumb_terminal)
     signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
@@ -96,7 +96,7 @@ class _Json:
 class _Shown:
     """Shows a bar for each candidate on a terminal, elsewhere a line for each that is done."""
 
-    def __init__(self, console: Console, contest: Contest, live: bool) -> None:
+    def __init__(self, console: Console, contest: BestOfRequest, live: bool) -> None:
         self._contest, self._live, self._console = contest, live, console
         columns = (TextColumn("{task.description}"), BarColumn(30), TextColumn("{task.fields[doing]}"))
         self._bars = Bars(*columns, TimeElapsedColumn(), console=console, transient=True)

@@ -36,7 +36,7 @@ from handiwork.sandbox.limits.cgroups import level
 from handiwork.sandbox.limits.limits import ResourceLimits, size_text
 from handiwork.session.storage.layout import GIGABYTE, objects_of
 from handiwork.settings import Settings, SettingsError, load, settings_file
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 
 ROOM = 2_000_000_000
 """Bytes that should be free for copies of workspaces and for the local model."""
@@ -176,7 +176,7 @@ async def _try_sandbox(kind: str, image: str | None = None) -> tuple[str, float]
         for made in (session, base, workspace):
             made.mkdir(mode=0o755)
         session.chmod(0o700)
-        sandbox = sandboxes.create(kind, Places(session, workspace, base), no_blobs, image=image)
+        sandbox = sandboxes.create(kind, SandboxPaths(session, workspace, base), no_blobs, image=image)
         try:
             await sandbox.start()
             started = time.monotonic()

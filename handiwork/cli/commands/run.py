@@ -14,7 +14,7 @@ from handiwork.cli.commands.sessions import find
 from handiwork.cli.dialog.drive import drive
 from handiwork.cli.dialog.prompt import Signals
 from handiwork.cli.dialog.questions import terminal_talk
-from handiwork.cli.dialog.remote_session import Elsewhere, elsewhere
+from handiwork.cli.dialog.remote_session import RemoteSession, elsewhere
 from handiwork.cli.dialog.web_page import Page, served
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.jsonlines import JsonLines
@@ -30,7 +30,7 @@ from handiwork.paths import data_dir
 from handiwork.session.open import Opened, changes, create, reopen, session_dir, setup_of
 from handiwork.session.secrets import given
 from handiwork.session.setup_from_settings import setup_from, title_of
-from handiwork.session.steps.live import Watch
+from handiwork.session.steps.live import Observer
 from handiwork.session.time_travel.commits import may_have_commits
 from handiwork.session.user_events import is_stuck, rewound, state_of
 from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
@@ -39,7 +39,7 @@ from handiwork.workspace.changes import Change
 WAITING = ("loading", "finished", "rejected", "stopped")
 """States that a session leaves only for a message."""
 
-Begin = Callable[[Store, Watch], Awaitable[tuple[Opened | Elsewhere, int]]]
+Begin = Callable[[Store, Observer], Awaitable[tuple[Opened | RemoteSession, int]]]
 """Opens a session; gives it with the id of the last event that was there before."""
 
 
@@ -51,7 +51,7 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
     setup = setup_from(settings, workspace, in_place)
 
     def carry_out(page: Page | None) -> Exit:
-        async def begin(store: Store, watch: Watch) -> tuple[Opened, int]:
+        async def begin(store: Store, watch: Observer) -> tuple[Opened, int]:
             message = MessageAction(content=task)
             opened = await create(store, data_dir(), setup, watch, title_of(task), message)
             if page is not None:
@@ -76,7 +76,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
     check_environment()
     check_flags(flags)
 
-    async def begin(store: Store, watch: Watch) -> tuple[Opened | Elsewhere, int]:
+    async def begin(store: Store, watch: Observer) -> tuple[Opened | RemoteSession, int]:
         log = await find(store, session)
         changed = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
         if "model" in changed:
@@ -90,7 +90,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
         if message is not None:
             said.append(MessageAction(content=message, source="user", subtask=state.active))
         head = await log.head()
-        opened: Opened | Elsewhere
+        opened: Opened | RemoteSession
         if await log.holder() is None:
             opened = await reopen(store, data_dir(), log.id, watch, said, **changed)
         else:
@@ -111,14 +111,14 @@ async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
     console = terminal_console()
     view = JsonLines() if as_json else View(console, live=interactive and not console.is_dumb_terminal)
     signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
-    opened: Opened | Elsewhere | None = None
+    opened: Opened | RemoteSession | None = None
     with signals.watched():
         try:
             async with Store.open(data_dir()) as store:
                 with view:
                     opened, head = await begin(store, view)
                     view.open(opened.id, head)
-                    async with opened.held():
+                    async with opened.hold_lease():
                         asking = isinstance(view, View) and interactive and sys.stdin.isatty()
                         talk = terminal_talk(opened, view, signals) if asking and isinstance(view, View) else None
                         state = await drive(opened, None, signals, view, talk)
@@ -133,7 +133,7 @@ async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
             return Exit.INTERRUPTED
 
 
-async def _show_end(view: View, opened: Opened | Elsewhere, state: State) -> None:
+async def _show_end(view: View, opened: Opened | RemoteSession, state: State) -> None:
     found: list[Change] = []
     try:
         found = await changes(data_dir(), opened.log)

@@ -8,15 +8,15 @@ from typing import Any, Protocol
 
 from handiwork.agents.state import State
 from handiwork.cli.dialog.prompt import Signals
-from handiwork.cli.dialog.remote_session import Elsewhere
+from handiwork.cli.dialog.remote_session import RemoteSession
 from handiwork.events.action import ChangeAgentStateAction
 from handiwork.session.open import Opened
-from handiwork.session.steps.live import Status, Watch
+from handiwork.session.steps.live import Observer, Status
 
 STOPPING = "interrupting; Ctrl-C again stops at once"
 
 
-class Talk(Protocol):
+class UserPrompt(Protocol):
     """Asks the user what to do with a session that stands still."""
 
     def __call__(self, state: State) -> Coroutine[Any, Any, str | None]:
@@ -25,7 +25,7 @@ class Talk(Protocol):
 
 
 async def drive(
-    opened: Opened | Elsewhere, message: str | None, signals: Signals, watch: Watch, talk: Talk | None
+    opened: Opened | RemoteSession, message: str | None, signals: Signals, watch: Observer, talk: UserPrompt | None
 ) -> State:
     """Run the session until it ends, or stands still and ``talk`` leaves it so; return its state.
 
@@ -46,9 +46,11 @@ def _stands_still(state: State) -> bool:
     return state.agent_state in ("awaiting_user_input", "awaiting_user_confirmation", "paused")
 
 
-async def _unless_called(opened: Opened | Elsewhere, talk: Coroutine[Any, Any, str | None]) -> tuple[bool, str | None]:
+async def _unless_called(
+    opened: Opened | RemoteSession, talk: Coroutine[Any, Any, str | None]
+) -> tuple[bool, str | None]:
     """Return the user's answer; or, first, that it was had go on from elsewhere, as from a browser."""
-    asking, called = asyncio.create_task(talk), asyncio.create_task(opened.called())
+    asking, called = asyncio.create_task(talk), asyncio.create_task(opened.wait_until_resumed())
     try:
         await asyncio.wait({asking, called}, return_when=asyncio.FIRST_COMPLETED)
         return (False, asking.result()) if asking.done() else (True, None)
@@ -58,7 +60,7 @@ async def _unless_called(opened: Opened | Elsewhere, talk: Coroutine[Any, Any, s
         await asyncio.gather(asking, called, return_exceptions=True)
 
 
-async def _run(opened: Opened | Elsewhere, message: str | None, signals: Signals, watch: Watch) -> State:
+async def _run(opened: Opened | RemoteSession, message: str | None, signals: Signals, watch: Observer) -> State:
     run = asyncio.create_task(opened.run(message))
     pause: asyncio.Task[object] | None = None
 

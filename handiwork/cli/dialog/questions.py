@@ -8,10 +8,10 @@ import math
 from rich.text import Text
 
 from handiwork.agents.state import State
-from handiwork.cli.dialog.drive import Talk
+from handiwork.cli.dialog.drive import UserPrompt
 from handiwork.cli.dialog.prompt import Signals, ask
-from handiwork.cli.dialog.remote_session import Elsewhere
-from handiwork.cli.dialog.slash_commands import Ask, Slash
+from handiwork.cli.dialog.remote_session import RemoteSession
+from handiwork.cli.dialog.slash_commands import Ask, SlashCommands
 from handiwork.cli.terminal.sanitize import exact, plain
 from handiwork.cli.terminal.subtasks import short_name
 from handiwork.cli.terminal.transcript import Transcript, coloured_diff_line
@@ -33,7 +33,7 @@ CONTEXT = "\nwhat next? (/model NAME for one with a larger context window, empty
 LIMIT = "\nraise the limit of {name}? (r for {raised}, a number, none for no limit, empty to leave it) "
 
 
-def terminal_talk(opened: Opened | Elsewhere, view: View, signals: Signals) -> Talk:
+def terminal_talk(opened: Opened | RemoteSession, view: View, signals: Signals) -> UserPrompt:
     """Return what asks on the terminal."""
     return Questions(opened, view, lambda question: ask(question, signals))
 
@@ -41,9 +41,9 @@ def terminal_talk(opened: Opened | Elsewhere, view: View, signals: Signals) -> T
 class Questions:
     """Asks what a session that stands still needs; appends the answers to its log."""
 
-    def __init__(self, opened: Opened | Elsewhere, view: View, ask: Ask) -> None:
+    def __init__(self, opened: Opened | RemoteSession, view: View, ask: Ask) -> None:
         self._log, self._first, self._view = opened.log, opened.setup.limits, view
-        self._slash = Slash(opened.log, view.console, ask)
+        self._slash = SlashCommands(opened.log, view.console, ask)
 
     async def __call__(self, state: State) -> str | None:
         """Return a message to the agent, "" to just go on, None to leave it."""
@@ -112,7 +112,7 @@ class Questions:
 def shown(action: Action) -> list[Text]:
     """Return an action as whole and exact as is needed to judge it."""
     texts = {key: exact(value) for key, value in action if isinstance(value, str)}
-    lines = Transcript(full=True).lines(action.placed(**texts, subtask=0))
+    lines = Transcript(full=True).lines(action.with_fields(**texts, subtask=0))
     if isinstance(action, FileEditAction):
         old, new = action.old.split("\n"), action.new.split("\n")
         changed = list(difflib.unified_diff(old, new, n=len(old), lineterm=""))[3:]

@@ -12,7 +12,7 @@ from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.record import SettingsChanged
 from handiwork.log.eventlog import EventLog
 from handiwork.session.open import Setup, setup_of
-from handiwork.session.steps.live import Watch
+from handiwork.session.steps.live import Observer
 from handiwork.session.user_events import at_work, network_allowed
 from handiwork.settings import SettingsError
 
@@ -20,10 +20,10 @@ ALONE = 15.0
 """Seconds for which a session that nobody runs any more is waited for: a server may be started again."""
 
 
-class Elsewhere:
+class RemoteSession:
     """Has of ``Opened`` what it takes to drive a session; each event is shown to ``watch``."""
 
-    def __init__(self, log: EventLog, setup: Setup, watch: Watch) -> None:
+    def __init__(self, log: EventLog, setup: Setup, watch: Observer) -> None:
         self.log, self.setup = log, setup
         self.state = State()
         self._watch = watch
@@ -34,7 +34,7 @@ class Elsewhere:
         return self.log.id
 
     @asynccontextmanager
-    async def held(self) -> AsyncGenerator[None]:
+    async def hold_lease(self) -> AsyncGenerator[None]:
         """Do nothing: another process has it."""
         yield
 
@@ -49,7 +49,7 @@ class Elsewhere:
         await self._follow(until_running=False)
         return self.state
 
-    async def called(self) -> None:
+    async def wait_until_resumed(self) -> None:
         """Wait until somebody has it go on."""
         await self._follow(until_running=True)
 
@@ -104,8 +104,8 @@ class Elsewhere:
             self._watch(event)
 
 
-async def elsewhere(log: EventLog, watch: Watch, changes: Mapping[str, Any]) -> Elsewhere:
+async def elsewhere(log: EventLog, watch: Observer, changes: Mapping[str, Any]) -> RemoteSession:
     """Return a session that another process runs, with what is to be other from now on. Raises SettingsError."""
-    session = Elsewhere(log, await setup_of(log), watch)
+    session = RemoteSession(log, await setup_of(log), watch)
     await session.change(changes)
     return session

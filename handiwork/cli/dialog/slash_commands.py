@@ -32,7 +32,7 @@ ALLOW = "allow it all the same? (y or n) "
 MODES: tuple[Confirmation, ...] = get_args(Confirmation)
 
 
-class Slash:
+class SlashCommands:
     """Asks, carries out what begins with a slash, and asks again, until there is an answer."""
 
     def __init__(self, log: EventLog, console: Console, ask: Ask) -> None:

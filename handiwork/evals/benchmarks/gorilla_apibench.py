@@ -51,7 +51,7 @@ KEYWORD = re.compile(r"(\w+)\s*=(?!=)\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """A call found in a text: its dotted name, the texts of its arguments, its whole text, and where it ends."""
 
     name: str
@@ -61,7 +61,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ApiEntry:
     """An API of a hub's database: the call's name, what must occur in an answer's call, and what it is good for."""
 
     name: str
@@ -147,9 +147,9 @@ def answered(text: str) -> str:
     return fields[1].split("api_provider")[0].strip() if len(fields) > 1 else answer
 
 
-def matched(answer: str, database: Sequence[Entry]) -> Entry | None:
+def matched(answer: str, database: Sequence[ApiEntry]) -> ApiEntry | None:
     """Return the first entry whose call an answer has, None where it has none of any."""
-    made: dict[str, Call] = {}
+    made: dict[str, ApiCall] = {}
     for call in calls(answer):
         # Of several calls with a name upstream sees the last in the text, and the outer before the inner.
         if call.name not in made or call.end > made[call.name].end:
@@ -161,7 +161,7 @@ def matched(answer: str, database: Sequence[Entry]) -> Entry | None:
     return None
 
 
-def calls(text: str) -> Iterator[Call]:
+def calls(text: str) -> Iterator[ApiCall]:
     """Yield the calls in a text, also those within others; one that is not closed goes on for LONGEST."""
     for match in CALL.finditer(text):
         depth, begin, arguments, end = 0, match.end(), list[str](), min(len(text), match.end() + LONGEST)
@@ -179,10 +179,10 @@ def calls(text: str) -> Iterator[Call]:
         else:
             arguments.append(text[begin:end])
         kept = tuple(argument.strip() for argument in arguments if argument.strip())
-        yield Call(match[1], kept, text[match.start() : end], end)
+        yield ApiCall(match[1], kept, text[match.start() : end], end)
 
 
-def needed(call: Call, hub: str) -> tuple[str, ...]:
+def needed(call: ApiCall, hub: str) -> tuple[str, ...]:
     """Return what of a database's call must occur in an answer's, by the hub's own rule."""
     wanted: list[str] = []
     for argument in call.arguments:
@@ -199,13 +199,13 @@ def needed(call: Call, hub: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=len(HUBS))
-def _database(file: str, hub: str) -> tuple[Entry, ...]:
+def _database(file: str, hub: str) -> tuple[ApiEntry, ...]:
     """Return the APIs of a hub that can be matched: those that are a call, with arguments that must occur."""
-    entries: list[Entry] = []
+    entries: list[ApiEntry] = []
     for row in jsonlines.read(Path(file), ["api_call", "domain"]):
         call = next(calls(row["api_call"]), None)
         if call and row["api_call"].startswith(call.text) and (wanted := needed(call, hub)):
-            entries.append(Entry(call.name, wanted, row["domain"], row["api_call"]))
+            entries.append(ApiEntry(call.name, wanted, row["domain"], row["api_call"]))
     return tuple(entries)
 
 

@@ -16,7 +16,7 @@ from handiwork.evals.scoring import data
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class InstanceSelection:
     """Which instances: the first ``limit`` that can be run, of those whose ids are named; None is all."""
 
     limit: int | None = None
@@ -24,7 +24,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """A run that can begin, or go on."""
 
     benchmark: Benchmark
@@ -33,8 +33,8 @@ class Plan:
 
 
 async def new(
-    benchmark: Benchmark, conditions: Conditions, choice: Choice, trials: int, status: Callable[[str], None]
-) -> Plan:
+    benchmark: Benchmark, conditions: Conditions, choice: InstanceSelection, trials: int, status: Callable[[str], None]
+) -> RunPlan:
     """Plan a run. ``conditions.data`` may be "": then the data are found, or got from upstream.
 
     Raises DataError, AgentNotFoundError.
@@ -51,10 +51,10 @@ async def new(
         raise DataError(f"no instance of {benchmark.name}, {conditions.split}, can be run here: {why}")
     digest = await data.digest(benchmark, conditions.split, folder)
     made = manifest.make(conditions, benchmark, [one.id for one in chosen], skipped, trials, digest)
-    return Plan(benchmark, {one.id: one for one in chosen}, made)
+    return RunPlan(benchmark, {one.id: one for one in chosen}, made)
 
 
-async def begun(out: Path) -> Plan:
+async def begun(out: Path) -> RunPlan:
     """Plan to go on with the run in a folder. Raises ResultsError, DataError where the data are not the same."""
     made = manifest.read(out)
     conditions = made.conditions
@@ -64,7 +64,7 @@ async def begun(out: Path) -> Plan:
     if await data.digest(benchmark, conditions.split, folder) != made.data_hash:
         raise DataError(f"the data in {folder} are not those that the run began with: begin another run")
     found = {one.id: one for one in await _load(benchmark, conditions)}
-    return Plan(benchmark, {one: found[one] for one in made.instances}, made)
+    return RunPlan(benchmark, {one: found[one] for one in made.instances}, made)
 
 
 async def _load(benchmark: Benchmark, conditions: Conditions) -> list[Instance]:
@@ -80,7 +80,9 @@ async def _load(benchmark: Benchmark, conditions: Conditions) -> list[Instance]:
     return found
 
 
-def _choose(benchmark: Benchmark, found: Sequence[Instance], choice: Choice) -> tuple[list[Instance], dict[str, str]]:
+def _choose(
+    benchmark: Benchmark, found: Sequence[Instance], choice: InstanceSelection
+) -> tuple[list[Instance], dict[str, str]]:
     if choice.ids is not None:
         known = {one.id for one in found}
         if unknown := [one for one in choice.ids if one not in known]:

@@ -14,7 +14,7 @@ from handiwork.evals import registry
 from handiwork.evals.benchmark import Benchmark
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.results import Result
-from handiwork.evals.running.rollout import Done, Job, roll_out
+from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, roll_out
 from handiwork.evals.running.run import Engine, EngineError, Execute
 
 CONNECT = 10.0
@@ -37,13 +37,13 @@ def on_ray(address: str | None) -> Engine:
         await _join(ray, address)
         remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_on_node)
 
-        async def execute(job: Job) -> Done:
+        async def execute(job: RolloutJob) -> FinishedRollout:
             try:
                 return await remote.remote(conditions, job)
             except ray.exceptions.RayError as error:
                 instance, why = job.instance, f"it was lost with its node {RETRIES + 1} times: {error}"
                 told = Result(id=instance.id, trial=job.trial, group=instance.group, outcome="platform", why=why)
-                return Done(told, "")
+                return FinishedRollout(told, "")
 
         try:
             yield execute
@@ -82,7 +82,7 @@ def _nothing_at(address: str, error: Exception) -> str:
     )
 
 
-def _on_node(conditions: Conditions, job: Job) -> Done:
+def _on_node(conditions: Conditions, job: RolloutJob) -> FinishedRollout:
     """Do a rollout in this process, on whatever machine it is."""
     benchmark = registry.find(conditions.benchmark)
     with tempfile.TemporaryDirectory(prefix="handiwork-") as place:

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RolloutJob:
     """A rollout to be done: ``budget`` is the USD that the run has left for it, None for no cap."""
 
     instance: Instance
@@ -51,14 +51,14 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FinishedRollout:
     """A rollout that was done, and its trajectory: the events of its session as JSON lines."""
 
     result: Result
     trajectory: str
 
 
-async def roll_out(conditions: Conditions, benchmark: Benchmark, job: Job, place: Path) -> Done:
+async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, place: Path) -> FinishedRollout:
     """Do a rollout in the folder ``place``, which is left as it was; never raises for what goes wrong in it."""
     began, cost, user_cost, attempt = time.monotonic(), 0.0, 0.0, 0
     while True:
@@ -72,7 +72,7 @@ async def roll_out(conditions: Conditions, benchmark: Benchmark, job: Job, place
             break
         await asyncio.sleep(PAUSE * 3 ** (attempt - 1))
     whole = {"attempts": attempt, "cost": cost, "user_cost": user_cost, "seconds": time.monotonic() - began}
-    return Done(done.result.model_copy(update=whole), done.trajectory)
+    return FinishedRollout(done.result.model_copy(update=whole), done.trajectory)
 
 
 def file_name(instance: str) -> str:
@@ -81,7 +81,7 @@ def file_name(instance: str) -> str:
     return plain if plain == instance else f"{plain}-{hashlib.sha256(instance.encode()).hexdigest()[:8]}"
 
 
-async def _attempt(conditions: Conditions, benchmark: Benchmark, job: Job, folder: Path) -> Done:
+async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, folder: Path) -> FinishedRollout:
     told = Result(id=job.instance.id, trial=job.trial, group=job.instance.group, outcome="platform")
     try:
         workspace, provided, data = folder / "workspace", folder / PROVIDED, folder / "data"
@@ -102,17 +102,19 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: Job, folde
                 await opened.close()
                 await user.close()
             events = "".join(f"{to_json(event)}\n" for event in await opened.log.read())
-            return Done(told.model_copy(update=found | _figures(opened.session.state, user)), events)
+            return FinishedRollout(told.model_copy(update=found | _figures(opened.session.state, user)), events)
     except Exception as error:  # noqa: BLE001 - one rollout never ends a run; what happened is told in its result
         outcome, why = _blamed(error)
-        return Done(told.model_copy(update={"outcome": outcome, "why": why}), "")
+        return FinishedRollout(told.model_copy(update={"outcome": outcome, "why": why}), "")
 
 
-async def _judged(conditions: Conditions, benchmark: Benchmark, job: Job, opened: Opened, user: User) -> dict[str, Any]:
+async def _judged(
+    conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Opened, user: User
+) -> dict[str, Any]:
     """Return the fields of a result that say how the rollout ended and how it scored."""
     times, more = HANGING
     try:
-        async with asyncio.timeout(times * conditions.deadline + more), opened.session.held():
+        async with asyncio.timeout(times * conditions.deadline + more), opened.session.hold_lease():
             rollout = await _talked(conditions, benchmark, job.instance, opened, user)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
             if outcome == "limit" and job.budget is not None and rollout.state.cost >= job.budget:

@@ -19,7 +19,7 @@ from handiwork.evals.running.budget import SharedBudget
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
 from handiwork.evals.running.results import INFRASTRUCTURE, LEFT, Result, Results
-from handiwork.evals.running.rollout import Done, Job, file_name, roll_out
+from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, file_name, roll_out
 
 TRAJECTORIES = "trajectories"
 LEAST_FREE = 1 << 30
@@ -28,7 +28,7 @@ LEAST_FREE = 1 << 30
 FAILURES = 10
 """Rollouts that fail one after another, for no fault of the agent, until the run stops: it would only spend time."""
 
-Execute = Callable[[Job], Awaitable[Done]]
+Execute = Callable[[RolloutJob], Awaitable[FinishedRollout]]
 """Does a rollout, here or on another machine."""
 
 Engine = Callable[[Conditions, Benchmark, Path], AbstractAsyncContextManager[Execute]]
@@ -61,7 +61,7 @@ class Caps:
 async def local(conditions: Conditions, benchmark: Benchmark, place: Path) -> AsyncGenerator[Execute]:
     """Execute rollouts in this process, their sandboxes on this machine."""
 
-    async def execute(job: Job) -> Done:
+    async def execute(job: RolloutJob) -> FinishedRollout:
         return await roll_out(conditions, benchmark, job, place)
 
     yield execute
@@ -129,7 +129,7 @@ class Run:
                 return
             one, trial = jobs.popleft()
             with self._budget.reserved() as budget:
-                done = await execute(Job(self._instances[one], trial, budget))
+                done = await execute(RolloutJob(self._instances[one], trial, budget))
                 self._take(done)
             if done.result.outcome == "stopped":
                 jobs.append((one, trial))  # its share was spent, and perhaps not the run's
@@ -146,7 +146,7 @@ class Run:
             return f"the last {FAILURES} rollouts failed for no fault of the agent, see {self.results.file}"
         return ""
 
-    def _take(self, done: Done) -> None:
+    def _take(self, done: FinishedRollout) -> None:
         result = done.result
         if done.trajectory:
             path = Path(TRAJECTORIES, f"{file_name(result.id)}-{result.trial}.jsonl")

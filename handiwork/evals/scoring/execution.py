@@ -13,7 +13,7 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 
 PATIENCE = 3
 """How much longer than its CPU time a command may take on the clock, for one that waits, or a busy machine."""
@@ -37,7 +37,7 @@ async def run_code(files: Mapping[str, str], command: str, seconds: float) -> Cm
         for path, text in files.items():
             (work / path).parent.mkdir(parents=True, exist_ok=True)
             (work / path).write_text(text)
-        sandbox = sandboxes.create("bubblewrap", Places(session, work), _no_blobs)
+        sandbox = sandboxes.create("bubblewrap", SandboxPaths(session, work), _no_blobs)
         try:
             await sandbox.start()
             (work / ".command").write_text(command)

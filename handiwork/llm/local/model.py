@@ -17,9 +17,9 @@ import httpx2
 from handiwork.llm.errors import ModelNotFoundError
 from handiwork.llm.local.download_progress import Reporter, to_stderr
 from handiwork.llm.local.locks import FileLock, locked
-from handiwork.llm.local.server import WINDOW, Address, Place
+from handiwork.llm.local.server import WINDOW, Address, ServerFolder
 from handiwork.llm.local.weights import find
-from handiwork.llm.openai_compatible.model import ChatLLM, Endpoint
+from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
 from handiwork.paths import runtime_dir
 
@@ -46,7 +46,7 @@ class LocalLLM:
         self._status = status or to_stderr
         self._reporter = Reporter(model, status)
         self._idle = idle
-        self._place: Place | None = None
+        self._place: ServerFolder | None = None
         self._path = Path()
         self._client: FileLock | None = None
         self._address: Address | None = None
@@ -112,10 +112,10 @@ class LocalLLM:
             self._client.release()
             self._client = None
 
-    async def _endpoint(self) -> Endpoint:
+    async def _endpoint(self) -> ServerAddress:
         async with self._opening:
             self._address = address = await self._running()
-        return Endpoint(f"{address.url}/v1", address.key)
+        return ServerAddress(f"{address.url}/v1", address.key)
 
     async def _running(self) -> Address:
         if self._place is None:
@@ -135,7 +135,7 @@ class LocalLLM:
                 await _launch(place, self._path, self._idle)
             return await self._until_ready(place)
 
-    async def _until_ready(self, place: Place) -> Address:
+    async def _until_ready(self, place: ServerFolder) -> Address:
         if address := place.address():
             return address
         began = time.monotonic()
@@ -161,7 +161,7 @@ class LocalLLM:
             self._status("waiting for the local model: it is busy with other calls")
 
 
-def place_of(model: Path) -> Place:
+def place_of(model: Path) -> ServerFolder:
     """Return the folder of the model's server, made if there is none.
 
     Raises ModelNotFoundError if others can enter it.
@@ -173,10 +173,10 @@ def place_of(model: Path) -> Place:
     found = folder.lstat()
     if found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise ModelNotFoundError(f"{folder} is open to other users: remove it, and what they may have put there.")
-    return Place(folder)
+    return ServerFolder(folder)
 
 
-async def _launch(place: Place, model: Path, idle: float) -> None:
+async def _launch(place: ServerFolder, model: Path, idle: float) -> None:
     with place.log.open("wb") as log:
         launcher = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -196,7 +196,7 @@ async def _launch(place: Place, model: Path, idle: float) -> None:
     await launcher.wait()
 
 
-def _reason(place: Place) -> str:
+def _reason(place: ServerFolder) -> str:
     """Return the log's last line that tells of an error, else its last line."""
     lines = [line for line in place.log.read_text(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if " E " in line and "error loading model" in line]

@@ -40,7 +40,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerFolder:
     """The folder of one server."""
 
     folder: Path
@@ -93,7 +93,7 @@ class Place:
         self._endpoint.unlink(missing_ok=True)
 
 
-def serve(place: Place, model: Path, idle: float) -> None:
+def serve(place: ServerFolder, model: Path, idle: float) -> None:
     """Serve the model until it had no client for ``idle`` seconds."""
     # Imported here, because this loads llama.cpp, and by name, because it has no types.
     xllamacpp: Any = importlib.import_module("xllamacpp")
@@ -116,7 +116,7 @@ def serve(place: Place, model: Path, idle: float) -> None:
     os._exit(0)
 
 
-def _wait_until_unused(place: Place, idle: float) -> None:
+def _wait_until_unused(place: ServerFolder, idle: float) -> None:
     """Return when there was no client for ``idle`` seconds, with the start lock held and the address withdrawn."""
     last_used = time.monotonic()
     start, clients = FileLock(place.start_lock), FileLock(place.clients_lock)
@@ -136,7 +136,7 @@ def _wait_until_unused(place: Place, idle: float) -> None:
 
 def main(folder: str, model: str, idle: str) -> None:
     """Become a process of its own, apart from the caller, and serve; returns in the caller's child at once."""
-    place = Place(Path(folder))
+    place = ServerFolder(Path(folder))
     alive = FileLock(place.alive_lock)
     alive.acquire()
     place.withdraw()

@@ -30,14 +30,14 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class ServerAddress:
     """Where a server listens: ``base_url`` ends before /chat/completions; "none" is no key."""
 
     base_url: str
     api_key: str = "none"
 
 
-Connect = Callable[[], Awaitable[Endpoint]]
+Connect = Callable[[], Awaitable[ServerAddress]]
 """Finds, or starts, the server; called before the first request and again after the connection failed."""
 
 
@@ -74,7 +74,7 @@ class ChatLLM:
         self._normaliser = Normaliser()
         self._wire = Wire(blobs, model)
         self._client: AsyncClient | None = None
-        self._endpoint: Endpoint = Endpoint("")
+        self._endpoint: ServerAddress = ServerAddress("")
         self._lost = False
         self._opening = asyncio.Lock()
 
@@ -139,7 +139,7 @@ class ChatLLM:
             from handiwork.llm.bounded_client import bounded_client
 
             if self._client is None or self._lost:
-                found: Endpoint = await self._connect()
+                found: ServerAddress = await self._connect()
                 if self._client is None or found != self._endpoint:
                     await self.close()
                     self._endpoint = found

@@ -32,10 +32,10 @@ from handiwork.llm.bounded_client import bounded_client, cause_of
 from handiwork.llm.errors import AnswerTooLargeError, AuthenticationError, LLMError, ProviderError, RequestRejectedError
 from handiwork.llm.failure import refusal
 from handiwork.llm.normalise import Normaliser
-from handiwork.llm.openai_compatible.model import ChatLLM, Endpoint
+from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 from handiwork.llm.openai_compatible.wire import Blobs, require_vision
 from handiwork.llm.price import price
-from handiwork.llm.pydantic_ai.parts import Parts, calls_of, thinking_of
+from handiwork.llm.pydantic_ai.parts import MessageParts, calls_of, thinking_of
 from handiwork.llm.retry import Patience, with_retries
 from handiwork.llm.types import LLM, Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
 from handiwork.llm.usage import usage_of
@@ -80,9 +80,9 @@ def provider_model(
         raise LLMError(f"cannot use {name}: {words}") from error
     if not isinstance(model, OpenAIChatModel):
         return ProviderLLM(name, build, blobs=blobs, patience=patience)
-    at = Endpoint(str(model.client.base_url), model.client.api_key)
+    at = ServerAddress(str(model.client.base_url), model.client.api_key)
 
-    async def endpoint() -> Endpoint:
+    async def endpoint() -> ServerAddress:
         return at
 
     key_name = f"{name.split(':')[0].upper()}_API_KEY"
@@ -134,7 +134,7 @@ class ProviderLLM:
         self._model, self._client = build()
         self._patience = patience or Patience()
         self._normaliser = Normaliser()
-        self._parts = Parts(blobs, self._model.system)
+        self._parts = MessageParts(blobs, self._model.system)
         self._entered = False
         profile = self._model.profile
         self._capabilities = Capabilities(

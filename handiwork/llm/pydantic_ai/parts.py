@@ -57,7 +57,7 @@ def calls_of(parts: Sequence[ModelResponsePart]) -> tuple[ToolCall, ...]:
     )
 
 
-class Parts:
+class MessageParts:
     """Makes pydantic-ai's form of messages, once for each message; ``provider`` is whose reasoning goes back."""
 
     def __init__(self, blobs: Blobs, provider: str) -> None:

@@ -16,7 +16,7 @@ from handiwork.workspace.in_place import mount_order
 from handiwork.workspace.layers import (
     HOME_LAYER,
     WORKSPACE_LAYER,
-    Places,
+    SandboxPaths,
     git_layers,
     home_layers,
     layers_of,
@@ -36,7 +36,7 @@ _FILES = {
 
 
 @dataclass
-class View:
+class MountPlan:
     """Gathers the launcher's plan: ``sources`` to stage by name, ``overlays``, and bubblewrap's ``arguments``."""
 
     sources: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -77,7 +77,7 @@ class View:
         self.add("--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--dir", "/var")
         self.add("--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp")
 
-    def add_private(self, places: Places, shared_memory: int) -> None:
+    def add_private(self, places: SandboxPaths, shared_memory: int) -> None:
         """Give the session's own home, /tmp, and so many bytes of shared memory, which no process's end gives back.
 
         With a layer of a snapshot, the home is laid over that one's.
@@ -105,7 +105,7 @@ class View:
         for path in credentials_in(paths):
             self.add(*(("--tmpfs", path) if path.is_dir() else ("--ro-bind", f"{STAGE}/empty-file", path)))
 
-    def add_copy(self, places: Places, base: Path) -> None:
+    def add_copy(self, places: SandboxPaths, base: Path) -> None:
         """Mount the session's copy over ``base`` at the workspace, with the mounts of the real one below it.
 
         The agent can change those too: each has an upper layer of its own. With a layer of a snapshot, what that has
@@ -145,7 +145,7 @@ class View:
         elif git.exists():
             self.add("--ro-bind", f"{place}/.git", git)
 
-    def add_way_out(self, proxy: Path, certificates: Path | None) -> None:
+    def add_egress(self, proxy: Path, certificates: Path | None) -> None:
         """Show the proxy's socket and the certificates that the machine trusts, and make programs use both."""
         self.add("--ro-bind", self.stage("proxy", proxy), SOCKET)
         if certificates is not None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from handiwork.errors import SandboxError
 from handiwork.sandbox import bundle
 from handiwork.sandbox.bubblewrap import launcher, seccomp
-from handiwork.sandbox.bubblewrap.mounts import UID, View
+from handiwork.sandbox.bubblewrap.mounts import UID, MountPlan
 from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.egress.inside import find_certificates, server_arguments
 from handiwork.sandbox.egress.proxy import Egress
@@ -25,11 +25,11 @@ from handiwork.sandbox.endpoint import Endpoint, in_memory
 from handiwork.sandbox.limits.cgroups import ControlGroups, Counters, scope, unified_group
 from handiwork.sandbox.limits.disk import Disk
 from handiwork.sandbox.limits.limits import ResourceLimits
-from handiwork.sandbox.limits.monitor import Guard
+from handiwork.sandbox.limits.monitor import LimitMonitor
 from handiwork.sandbox.served import ServedSandbox
 from handiwork.sandbox.toolchains import check_mounts, check_no_daemon, find_toolchains
 from handiwork.sandbox.users import sandbox_ids
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from handiwork.workspace.snapshots.store import Snapshots
 
 _NAMESPACES = (
@@ -54,7 +54,7 @@ class BubblewrapSandbox(ServedSandbox):
 
     def __init__(
         self,
-        places: Places,
+        places: SandboxPaths,
         save_blob: SaveBlob,
         read_only: Sequence[Path] = (),
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
@@ -117,7 +117,7 @@ class BubblewrapSandbox(ServedSandbox):
             for descriptor in (seccomp_fd, tell, arguments, plan_file, state, until):
                 os.close(descriptor)
 
-    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> Guard:
+    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
         first = self._first_process(process)
         if first is None:
             raise SandboxError("the bubblewrap sandbox ended as it started; try again.")
@@ -127,7 +127,7 @@ class BubblewrapSandbox(ServedSandbox):
         session_dir = self._places.session_dir
         folders = [session_dir / name for name in ("overlay", "home", "tmp")]
         disk = Disk(folders, session_dir, self._limits.disk)
-        return Guard(self._limits, first, counters, disk, client.interrupt)
+        return LimitMonitor(self._limits, first, counters, disk, client.interrupt)
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
@@ -160,11 +160,11 @@ class BubblewrapSandbox(ServedSandbox):
             return None
         return self._first if int(parent) == process.pid else None
 
-    def _view(self, endpoint: Endpoint) -> View:
+    def _view(self, endpoint: Endpoint) -> MountPlan:
         workspace = self._places.workspace
         tools = find_toolchains(workspace, os.environ)
         roots = [root for root in (*tools.roots, *self._read_only) if not root.is_relative_to(workspace)]
-        view = View()
+        view = MountPlan()
         view.add_system()
         view.add_private(self._places, self._limits.memory // 4)
         view.add_bundle(bundle.bundle_root(), bundle.inside_code(), bundle.browser_root())
@@ -174,7 +174,7 @@ class BubblewrapSandbox(ServedSandbox):
         elif self._in_place is not None:
             view.add_in_place(workspace, self._in_place.protected, self._places.session_dir)
         if self._proxy is not None:
-            view.add_way_out(endpoint.proxy, find_certificates(os.environ))
+            view.add_egress(endpoint.proxy, find_certificates(os.environ))
         view.add("--remount-ro", "/", "--chdir", f"{bundle.PREFIX}/app")
         view.add_environment(tools)
         return view

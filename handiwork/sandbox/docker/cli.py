@@ -33,7 +33,7 @@ _CONTAINER = '{{.ID}} {{.Label "' + OWNER + '"}}'
 
 
 @dataclass(frozen=True)
-class Image:
+class DockerImage:
     """What is known of an image before it runs; ``id`` is of what is in it, whatever it is called."""
 
     id: str
@@ -62,7 +62,7 @@ async def is_elsewhere() -> bool:
     return bool(host) and not host.startswith("unix://")
 
 
-async def image_of(name: str, on_status: OnStatus) -> Image:
+async def image_of(name: str, on_status: OnStatus) -> DockerImage:
     """Return what is known of the image, which is pulled where it is not there. Raises SandboxError."""
     if not name or name.startswith("-") or any(map(str.isspace, name)):
         raise SandboxError(f'"{name}" is no name of an image: give one like --image debian:12')
@@ -75,7 +75,7 @@ async def image_of(name: str, on_status: OnStatus) -> Image:
             f"the image {name} is for {platform}, and the bundle for linux/{_ARCHITECTURE}: use another."
         )
     variables = (entry.partition("=") for entry in found["Config"].get("Env") or ())
-    return Image(found["Id"], {variable: value for variable, _, value in variables})
+    return DockerImage(found["Id"], {variable: value for variable, _, value in variables})
 
 
 async def daemon() -> Daemon:

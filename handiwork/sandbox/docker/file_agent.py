@@ -13,7 +13,7 @@ from typing import BinaryIO, TypeVar, cast
 from handiwork.errors import SandboxError
 from handiwork.sandbox import bundle
 from handiwork.sandbox.docker import cli as docker_cli
-from handiwork.sandbox.inside.files.tree_stream import StreamError, receive, send_end
+from handiwork.sandbox.inside.files.tree_stream import TreeStreamError, receive, send_end
 
 _ROOT = "/session"
 _READY = b"ready\n"
@@ -28,7 +28,7 @@ _OPTIONS = [
 ]
 
 
-class Keeper:
+class FileAgentClient:
     """A container in which nothing of the sandbox runs, with the ``volume``; it ends with this process.
 
     Its methods are to be called one at a time.
@@ -86,7 +86,7 @@ class Keeper:
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
         if self._answers().readline() != _READY:
-            raise StreamError("it did not start")
+            raise TreeStreamError("it did not start")
 
     def _ask(self, request: dict[str, object]) -> BinaryIO:
         stream = self._running().stdin
@@ -101,7 +101,7 @@ class Keeper:
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            raise StreamError("it does not run")
+            raise TreeStreamError("it does not run")
         return self._process
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
@@ -114,7 +114,7 @@ class Keeper:
             if working.exception() is not None:
                 await self._end()
             raise
-        except (OSError, StreamError) as error:
+        except (OSError, TreeStreamError) as error:
             said = await self._end()
             told = f"{error}. {docker_cli.explained(said)}" if said else f"{error}."
             raise SandboxError(f"the files of the sandbox cannot be carried to or from its daemon: {told}") from error

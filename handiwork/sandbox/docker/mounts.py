@@ -17,7 +17,7 @@ from handiwork.workspace.in_place import mount_order
 from handiwork.workspace.layers import (
     HOME_LAYER,
     WORKSPACE_LAYER,
-    Places,
+    SandboxPaths,
     git_layers,
     home_layers,
     layers_of,
@@ -40,21 +40,21 @@ def platform_mounts(socket: Path) -> Iterator[str]:
     yield _bind(socket, GIVER)
 
 
-def home_mount(places: Places) -> str:
+def home_mount(places: SandboxPaths) -> str:
     """The session's own home, laid over that of the snapshot that a fork begins with."""
     if places.layer is None:
         return _bind(places.session_dir / "home", HOME)
     return overlay(Path(HOME), [places.layer / HOME_LAYER], home_layers(places.session_dir))
 
 
-def way_out_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
+def egress_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
     """The proxy's socket and the certificates that this machine trusts."""
     yield _bind(proxy, SOCKET, read_only=True)
     if certificates is not None:
         yield _bind(certificates.resolve(), CERTIFICATES, read_only=True)
 
 
-def workspace_mounts(places: Places, protected: Sequence[str] = ()) -> Iterator[str]:
+def workspace_mounts(places: SandboxPaths, protected: Sequence[str] = ()) -> Iterator[str]:
     """The workspace: the session's copy over its base, or the real one with its ``protected`` paths read-only."""
     if places.base is None:
         yield from _in_place(places, protected)
@@ -76,7 +76,7 @@ def read_only_mounts(paths: Sequence[Path], empty: Path) -> Iterator[str]:
         yield _options(("type", "tmpfs"), ("dst", path)) if path.is_dir() else _bind(empty, path, read_only=True)
 
 
-def make_points(places: Places, uid: int, gid: int) -> None:
+def make_points(places: SandboxPaths, uid: int, gid: int) -> None:
     """Make the directories that mounts in the copy are made on, which else would be made in its upper layer."""
     points = points_dir(places.session_dir)
     folders = {points, *(points / part for name in places.mounts for part in (Path(name), *Path(name).parents))}
@@ -91,7 +91,7 @@ def points_dir(session_dir: Path) -> Path:
     return session_dir / "overlay/points"
 
 
-def _in_place(places: Places, protected: Sequence[str]) -> Iterator[str]:
+def _in_place(places: SandboxPaths, protected: Sequence[str]) -> Iterator[str]:
     workspace = places.workspace
     yield _bind(workspace, workspace)
     parents, paths = mount_order(protected)

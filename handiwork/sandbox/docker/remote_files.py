@@ -22,11 +22,11 @@ from handiwork.errors import SandboxError
 from handiwork.process import Process
 from handiwork.sandbox import bundle
 from handiwork.sandbox.docker import cli as docker_cli
-from handiwork.sandbox.docker.file_agent import Keeper
+from handiwork.sandbox.docker.file_agent import FileAgentClient
 from handiwork.sandbox.docker.mounts import home_mount, overlay, points_dir, workspace_mounts
 from handiwork.sandbox.docker.remote_bundle import bundle_volume
 from handiwork.sandbox.inside.files.tree_stream import scan, send, send_directory
-from handiwork.workspace.layers import Places, layers_of, mount_layer
+from handiwork.workspace.layers import SandboxPaths, layers_of, mount_layer
 from handiwork.workspace.snapshots.object_store import remove_tree
 
 FOLDER, VOLUME = "handiwork.folder", "handiwork.volume"
@@ -36,7 +36,7 @@ _VOLUME = '{{.Name}}\t{{.Label "' + docker_cli.OWNER + '"}}\t{{.Label "' + FOLDE
 
 
 @dataclass(frozen=True)
-class Record:
+class VolumeRecord:
     """Where the files of a session are, kept in its folder while there may be any; ``whole`` once all were sent."""
 
     daemon: str
@@ -50,7 +50,7 @@ class Record:
         return session_dir / "elsewhere.json"
 
     @classmethod
-    def load(cls, session_dir: Path) -> Record | None:
+    def load(cls, session_dir: Path) -> VolumeRecord | None:
         """Return the record of a session, None where it has none."""
         try:
             return cls(**json.loads(cls.path(session_dir).read_bytes()))
@@ -67,20 +67,20 @@ class Record:
         part.rename(self.path(session_dir))
 
 
-class Elsewhere:
+class RemoteFiles:
     """The files of one sandbox that runs in ``image``, on the daemon; ``limit`` is in bytes.
 
     ``owner`` has uid and gid of what comes back, where this process may give them.
     """
 
     def __init__(
-        self, places: Places, image: str, owner: tuple[int, int], limit: int, on_status: docker_cli.OnStatus
+        self, places: SandboxPaths, image: str, owner: tuple[int, int], limit: int, on_status: docker_cli.OnStatus
     ) -> None:
         self._places, self._image, self._limit, self._on_status = places, image, limit, on_status
         self._owner = owner if os.geteuid() == 0 else None
         self._trees = [str(place.upper.relative_to(places.session_dir)) for place in places.written().values()]
-        self._record: Record | None = None
-        self._keeper: Keeper | None = None
+        self._record: VolumeRecord | None = None
+        self._keeper: FileAgentClient | None = None
         self._bundle, self._mountpoint = "", Path()
         self._turn = asyncio.Lock()
 
@@ -95,7 +95,7 @@ class Elsewhere:
         await _sweep()
         self._on_status("sending the files to the Docker daemon")
         host = os.environ.get("DOCKER_HOST") or "another context"
-        record = Record(daemon, host, f"handiwork-session-{secrets.token_hex(8)}")
+        record = VolumeRecord(daemon, host, f"handiwork-session-{secrets.token_hex(8)}")
         record.save(self._places.session_dir)
         self._record = record
         labels = (f"{docker_cli.OWNER}={docker_cli.owner()}", f"{FOLDER}={self._places.session_dir}")
@@ -104,7 +104,7 @@ class Elsewhere:
         self._mountpoint = Path(found)
         self._keeper = await self._kept(record.volume)
         await self._keeper.put(self._send, owner, self._trees)
-        self._record = Record(daemon, host, record.volume, whole=True)
+        self._record = VolumeRecord(daemon, host, record.volume, whole=True)
         self._record.save(self._places.session_dir)
 
     def labels(self) -> list[str]:
@@ -116,7 +116,7 @@ class Elsewhere:
         """Return what the container sees, as options of `docker run`. Raises SandboxError."""
         places, there = self._places, self._mountpoint
         layer = there / "layer" if places.layer else None
-        mirrored = Places(there, places.workspace, there / "base", (), layer)
+        mirrored = SandboxPaths(there, places.workspace, there / "base", (), layer)
         found = [
             f"type=volume,src={self._bundle},dst={bundle.PREFIX},readonly=true,volume-nocopy=true",
             home_mount(mirrored),
@@ -160,23 +160,23 @@ class Elsewhere:
             await self._forget(self._record)
             self._record = None
 
-    async def _forget(self, record: Record) -> None:
+    async def _forget(self, record: VolumeRecord) -> None:
         """Remove the volume, of which nothing is needed any more, and then what tells of it."""
         code, said = await docker_cli.run("volume", "rm", "--force", record.volume)
         if code:
             self._on_status(f"the volume {record.volume} is not removed before the next start: {said}")
             return
-        Record.path(self._places.session_dir).unlink(missing_ok=True)
+        VolumeRecord.path(self._places.session_dir).unlink(missing_ok=True)
 
-    async def _kept(self, volume: str) -> Keeper:
+    async def _kept(self, volume: str) -> FileAgentClient:
         labels = [f"--label={docker_cli.OWNER}={docker_cli.owner()}", f"--label={VOLUME}={volume}"]
-        keeper = Keeper(self._image, self._bundle, volume, labels)
+        keeper = FileAgentClient(self._image, self._bundle, volume, labels)
         await keeper.start()
         return keeper
 
     async def _rescue(self, daemon: str) -> None:
         """Bring back all that an earlier start of the session left in its volume, if there is one."""
-        record = Record.load(self._places.session_dir)
+        record = VolumeRecord.load(self._places.session_dir)
         if record is None:
             return
         if record.daemon != daemon:
@@ -189,7 +189,7 @@ class Elsewhere:
                 self._on_status("bringing back what was written before this session was cut")
                 await self._take_all(record.volume)
         await self._forget(record)
-        if Record.load(self._places.session_dir) is not None:
+        if VolumeRecord.load(self._places.session_dir) is not None:
             raise SandboxError(f"the volume {record.volume} cannot be removed: end what uses it, and try again.")
 
     async def _end_users(self, volume: str) -> None:
@@ -239,7 +239,7 @@ class Elsewhere:
         return sorted([*map(str, found), *(str(folder / "work") for folder in layers), *(["under"])])
 
 
-def check_sendable(places: Places, read_only: Sequence[Path], allowed: Collection[str]) -> None:
+def check_sendable(places: SandboxPaths, read_only: Sequence[Path], allowed: Collection[str]) -> None:
     """Raise SandboxError for what a daemon elsewhere cannot have."""
     where = "the Docker daemon does not see the files of this machine"
     if places.base is None:
@@ -256,11 +256,11 @@ def check_sendable(places: Places, read_only: Sequence[Path], allowed: Collectio
 
 def check_nothing_waits(session_dir: Path) -> None:
     """Raise SandboxError where what the session wrote last is not here, but on a daemon elsewhere."""
-    if record := Record.load(session_dir):
+    if record := VolumeRecord.load(session_dir):
         raise SandboxError(_waits(record))
 
 
-def _waits(record: Record) -> str:
+def _waits(record: VolumeRecord) -> str:
     """Return what to do where files of a session wait on another daemon."""
     return (
         f"what the session wrote last is in the volume {record.volume} of the Docker daemon at {record.host}: use that "

@@ -24,14 +24,14 @@ from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.docker import cli as docker_cli
 from handiwork.sandbox.docker.mounts import (
     GIVER,
+    egress_mounts,
     home_mount,
     make_points,
     platform_mounts,
     read_only_mounts,
-    way_out_mounts,
     workspace_mounts,
 )
-from handiwork.sandbox.docker.remote_files import Elsewhere, check_nothing_waits, check_sendable
+from handiwork.sandbox.docker.remote_files import RemoteFiles, check_nothing_waits, check_sendable
 from handiwork.sandbox.docker.tunnel import Relay
 from handiwork.sandbox.egress.inside import find_certificates, server_arguments, variables
 from handiwork.sandbox.egress.proxy import Egress
@@ -39,11 +39,11 @@ from handiwork.sandbox.endpoint import Endpoint, in_memory
 from handiwork.sandbox.limits.cgroups import Counters, groups_of
 from handiwork.sandbox.limits.disk import Disk
 from handiwork.sandbox.limits.limits import ResourceLimits
-from handiwork.sandbox.limits.monitor import Guard
+from handiwork.sandbox.limits.monitor import LimitMonitor
 from handiwork.sandbox.served import ServedSandbox
 from handiwork.sandbox.toolchains import check_mounts, check_no_daemon
 from handiwork.sandbox.users import container_ids
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from handiwork.workspace.snapshots.store import Snapshot, Snapshots
 
 _START_TIMEOUT = 60.0
@@ -79,7 +79,7 @@ class DockerSandbox(ServedSandbox):
     def __init__(
         self,
         image: str,
-        places: Places,
+        places: SandboxPaths,
         save_blob: SaveBlob,
         read_only: Sequence[Path] = (),
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
@@ -99,7 +99,7 @@ class DockerSandbox(ServedSandbox):
         self._filter: list[str] = []
         self._lifeline: socket.socket | None = None
         self._first: tuple[int, int] | None = None
-        self._elsewhere: Elsewhere | None = None
+        self._elsewhere: RemoteFiles | None = None
         self._relay: Relay | None = None
 
     async def _spawn(self, endpoint: Endpoint) -> Process:
@@ -123,12 +123,12 @@ class DockerSandbox(ServedSandbox):
         self._container = f"handiwork-{endpoint.id}"
         options = [*_HARDENED, "--user", f"{uid}:{gid}", *self._labels(), *self._limit_options()]
         options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
-        way_out = {} if self._proxy is None else variables(self._certificates is not None)
+        egress_arguments = {} if self._proxy is None else variables(self._certificates is not None)
         if not elsewhere:
             check_nothing_waits(self._places.session_dir)
             os.chown(endpoint.path, *own)
             try:
-                added = [f"--env={name}={value}" for name, value in way_out.items()]
+                added = [f"--env={name}={value}" for name, value in egress_arguments.items()]
                 return await self._run(endpoint, [*options, *added])
             except NotSeenError:
                 pass  # its socket is here, but it is not
@@ -137,8 +137,8 @@ class DockerSandbox(ServedSandbox):
     async def _run(self, endpoint: Endpoint, options: Sequence[str]) -> Process:
         self._on_status(f"starting {self._image}")
         mounts = [f"--mount={mount}" for mount in self._mounts(endpoint)]
-        way_out = server_arguments() if self._proxy is not None else ()
-        command = self._command([*options, *mounts], ["--from", GIVER, *way_out])
+        egress_arguments = server_arguments() if self._proxy is not None else ()
+        command = self._command([*options, *mounts], ["--from", GIVER, *egress_arguments])
         # Killed in the middle, as a cancelled start would be, the program could leave a container behind.
         starting = asyncio.ensure_future(docker_cli.start(*command, stdout=DEVNULL, stderr=PIPE))
         try:
@@ -153,7 +153,7 @@ class DockerSandbox(ServedSandbox):
         self, endpoint: Endpoint, options: Sequence[str], own: tuple[int, int], there: tuple[int, int]
     ) -> Process:
         check_sendable(self._places, self._read_only, self._egress.allowed() if self._egress else ())
-        self._elsewhere = Elsewhere(self._places, self._image, own, self._limits.disk, self._on_status)
+        self._elsewhere = RemoteFiles(self._places, self._image, own, self._limits.disk, self._on_status)
         await self._elsewhere.open(there)
         self._on_status(f"starting {self._image}")
         uid, gid = there
@@ -220,13 +220,13 @@ class DockerSandbox(ServedSandbox):
     def _first_process(self, process: Process) -> int | None:
         return None if self._first is None else self._first[0]
 
-    def _guarded(self, process: Process, client: Client) -> Guard:
+    def _guarded(self, process: Process, client: Client) -> LimitMonitor:
         if self._first is None:
-            return Guard(self._limits, 0, Counters(()), None, client.interrupt)  # Docker's own limits hold there
+            return LimitMonitor(self._limits, 0, Counters(()), None, client.interrupt)  # Docker's own limits hold there
         session_dir = self._places.session_dir
         folders = [session_dir / name for name in ("overlay", "home")]
         disk = Disk(folders, session_dir, self._limits.disk)
-        return Guard(self._limits, self._first[0], Counters(groups_of(self._first[0])), disk, client.interrupt)
+        return LimitMonitor(self._limits, self._first[0], Counters(groups_of(self._first[0])), disk, client.interrupt)
 
     async def _stop(self, process: Process) -> None:
         """End the container; ``process`` ends when it is removed."""
@@ -309,7 +309,7 @@ class DockerSandbox(ServedSandbox):
             *(f"--tmpfs={path}:exec,mode=1777,size={share}" for path in ("/tmp", "/var/tmp")),
         ]
 
-    def _environment(self, image: docker_cli.Image) -> dict[str, str]:
+    def _environment(self, image: docker_cli.DockerImage) -> dict[str, str]:
         """What is added to the image's own variables, or put in their place."""
         return {
             # Docker gives every container the proxies that its user's settings name, with the passwords in them.
@@ -330,7 +330,7 @@ class DockerSandbox(ServedSandbox):
         return [
             *platform_mounts(endpoint.path),
             home_mount(self._places),
-            *(way_out_mounts(endpoint.proxy, self._certificates) if self._proxy is not None else ()),
+            *(egress_mounts(endpoint.proxy, self._certificates) if self._proxy is not None else ()),
             *workspace_mounts(self._places, self._in_place.protected if self._in_place else ()),
             *read_only_mounts(self._read_only, empty),
         ]

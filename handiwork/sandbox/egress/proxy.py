@@ -28,7 +28,7 @@ from handiwork.sandbox.egress.hosts import Host, HostError, Pattern, allowing, c
 from handiwork.sandbox.egress.internet import Internet
 from handiwork.sandbox.egress.pace import Pace
 from handiwork.sandbox.egress.relay import Streams, relay
-from handiwork.sandbox.egress.request import Request, RequestError, read_request
+from handiwork.sandbox.egress.request import MalformedRequestError, Request, read_request
 from handiwork.sandbox.egress.upstream import Upstream, UpstreamError
 
 CONNECTIONS = 128
@@ -55,7 +55,7 @@ class Egress:
     internet: Internet = field(default_factory=Internet)
 
 
-class RefusedError(Exception):
+class EgressRefusedError(Exception):
     """The sandbox does not get what it asks for; ``status`` is the HTTP status and its words."""
 
     def __init__(self, status: str, text: str) -> None:
@@ -99,7 +99,7 @@ class Proxy:
             async with self._places:
                 if request := await read_request(reader):
                     await self._answer(request, inside)
-        except (RefusedError, RequestError) as refused:
+        except (EgressRefusedError, MalformedRequestError) as refused:
             writer.write(_response(refused.status, str(refused)))
             with suppress(OSError):
                 await writer.drain()
@@ -193,19 +193,19 @@ class Proxy:
                     return outside
             except OSError as error:
                 said = str(error) or type(error).__name__
-        raise RefusedError("502 Bad Gateway", f"{request.authority} is allowed, but cannot be reached: {said}")
+        raise EgressRefusedError("502 Bad Gateway", f"{request.authority} is allowed, but cannot be reached: {said}")
 
     async def _refused(
         self, host: Host, port: int, why: str, how: str = "", status: str = "403 Forbidden"
-    ) -> RefusedError:
+    ) -> EgressRefusedError:
         """Keep the decision and return what to raise."""
         await self._record(host, port, allowed=False, reason=why)
-        return RefusedError(status, f"{_printable(host)}:{port} is refused: {why}{how}")
+        return EgressRefusedError(status, f"{_printable(host)}:{port} is refused: {why}{how}")
 
     async def _record(self, host: Host, port: int, *, allowed: bool, reason: str) -> None:
         event = EgressEvent(host=_printable(host), port=port, allowed=allowed, reason=reason)
         if not await self._egress.record(event):
-            raise RefusedError("503 Service Unavailable", _STILL)
+            raise EgressRefusedError("503 Service Unavailable", _STILL)
 
 
 async def _tunnel(outside: Streams, request: Request, upstream: Upstream) -> None:

@@ -15,7 +15,7 @@ _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
 _DROPPED = frozenset({b"connection", b"content-length", b"host", b"keep-alive", b"upgrade"})
 
 
-class RequestError(Exception):
+class MalformedRequestError(Exception):
     """It is no request that the proxy takes; ``status`` is the HTTP status and its words."""
 
     def __init__(self, status: str, text: str) -> None:
@@ -59,21 +59,23 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
             head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as error:
         if error.partial:
-            raise RequestError("400 Bad Request", "the request's head is cut") from error
+            raise MalformedRequestError("400 Bad Request", "the request's head is cut") from error
         return None
     except asyncio.LimitOverrunError as error:
-        raise RequestError("431 Request Header Fields Too Large", "the request's head is too large") from error
+        raise MalformedRequestError("431 Request Header Fields Too Large", "the request's head is too large") from error
     except TimeoutError as error:
-        raise RequestError("408 Request Timeout", "the request's head did not come") from error
+        raise MalformedRequestError("408 Request Timeout", "the request's head did not come") from error
     line, *lines = head[:-4].split(b"\r\n")
     found = _LINE.fullmatch(line)
     if found is None:
-        raise RequestError("400 Bad Request", "this is an HTTP proxy, and that was no HTTP/1 request")
+        raise MalformedRequestError("400 Bad Request", "this is an HTTP proxy, and that was no HTTP/1 request")
     method, target = found[1].decode(), found[2].decode()
     if method == "CONNECT":
         return Request(*_authority(target))
     if not target.lower().startswith("http://"):
-        raise RequestError("400 Bad Request", "a request to a proxy names http://HOST/PATH; https goes by CONNECT")
+        raise MalformedRequestError(
+            "400 Bad Request", "a request to a proxy names http://HOST/PATH; https goes by CONNECT"
+        )
     authority = re.split("[/?#]", target[7:], maxsplit=1)[0]
     path = target[7 + len(authority) :]
     headers, length = _headers(lines)
@@ -86,7 +88,7 @@ def _authority(text: str, default: int | None = None) -> tuple[str, int]:
     if default is not None and (not colon or text.endswith("]")):
         return text, default
     if not host or not (_PORT.fullmatch(port) and 0 < int(port) < 65536):
-        raise RequestError("400 Bad Request", f"{text[:300]} is not HOST:PORT")
+        raise MalformedRequestError("400 Bad Request", f"{text[:300]} is not HOST:PORT")
     return host, int(port)
 
 
@@ -97,14 +99,14 @@ def _headers(lines: list[bytes]) -> tuple[bytes, int]:
     for line in lines:
         found = _HEADER.fullmatch(line)
         if found is None:
-            raise RequestError("400 Bad Request", "a header of the request is none")
+            raise MalformedRequestError("400 Bad Request", "a header of the request is none")
         name = found[1].lower()
         if name == b"transfer-encoding":
-            raise RequestError("411 Length Required", "through this proxy, a body has a Content-Length")
+            raise MalformedRequestError("411 Length Required", "through this proxy, a body has a Content-Length")
         if name == b"content-length":
             lengths.add(found[2].strip(b" \t"))
         elif name not in _DROPPED and not name.startswith(b"proxy-"):
             kept.append(line + b"\r\n")
     if len(lengths) > 1 or not all(re.fullmatch(rb"[0-9]{1,18}", length) for length in lengths):
-        raise RequestError("400 Bad Request", "the request's Content-Length is no length")
+        raise MalformedRequestError("400 Bad Request", "the request's Content-Length is no length")
     return b"".join(kept), int(lengths.pop()) if lengths else 0

@@ -24,7 +24,7 @@ _DYING = 1.0  # seconds that the killed may take to be gone
 _FILE_SIZE_EXIT = 128 + signal.SIGXFSZ
 
 
-class Guard:
+class LimitMonitor:
     """Holds one running sandbox to ``limits``.
 
     ``first`` is the pid of its server, whose descendants all others are. What ``counters`` have, the kernel

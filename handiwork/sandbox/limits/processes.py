@@ -19,7 +19,7 @@ _STOPPING = 2.0  # seconds that a process may take to stop
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ProcessInfo:
     """One process as it was a moment ago; ``started`` is in clock ticks since boot, and with ``pid`` unique."""
 
     pid: int
@@ -32,7 +32,7 @@ def ticks() -> int:
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
 
 
-def family(first: int) -> list[Process]:
+def family(first: int) -> list[ProcessInfo]:
     """Return ``first`` and its descendants, oldest generation first."""
     found = list(_read(first))
     for process in found:
@@ -43,7 +43,7 @@ def family(first: int) -> list[Process]:
 
 def end(first: int, since: int) -> None:
     """Kill the descendants of ``first`` that started at ``since`` (ticks) or later, also if they go on forking."""
-    stopped: set[Process] = set()
+    stopped: set[ProcessInfo] = set()
     # Those that are stopped can no longer fork, so at some time there are no others.
     while fresh := [process for process in family(first)[1:] if process.started >= since and process not in stopped]:
         for process in fresh:
@@ -59,7 +59,7 @@ def paused(first: int) -> Generator[None]:
 
     A shell that saw its jobs stop would say so: parents are stopped before their children and go on after them.
     """
-    stopped: list[Process] = []
+    stopped: list[ProcessInfo] = []
     try:
         while fresh := [found for found in family(first) if found not in stopped and not _stands_still(found)]:
             for process in fresh:
@@ -72,7 +72,7 @@ def paused(first: int) -> Generator[None]:
             send(process, signal.SIGCONT)
 
 
-def send(process: Process, number: signal.Signals) -> None:
+def send(process: ProcessInfo, number: signal.Signals) -> None:
     """Signal the process if it still is the same one: pids are used again."""
     with suppress(*_GONE):
         descriptor = os.pidfd_open(process.pid)
@@ -83,28 +83,28 @@ def send(process: Process, number: signal.Signals) -> None:
             os.close(descriptor)
 
 
-def resident(process: Process) -> int:
+def resident(process: ProcessInfo) -> int:
     """Return the bytes of memory that would be free without the process, or more: what it shares is counted too."""
     with suppress(*_GONE):
         return _sum(Path(f"/proc/{process.pid}/status"), ("RssAnon:", "RssShmem:", "VmSwap:"))
     return 0
 
 
-def proportional(process: Process) -> int:
+def proportional(process: ProcessInfo) -> int:
     """Return the bytes that are the process's share of memory, exactly; takes long for a large process."""
     with suppress(*_GONE):
         return _sum(Path(f"/proc/{process.pid}/smaps_rollup"), ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
     return 0
 
 
-def _until_still(members: list[Process]) -> None:
+def _until_still(members: list[ProcessInfo]) -> None:
     """Wait until they stand still, but not for one that waits for a disk or for the network's."""
     deadline = time.monotonic() + _STOPPING
     while time.monotonic() < deadline and not all(map(_stands_still, members)):
         time.sleep(0.0005)
 
 
-def _stands_still(process: Process) -> bool:
+def _stands_still(process: ProcessInfo) -> bool:
     """Whether a process is stopped, or has ended."""
     with suppress(*_GONE):
         return Path(f"/proc/{process.pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in _STILL
@@ -115,12 +115,12 @@ def _sum(file: Path, names: tuple[str, ...]) -> int:
     return 1024 * sum(int(line.split()[1]) for line in file.read_text().splitlines() if line.startswith(names))
 
 
-def _read(pid: int) -> Iterator[Process]:
+def _read(pid: int) -> Iterator[ProcessInfo]:
     """The process, unless it is gone."""
     with suppress(*_GONE):
         # The command's name, in brackets, may hold spaces and brackets of its own.
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-        yield Process(pid, int(fields[19]), int(fields[17]))
+        yield ProcessInfo(pid, int(fields[19]), int(fields[17]))
 
 
 def _children(pid: int) -> Iterator[int]:

@@ -14,13 +14,13 @@ from starlette.responses import PlainTextResponse, Response
 from handiwork.agents.registry import AgentNotFoundError, find, installed
 from handiwork.llm.local.weights import KNOWN
 from handiwork.llm.offered import KEYS, local_model_state, provider_keys
-from handiwork.server.operations import Call, Operation
-from handiwork.server.schemas.sessions import AgentInfo, AgentList, Done, ModelInfo, ModelList, SettingsView
-from handiwork.server.supervisor import Desk
+from handiwork.server.operations import Operation, OperationCall
+from handiwork.server.schemas.sessions import AgentInfo, AgentList, ModelInfo, ModelList, SettingsView, Success
+from handiwork.server.supervisor import SessionSupervisor
 from handiwork.settings import load, settings_file
 
 
-async def list_models(call: Call[None, None]) -> ModelList:
+async def list_models(call: OperationCall[None, None]) -> ModelList:
     """List the local models and the providers, with what they need."""
     found: list[ModelInfo] = []
     for name in KNOWN:
@@ -32,7 +32,7 @@ async def list_models(call: Call[None, None]) -> ModelList:
     return ModelList(default=load({}).model, models=found)
 
 
-async def list_agents(call: Call[None, None]) -> AgentList:
+async def list_agents(call: OperationCall[None, None]) -> AgentList:
     """List the installed agents."""
     found: list[AgentInfo] = []
     for name, point in installed().items():
@@ -44,7 +44,7 @@ async def list_agents(call: Call[None, None]) -> AgentList:
     return AgentList(default=load({}).agent, agents=found)
 
 
-async def show_settings(call: Call[None, None]) -> SettingsView:
+async def show_settings(call: OperationCall[None, None]) -> SettingsView:
     """Return what a session uses unless its request says otherwise."""
     settings = load({})
     return SettingsView(
@@ -62,32 +62,32 @@ async def show_settings(call: Call[None, None]) -> SettingsView:
     )
 
 
-async def show_health(call: Call[None, None]) -> Done:
+async def show_health(call: OperationCall[None, None]) -> Success:
     """Answer when the server and its log work; needs no token."""
-    await call.desk.store.sessions(limit=1)
-    return Done()
+    await call.supervisor.store.sessions(limit=1)
+    return Success()
 
 
-async def show_metrics(call: Call[None, None]) -> Response:
+async def show_metrics(call: OperationCall[None, None]) -> Response:
     """Return the server's figures in the text format of Prometheus."""
-    counters: Counters = call.request.app.state.counters
-    return PlainTextResponse(counters.text(call.desk), media_type="text/plain; version=0.0.4")
+    counters: RequestMetrics = call.request.app.state.counters
+    return PlainTextResponse(counters.text(call.supervisor), media_type="text/plain; version=0.0.4")
 
 
 @dataclass
-class Counters:
+class RequestMetrics:
     """What the server has counted since it began."""
 
     began: float = field(default_factory=time.monotonic)
     requests: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
 
-    def text(self, desk: Desk) -> str:
+    def text(self, supervisor: SessionSupervisor) -> str:
         """Return the metrics, one a line."""
-        attended, waiting = desk.counts
+        attended, waiting = supervisor.counts
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         lines = _metric("handiwork_sessions_running", "gauge", "Sessions at work in this server.", attended - waiting)
         lines += _metric("handiwork_sessions_waiting", "gauge", "Sessions that wait with their sandbox.", waiting)
-        lines += _metric("handiwork_followers", "gauge", "WebSockets that follow a session.", desk.channels.count)
+        lines += _metric("handiwork_followers", "gauge", "WebSockets that follow a session.", supervisor.channels.count)
         lines += _metric("handiwork_uptime_seconds", "gauge", "Since the start.", round(time.monotonic() - self.began))
         memory = pages * os.sysconf("SC_PAGE_SIZE")
         lines += _metric("process_resident_memory_bytes", "gauge", "Resident memory of the server.", memory)
@@ -105,6 +105,6 @@ OPERATIONS = (
     Operation("GET", "/api/models", list_models, ModelList, refuses=()),
     Operation("GET", "/api/agents", list_agents, AgentList, refuses=()),
     Operation("GET", "/api/settings", show_settings, SettingsView, refuses=()),
-    Operation("GET", "/health", show_health, Done, refuses=(503,)),
+    Operation("GET", "/health", show_health, Success, refuses=(503,)),
     Operation("GET", "/metrics", show_metrics, None, gives="text/plain", refuses=(503,)),
 )

@@ -6,8 +6,8 @@ from handiwork.events.action import AgentState, ChangeAgentStateAction, MessageA
 from handiwork.events.record import SettingsChanged
 from handiwork.llm import create as llms
 from handiwork.server.api.sessions import check_images, running, view
-from handiwork.server.operations import Call, Operation, RefusedError
-from handiwork.server.schemas.sessions import Answer, Change, Hosts, Message, Posted, SessionView
+from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
+from handiwork.server.schemas.sessions import Answer, Hosts, Posted, SessionView, SettingsChange, UserMessage
 from handiwork.session.user_events import approval, asked, at_work, is_stuck, network_allowed, rewound
 from handiwork.settings import model_name
 
@@ -15,86 +15,86 @@ ENDED: frozenset[AgentState] = frozenset({"finished", "rejected", "stopped", "aw
 """States from which a session goes on only with a message."""
 
 
-async def send_message(call: Call[None, Message]) -> Posted:
+async def send_message(call: OperationCall[None, UserMessage]) -> Posted:
     """Say something to the agent; a session that stands still goes on with it."""
-    log = await call.desk.log(call.session)
-    check_images(call.desk, call.body.images)
-    state = await running(call.desk, log)
+    log = await call.supervisor.log(call.session)
+    check_images(call.supervisor, call.body.images)
+    state = await running(call.supervisor, log)
     message = MessageAction(
         content=call.body.content,
         images=tuple(image.part() for image in call.body.images),
         source="user",
         subtask=state.active,
     )
-    return Posted(event=await call.desk.say(log, message))
+    return Posted(event=await call.supervisor.say(log, message))
 
 
-async def start_session(call: Call[None, None]) -> SessionView:
+async def start_session(call: OperationCall[None, None]) -> SessionView:
     """Go on with a session that was paused or failed; the same as resume."""
     return await resume_session(call)
 
 
-async def resume_session(call: Call[None, None]) -> SessionView:
+async def resume_session(call: OperationCall[None, None]) -> SessionView:
     """Go on with a session that was paused or failed; one that ended or asked needs a message."""
-    log = await call.desk.log(call.session)
-    state = (await running(call.desk, log)).agent_state
+    log = await call.supervisor.log(call.session)
+    state = (await running(call.supervisor, log)).agent_state
     if state in ENDED:
-        raise RefusedError(409, f"session {log.id} is {state.replace('_', ' ')}: send a message to go on")
+        raise RequestRefusedError(409, f"session {log.id} is {state.replace('_', ' ')}: send a message to go on")
     if state == "awaiting_user_confirmation":
-        raise RefusedError(409, f"session {log.id} waits for your answer: approve or reject what it asks")
+        raise RequestRefusedError(409, f"session {log.id} waits for your answer: approve or reject what it asks")
     if state == "running":
-        await call.desk.wake(log.id)  # its process may be gone
+        await call.supervisor.wake(log.id)  # its process may be gone
     else:
-        await call.desk.say(log, ChangeAgentStateAction(agent_state="running", source="user"))
-    return await view(call.desk, log)
+        await call.supervisor.say(log, ChangeAgentStateAction(agent_state="running", source="user"))
+    return await view(call.supervisor, log)
 
 
-async def pause_session(call: Call[None, None]) -> SessionView:
+async def pause_session(call: OperationCall[None, None]) -> SessionView:
     """Pause a session at once; the same as interrupt."""
     return await interrupt_session(call)
 
 
-async def interrupt_session(call: Call[None, None]) -> SessionView:
+async def interrupt_session(call: OperationCall[None, None]) -> SessionView:
     """Stop what runs at this moment and pause."""
-    log = await call.desk.log(call.session)
-    if (await running(call.desk, log)).agent_state == "running":
-        await call.desk.say(log, ChangeAgentStateAction(agent_state="paused", source="user"))
-    return await view(call.desk, log)
+    log = await call.supervisor.log(call.session)
+    if (await running(call.supervisor, log)).agent_state == "running":
+        await call.supervisor.say(log, ChangeAgentStateAction(agent_state="paused", source="user"))
+    return await view(call.supervisor, log)
 
 
-async def stop_session(call: Call[None, None]) -> SessionView:
+async def stop_session(call: OperationCall[None, None]) -> SessionView:
     """Stop what runs and close the sandbox; a message goes on."""
-    log = await call.desk.log(call.session)
-    await running(call.desk, log)
-    await call.desk.say(log, ChangeAgentStateAction(agent_state="stopped", source="user"))
-    return await view(call.desk, log)
+    log = await call.supervisor.log(call.session)
+    await running(call.supervisor, log)
+    await call.supervisor.say(log, ChangeAgentStateAction(agent_state="stopped", source="user"))
+    return await view(call.supervisor, log)
 
 
-async def answer_action(call: Call[None, Answer]) -> SessionView:
+async def answer_action(call: OperationCall[None, Answer]) -> SessionView:
     """Allow or reject an action that the session asks about."""
-    log, given = await call.desk.log(call.session), call.body
-    state = await running(call.desk, log)
+    log, given = await call.supervisor.log(call.session), call.body
+    state = await running(call.supervisor, log)
     action = next((action for action in asked(state) if action.id == given.action), None)
     if action is None:
-        raise RefusedError(409, f"session {log.id} does not ask about action {given.action}")
+        raise RequestRefusedError(409, f"session {log.id} does not ask about action {given.action}")
     if given.remember and not given.allowed:
-        raise RefusedError(422, "remember: only a yes can be remembered")
-    await call.desk.say(log, approval(action, given.allowed, given.comment, given.remember))
-    return await view(call.desk, log)
+        raise RequestRefusedError(422, "remember: only a yes can be remembered")
+    await call.supervisor.say(log, approval(action, given.allowed, given.comment, given.remember))
+    return await view(call.supervisor, log)
 
 
-async def change_session(call: Call[None, Change]) -> SessionView:
+async def change_session(call: OperationCall[None, SettingsChange]) -> SessionView:
     """Change the model, the limits or the confirmation mode, also while it runs."""
-    log, change = await call.desk.log(call.session), call.body
-    await running(call.desk, log)
-    if change == Change():
-        raise RefusedError(422, "nothing is to be changed: give a model, limits or a confirmation mode")
+    log, change = await call.supervisor.log(call.session), call.body
+    await running(call.supervisor, log)
+    if change == SettingsChange():
+        raise RequestRefusedError(422, "nothing is to be changed: give a model, limits or a confirmation mode")
     if change.model is None and change.base_url is not None:
-        raise RefusedError(422, "base_url: a base URL goes with a model")
+        raise RequestRefusedError(422, "base_url: a base URL goes with a model")
     model = None if change.model is None else model_name(change.model)
     if model is not None:
         await llms.create(model, change.base_url).close()
-    await call.desk.say(
+    await call.supervisor.say(
         log,
         SettingsChanged(
             model=model,
@@ -104,44 +104,46 @@ async def change_session(call: Call[None, Change]) -> SessionView:
             source="user",
         ),
     )
-    return await view(call.desk, log)
+    return await view(call.supervisor, log)
 
 
-async def allow_hosts(call: Call[None, Hosts]) -> SessionView:
+async def allow_hosts(call: OperationCall[None, Hosts]) -> SessionView:
     """Let the sandbox reach more hosts, also while it runs."""
-    log = await call.desk.log(call.session)
-    await running(call.desk, log)
+    log = await call.supervisor.log(call.session)
+    await running(call.supervisor, log)
     try:
         event = network_allowed(call.body.hosts)
     except ValueError as error:
-        raise RefusedError(422, f"hosts: {error}") from None
+        raise RequestRefusedError(422, f"hosts: {error}") from None
     if not call.body.confirmed and (commands := await at_work(log)):
         listed = "; ".join(commands)
-        raise RefusedError(409, f"these may run and could use the hosts unasked, send confirmed to allow it: {listed}")
-    await call.desk.say(log, event)
-    return await view(call.desk, log)
+        raise RequestRefusedError(
+            409, f"these may run and could use the hosts unasked, send confirmed to allow it: {listed}"
+        )
+    await call.supervisor.say(log, event)
+    return await view(call.supervisor, log)
 
 
-async def rewind_session(call: Call[None, None]) -> SessionView:
+async def rewind_session(call: OperationCall[None, None]) -> SessionView:
     """Have an agent that is stuck forget its loop and go on; files stay."""
-    log = await call.desk.log(call.session)
-    state = await running(call.desk, log)
+    log = await call.supervisor.log(call.session)
+    state = await running(call.supervisor, log)
     if not is_stuck(state):
-        raise RefusedError(409, f"session {log.id} is not stuck in a loop")
-    await call.desk.say(log, rewound(state), ChangeAgentStateAction(agent_state="running", source="user"))
-    return await view(call.desk, log)
+        raise RequestRefusedError(409, f"session {log.id} is not stuck in a loop")
+    await call.supervisor.say(log, rewound(state), ChangeAgentStateAction(agent_state="running", source="user"))
+    return await view(call.supervisor, log)
 
 
 _AT = "/api/sessions/{session}"
 OPERATIONS = (
-    Operation("POST", f"{_AT}/messages", send_message, Posted, body=Message, status=201),
+    Operation("POST", f"{_AT}/messages", send_message, Posted, body=UserMessage, status=201),
     Operation("POST", f"{_AT}/start", start_session, SessionView),
     Operation("POST", f"{_AT}/resume", resume_session, SessionView),
     Operation("POST", f"{_AT}/pause", pause_session, SessionView),
     Operation("POST", f"{_AT}/interrupt", interrupt_session, SessionView),
     Operation("POST", f"{_AT}/stop", stop_session, SessionView),
     Operation("POST", f"{_AT}/approvals", answer_action, SessionView, body=Answer),
-    Operation("POST", f"{_AT}/settings", change_session, SessionView, body=Change),
+    Operation("POST", f"{_AT}/settings", change_session, SessionView, body=SettingsChange),
     Operation("POST", f"{_AT}/network", allow_hosts, SessionView, body=Hosts),
     Operation("POST", f"{_AT}/rewind", rewind_session, SessionView),
 )

@@ -14,7 +14,7 @@ from handiwork.events.action import MessageAction
 from handiwork.events.base import Event
 from handiwork.events.record import StepStarted
 from handiwork.log.eventlog import EventLog
-from handiwork.server.operations import Call, Operation, RefusedError
+from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
 from handiwork.server.schemas.files import (
     BlobQuery,
     ContentQuery,
@@ -43,17 +43,17 @@ _BEGINNINGS: dict[bytes, ImageType] = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff
 _HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-content-type-options": "nosniff"}
 
 
-async def list_files(call: Call[FilesQuery, None]) -> FileList:
+async def list_files(call: OperationCall[FilesQuery, None]) -> FileList:
     """List a directory of the session's workspace, now or as it was after an event."""
-    found = await files(call.desk.data, await call.desk.log(call.session), call.query.at)
+    found = await files(call.supervisor.data, await call.supervisor.log(call.session), call.query.at)
     entries = await asyncio.to_thread(found.entries, call.query.path)
     return FileList(path=call.query.path, entries=[FileEntry.model_validate(entry) for entry in entries])
 
 
-async def read_file(call: Call[ContentQuery, None]) -> Response:
+async def read_file(call: OperationCall[ContentQuery, None]) -> Response:
     """Return the bytes of a file of the workspace, now or as it was after an event."""
     path = call.query.path
-    found = await files(call.desk.data, await call.desk.log(call.session), call.query.at)
+    found = await files(call.supervisor.data, await call.supervisor.log(call.session), call.query.at)
     stream = await asyncio.to_thread(found.open, path)
     first = await asyncio.to_thread(stream.read, _PIECE)
     headers = dict(_HARMLESS)
@@ -63,9 +63,9 @@ async def read_file(call: Call[ContentQuery, None]) -> Response:
     return StreamingResponse(_pieces(first, stream), media_type=_media_type(first), headers=headers)
 
 
-async def upload_file(call: Call[UploadQuery, None]) -> Uploaded:
+async def upload_file(call: OperationCall[UploadQuery, None]) -> Uploaded:
     """Write the body to a file of the workspace; the session's sandbox does it."""
-    log, size = await call.desk.log(call.session), 0
+    log, size = await call.supervisor.log(call.session), 0
 
     async def counted() -> AsyncIterator[bytes]:
         nonlocal size
@@ -73,43 +73,43 @@ async def upload_file(call: Call[UploadQuery, None]) -> Uploaded:
             size += len(piece)
             yield piece
 
-    async with call.desk.opened(log) as opened:
+    async with call.supervisor.opened(log) as opened:
         sandbox = await opened.session.sandbox()
         try:
             await sandbox.upload(call.query.path, counted())
         except OSError as error:
-            raise RefusedError(409, f"{call.query.path} cannot be written: {error}") from None
+            raise RequestRefusedError(409, f"{call.query.path} cannot be written: {error}") from None
     return Uploaded(path=call.query.path, size=size)
 
 
-async def show_diff(call: Call[DiffQuery, None]) -> Diff:
+async def show_diff(call: OperationCall[DiffQuery, None]) -> Diff:
     """Return what changed: in all, in a step, in a turn, or between two events."""
-    desk, query = call.desk, call.query
-    log = await desk.log(call.session)
+    supervisor, query = call.supervisor, call.query
+    log = await supervisor.log(call.session)
     first, last = query.first, query.last
     if query.of != "total":
         if query.event is None:
-            raise RefusedError(422, "event: say of which event you want the step or turn")
+            raise RequestRefusedError(422, "event: say of which event you want the step or turn")
         first, last = await _part(log, query.of == "turn", query.event)
     if first is None and last is None:
-        found = await assemble.changes(desk.data, log)
+        found = await assemble.changes(supervisor.data, log)
     else:
-        found = await changes_from_to(desk.data, log, first, last)
+        found = await changes_from_to(supervisor.data, log, first, last)
     return await asyncio.to_thread(_diff, found, first, last)
 
 
-async def add_blob(call: Call[None, None]) -> NewBlob:
+async def add_blob(call: OperationCall[None, None]) -> NewBlob:
     """Store a picture for a message."""
     data = b"".join([piece async for piece in call.upload(IMAGE_LIMIT)])
     media_type = _picture(data)
     if media_type is None:
-        raise RefusedError(422, "the body is neither a PNG nor a JPEG picture")
-    return NewBlob(blob=await call.desk.store.blobs.put(data), media_type=media_type, size=len(data))
+        raise RequestRefusedError(422, "the body is neither a PNG nor a JPEG picture")
+    return NewBlob(blob=await call.supervisor.store.blobs.put(data), media_type=media_type, size=len(data))
 
 
-async def read_blob(call: Call[BlobQuery, None]) -> Response:
+async def read_blob(call: OperationCall[BlobQuery, None]) -> Response:
     """Return a blob, or a part of it; its size is in the header X-Blob-Size."""
-    digest, blobs = str(call.request.path_params["blob"]), call.desk.store.blobs
+    digest, blobs = str(call.request.path_params["blob"]), call.supervisor.store.blobs
     path, size = blobs.path(digest), await blobs.size(digest)
     first = await blobs.read(digest, 0, _PIECE)
     headers = {**_HARMLESS, "x-blob-size": str(size), "cache-control": "private, max-age=31536000, immutable"}
@@ -158,7 +158,7 @@ async def _part(log: EventLog, turn: bool, event: int) -> tuple[int, int]:
                 return first, found.id - 1
             first = found.id
     if event > last:
-        raise RefusedError(404, f"session {log.id} has no event {event}: its events are 1 to {last}")
+        raise RequestRefusedError(404, f"session {log.id} has no event {event}: its events are 1 to {last}")
     return first, last
 
 

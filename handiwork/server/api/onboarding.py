@@ -15,7 +15,7 @@ from handiwork.llm.retry import Patience
 from handiwork.llm.types import Message
 from handiwork.server.api import demo
 from handiwork.server.api.catalog import show_settings
-from handiwork.server.operations import Call, Operation, RefusedError
+from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
 from handiwork.server.schemas.sessions import Line, SettingsView, Shape
 from handiwork.settings import model_name, set_defaults
 
@@ -58,7 +58,7 @@ class Demo(Shape):
     task: str
 
 
-async def try_model(call: Call[None, ModelChoice]) -> ModelAnswer:
+async def try_model(call: OperationCall[None, ModelChoice]) -> ModelAnswer:
     """Ask a model for a word, and say what it answered or why it did not."""
     model = llms.create(model_name(call.body.model), call.body.base_url, patience=Patience(attempts=1))
     began = time.monotonic()
@@ -66,36 +66,36 @@ async def try_model(call: Call[None, ModelChoice]) -> ModelAnswer:
         async with asyncio.timeout(_SECONDS):
             answer = await model.complete([Message.text("user", "Say hello in one short sentence.")])
     except TimeoutError:
-        raise RefusedError(422, f"{call.body.model} did not answer within {_SECONDS:.0f} seconds") from None
+        raise RequestRefusedError(422, f"{call.body.model} did not answer within {_SECONDS:.0f} seconds") from None
     finally:
         await model.close()
     return ModelAnswer(reply=answer.content[:500], seconds=time.monotonic() - began)
 
 
-async def take_key(call: Call[None, ModelKey]) -> KeyTaken:
+async def take_key(call: OperationCall[None, ModelKey]) -> KeyTaken:
     """Use a provider's key until the server ends."""
     provider = call.body.provider
     if provider is not None and provider not in KEYS:
-        raise RefusedError(422, f"provider: there is none called {provider!r}; known: {', '.join(KEYS)}")
+        raise RequestRefusedError(422, f"provider: there is none called {provider!r}; known: {', '.join(KEYS)}")
     variable = KEYS[provider][0] if provider is not None else "HANDIWORK_API_KEY"
     key = call.body.key.strip()
     if not key or not key.isascii() or not key.isprintable():
-        raise RefusedError(422, "key: it is empty or has characters that keys do not have")
+        raise RequestRefusedError(422, "key: it is empty or has characters that keys do not have")
     os.environ[variable] = key
     return KeyTaken(variable=variable)
 
 
-async def choose_model(call: Call[None, ModelChoice]) -> SettingsView:
+async def choose_model(call: OperationCall[None, ModelChoice]) -> SettingsView:
     """Write a model into the user's settings: new sessions use it from now on."""
     model = model_name(call.body.model)
     await llms.create(model, call.body.base_url).close()
     await asyncio.to_thread(set_defaults, {"model": model, "base_url": call.body.base_url})
-    return await show_settings(Call(call.desk, call.request, None, None))
+    return await show_settings(OperationCall(call.supervisor, call.request, None, None))
 
 
-async def make_demo(call: Call[None, None]) -> Demo:
+async def make_demo(call: OperationCall[None, None]) -> Demo:
     """Make a small repository with a bug."""
-    folder = await asyncio.to_thread(demo.make, call.desk.data / "demo")
+    folder = await asyncio.to_thread(demo.make, call.supervisor.data / "demo")
     return Demo(workspace=str(folder), task=demo.TASK)
 
 

@@ -14,17 +14,15 @@ from handiwork.events.codec import to_dict
 from handiwork.log.eventlog import EventLog
 from handiwork.log.session import SessionInfo
 from handiwork.process import Process
-from handiwork.server.operations import Call, Operation, RefusedError
+from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
 from handiwork.server.schemas.sessions import (
-    Asked,
     Cost,
-    Done,
     EventPage,
     EventsQuery,
-    Image,
     ListQuery,
     NewFork,
     NewSession,
+    PendingQuestion,
     PlanTask,
     Rename,
     RunBy,
@@ -32,9 +30,11 @@ from handiwork.server.schemas.sessions import (
     SessionRow,
     SessionView,
     Subtask,
+    Success,
     Tree,
+    UploadedImage,
 )
-from handiwork.server.supervisor import Desk
+from handiwork.server.supervisor import SessionSupervisor
 from handiwork.session.approval.rules import rule_for
 from handiwork.session.setup_from_settings import agent_name, setup_from, title_of
 from handiwork.session.storage import gc as collecting
@@ -43,7 +43,7 @@ from handiwork.session.user_events import asked, why_asked
 from handiwork.settings import load, model_name
 
 
-async def create_session(call: Call[None, NewSession]) -> SessionView:
+async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
     """Make a session with a copy of the workspace and begin to carry out its task."""
     new = call.body
     limits = new.limits.model_dump() if new.limits is not None else {}
@@ -58,83 +58,83 @@ async def create_session(call: Call[None, NewSession]) -> SessionView:
     setup = setup_from(load(flags), Path(new.workspace))
     if new.limits is not None:
         setup = setup.model_copy(update={"limits": setup.limits.model_copy(update=limits)})
-    check_images(call.desk, new.images)
+    check_images(call.supervisor, new.images)
     message = MessageAction(content=new.task, images=tuple(image.part() for image in new.images))
-    log = await call.desk.create(setup, message, new.title or title_of(new.task))
-    return await view(call.desk, log)
+    log = await call.supervisor.create(setup, message, new.title or title_of(new.task))
+    return await view(call.supervisor, log)
 
 
-async def list_sessions(call: Call[ListQuery, None]) -> SessionPage:
+async def list_sessions(call: OperationCall[ListQuery, None]) -> SessionPage:
     """List sessions, newest first."""
     query = call.query
-    found = await call.desk.store.sessions(query.limit, query.before, query.q, query.state)
+    found = await call.supervisor.store.sessions(query.limit, query.before, query.q, query.state)
     following = found[-1].id if len(found) == query.limit else None
     return SessionPage(sessions=[SessionRow.of(info) for info in found], next=following)
 
 
-async def show_session(call: Call[None, None]) -> SessionView:
+async def show_session(call: OperationCall[None, None]) -> SessionView:
     """Return all about a session but its events."""
-    return await view(call.desk, await call.desk.log(call.session))
+    return await view(call.supervisor, await call.supervisor.log(call.session))
 
 
-async def rename_session(call: Call[None, Rename]) -> SessionView:
+async def rename_session(call: OperationCall[None, Rename]) -> SessionView:
     """Give a session another title."""
-    log = await call.desk.log(call.session)
-    await call.desk.store.update(log.id, title=call.body.title)
-    return await view(call.desk, log)
+    log = await call.supervisor.log(call.session)
+    await call.supervisor.store.update(log.id, title=call.body.title)
+    return await view(call.supervisor, log)
 
 
-async def delete_session(call: Call[None, None]) -> Done:
+async def delete_session(call: OperationCall[None, None]) -> Success:
     """Delete a session that is not running, with its files."""
-    desk = call.desk
-    log = await desk.log(call.session)
-    await desk.release(log)
-    await collecting.delete_session(desk.store, desk.data, log.id)
-    desk.forget(log.id)
-    return Done()
+    supervisor = call.supervisor
+    log = await supervisor.log(call.session)
+    await supervisor.release(log)
+    await collecting.delete_session(supervisor.store, supervisor.data, log.id)
+    supervisor.forget(log.id)
+    return Success()
 
 
-async def list_events(call: Call[EventsQuery, None]) -> Response:
+async def list_events(call: OperationCall[EventsQuery, None]) -> Response:
     """Return events of a session, ascending: the newest, those before one, or those after one."""
     query = call.query
-    log = await call.desk.log(call.session)
+    log = await call.supervisor.log(call.session)
     head = await log.head()
     before = query.before if query.before is not None else None if query.after is not None else head + 1
     texts = await log.texts(query.after or 0, before, query.limit)
     return Response(f'{{"events":[{",".join(texts)}],"head":{head}}}', media_type="application/json")
 
 
-async def fork_session(call: Call[None, NewFork]) -> SessionView:
+async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
     """Make a session that goes on from an event of this one; nothing of this one changes."""
-    new, desk = call.body, call.desk
-    log = await desk.log(call.session)
+    new, supervisor = call.body, call.supervisor
+    log = await supervisor.log(call.session)
     changes: dict[str, Any] = {}
     if new.agent is not None:
         changes["agent"] = agent_name(new.agent)
     if new.model is not None:
         changes |= {"model": model_name(new.model), "base_url": new.base_url}
-    made = await forks.fork(desk.store, desk.data, log, new.at, new.restore, new.message, **changes)
+    made = await forks.fork(supervisor.store, supervisor.data, log, new.at, new.restore, new.message, **changes)
     if new.message is not None:
-        desk.mark(made.id)
-        await desk.wake(made.id)
-    return await view(desk, made)
+        supervisor.mark(made.id)
+        await supervisor.wake(made.id)
+    return await view(supervisor, made)
 
 
-async def show_tree(call: Call[None, None]) -> Tree:
+async def show_tree(call: OperationCall[None, None]) -> Tree:
     """Return what a session was forked from and what was forked from that."""
-    log = await call.desk.log(call.session)
-    return Tree(sessions=[SessionRow.of(info) for info in await call.desk.store.family(log.id)])
+    log = await call.supervisor.log(call.session)
+    return Tree(sessions=[SessionRow.of(info) for info in await call.supervisor.store.family(log.id)])
 
 
-def check_images(desk: Desk, images: tuple[Image, ...]) -> None:
+def check_images(supervisor: SessionSupervisor, images: tuple[UploadedImage, ...]) -> None:
     """Raise BlobMissing for a picture that was not uploaded."""
     for image in images:
-        desk.store.blobs.hold(image.blob)
+        supervisor.store.blobs.hold(image.blob)
 
 
-async def view(desk: Desk, log: EventLog) -> SessionView:
+async def view(supervisor: SessionSupervisor, log: EventLog) -> SessionView:
     """Return all about a session."""
-    state = await desk.state(log)
+    state = await supervisor.state(log)
     holder, info = await log.holder(), await log.info()
     why: dict[int, str] = {}
     while new := [action for action in asked(state) if action.id not in why]:  # it may ask meanwhile
@@ -155,7 +155,8 @@ async def view(desk: Desk, log: EventLog) -> SessionView:
         plan=_plan(state.plan.tasks),
         subtasks=[_subtask(child) for child in state.subtasks.values()],
         asked=[
-            Asked(action=to_dict(action), why=why.get(action.id, ""), rule=rule_for(action)) for action in asked(state)
+            PendingQuestion(action=to_dict(action), why=why.get(action.id, ""), rule=rule_for(action))
+            for action in asked(state)
         ],
         rules=list(state.totals.rules),
         network=list(state.totals.network),
@@ -195,11 +196,11 @@ def _subtask(state: State) -> Subtask:
     )
 
 
-async def running(desk: Desk, log: EventLog) -> State:
+async def running(supervisor: SessionSupervisor, log: EventLog) -> State:
     """Return where a session stands. Raises RefusedError for one that never began."""
-    state = await desk.state(log)
+    state = await supervisor.state(log)
     if not state.last_id:
-        raise RefusedError(409, f"session {log.id} never began: run the task anew")
+        raise RequestRefusedError(409, f"session {log.id} never began: run the task anew")
     return state
 
 
@@ -209,7 +210,7 @@ OPERATIONS = (
     Operation("GET", "/api/sessions", list_sessions, SessionPage, query=ListQuery, refuses=(503,)),
     Operation("GET", _AT, show_session, SessionView),
     Operation("PATCH", _AT, rename_session, SessionView, body=Rename),
-    Operation("DELETE", _AT, delete_session, Done),
+    Operation("DELETE", _AT, delete_session, Success),
     Operation("GET", f"{_AT}/events", list_events, EventPage, query=EventsQuery),
     Operation("POST", f"{_AT}/fork", fork_session, SessionView, body=NewFork, status=201),
     Operation("GET", f"{_AT}/tree", show_tree, Tree),

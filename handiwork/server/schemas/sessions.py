@@ -50,13 +50,13 @@ class Problem(Shape):
     error: str
 
 
-class Done(Shape):
+class Success(Shape):
     """The request was carried out; there is nothing to say."""
 
     ok: Literal[True] = True
 
 
-class Image(Shape):
+class UploadedImage(Shape):
     """A picture that was uploaded as a blob."""
 
     blob: Digest
@@ -72,7 +72,7 @@ class NewSession(Shape):
 
     task: Annotated[Text, Field(min_length=1)]
     workspace: Line = Field(description="the absolute path of the directory to work on a copy of")
-    images: Annotated[tuple[Image, ...], Field(max_length=16)] = ()
+    images: Annotated[tuple[UploadedImage, ...], Field(max_length=16)] = ()
     title: Line | None = None
     agent: Line | None = None
     model: Line | None = None
@@ -162,7 +162,7 @@ class Subtask(Shape):
     plan: list[PlanTask]
 
 
-class Asked(Shape):
+class PendingQuestion(Shape):
     """An action that waits for the user's yes. ``rule`` is what a remembered yes allows from then on."""
 
     action: dict[str, JsonValue] = Field(description="the event")
@@ -201,7 +201,7 @@ class SessionView(SessionRow):
     time: float
     plan: list[PlanTask]
     subtasks: list[Subtask]
-    asked: list[Asked]
+    asked: list[PendingQuestion]
     rules: list[str]
     network: list[str]
     outputs: dict[str, JsonValue]
@@ -223,11 +223,11 @@ class EventPage(Shape):
     head: int
 
 
-class Message(Shape):
+class UserMessage(Shape):
     """What the user says to the agent."""
 
     content: Annotated[Text, Field(min_length=1)]
-    images: Annotated[tuple[Image, ...], Field(max_length=16)] = ()
+    images: Annotated[tuple[UploadedImage, ...], Field(max_length=16)] = ()
 
 
 class Posted(Shape):
@@ -245,7 +245,7 @@ class Answer(Shape):
     remember: bool = False
 
 
-class Change(Shape):
+class SettingsChange(Shape):
     """What is to be otherwise from now on; null is unchanged. A model comes with its base URL, or none."""
 
     model: Annotated[Line, Field(min_length=1)] | None = None

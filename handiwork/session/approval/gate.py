@@ -8,7 +8,7 @@ from typing import Literal
 from handiwork.events.action import AgentState
 from handiwork.events.base import Action
 from handiwork.events.observation import AgentStateChangedObservation, UserRejectObservation
-from handiwork.session.approval.rules import Analyser, Place, analyse, needs_approval
+from handiwork.session.approval.rules import Analyser, ExecutionContext, analyse, needs_approval
 from handiwork.session.steps.journal import Journal
 
 DENIED = "The user did not allow it."
@@ -17,7 +17,7 @@ DENIED = "The user did not allow it."
 class Gate:
     """Lets an action pass, holds it until the user has answered, or turns it away."""
 
-    def __init__(self, place: Place, analyser: Analyser | None = None) -> None:
+    def __init__(self, place: ExecutionContext, analyser: Analyser | None = None) -> None:
         self._place, self._analyser = place, analyser
 
     async def verdict(self, journal: Journal, action: Action) -> Literal["allowed", "asked"] | UserRejectObservation:

@@ -62,7 +62,7 @@ _DANGEROUS_LETTERS = {("git", "merge"): "s", ("git", "pull"): "s", ("pytest",): 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExecutionContext:
     """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy.
 
     ``secrets`` are the names of those that actions can use, ``network`` is what the sandbox may reach, ``workspace``
@@ -84,7 +84,7 @@ Analyser = Callable[[Action], Awaitable[str | None]]
 """Looks at an action before it runs and says why the user is to be asked, None if nothing speaks against it."""
 
 
-def needs_approval(action: Action, mode: Confirmation, place: Place, rules: Collection[str]) -> str | None:
+def needs_approval(action: Action, mode: Confirmation, place: ExecutionContext, rules: Collection[str]) -> str | None:
     """Return why the user must be asked before the action, None if it may run.
 
     "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers, what uses a
@@ -136,7 +136,7 @@ def matches(rule: str, action: Action) -> bool:
     return _allowed(action, (rule,))
 
 
-def _why(action: Action, mode: Confirmation, place: Place) -> str | None:
+def _why(action: Action, mode: Confirmation, place: ExecutionContext) -> str | None:
     if mode == "never" or not _acts(action):
         return None
     if mode == "always":
@@ -154,7 +154,7 @@ def _why(action: Action, mode: Confirmation, place: Place) -> str | None:
     return _why_with_network(action, place) if place.network else None
 
 
-def _why_with_network(action: Action, place: Place) -> str | None:
+def _why_with_network(action: Action, place: ExecutionContext) -> str | None:
     hosts = ", ".join(place.network)
     if isinstance(action, FileEditAction | FileWriteAction):
         if _is_ordinary(action.path, place.workspace):
@@ -175,7 +175,7 @@ def _acts(action: Action) -> bool:
     return action.runnable or isinstance(action, MCPCallAction)
 
 
-def _only_reads(command: str, place: Place) -> bool:
+def _only_reads(command: str, place: ExecutionContext) -> bool:
     """Whether the command only reads, and its programs are known to be those that their names say."""
     commands = parse(command)
     if commands is None or (place.network and place.unasked):

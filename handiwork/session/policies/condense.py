@@ -18,7 +18,7 @@ from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.errors import ContextWindowError
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
-from handiwork.session.policies.token_estimate import CHARACTERS, OVERHEAD, Gauge, estimate, text_of
+from handiwork.session.policies.token_estimate import CHARACTERS, OVERHEAD, TokenEstimator, estimate, text_of
 
 FULL, TARGET, RECENT = 0.75, 0.5, 0.25
 """Shares of the window: above FULL the history is condensed, to TARGET; the newest steps, up to RECENT, stay whole."""
@@ -84,7 +84,7 @@ class Condenser:
 
     def __init__(self, llm: NotesLLM) -> None:
         self._llm = llm
-        self._gauge = Gauge()
+        self._estimator = TokenEstimator()
 
     async def condense(self, state: State, *, overflow: bool = False) -> CondensationEvent | None:
         """Return how the history is to be condensed, None where it fits the window, or the window is unknown.
@@ -98,7 +98,7 @@ class Condenser:
             # Whatever was counted, it is more than the window.
             size = OVERHEAD + estimate(state.history)
             draft = _Draft(state, min(window or size, size), size)
-        elif window is None or (size := self._gauge.size(state)) <= FULL * _room(window):
+        elif window is None or (size := self._estimator.size(state)) <= FULL * _room(window):
             return None
         else:
             draft = _Draft(state, window, size)

@@ -52,7 +52,7 @@ Pair = tuple[Action, Observation | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Loop:
+class Repetition:
     """A repetition: ``first`` is the id of its first action, ``times`` how often it came.
 
     For an alternation ``times`` counts both together once. ``what`` is a sentence for the model and the user.
@@ -64,7 +64,7 @@ class Loop:
     what: str
 
 
-def find_loop(history: Sequence[Pair]) -> Loop | None:
+def find_loop(history: Sequence[Pair]) -> Repetition | None:
     """Return the repetition at the end of the history, None if what came last is new or brought something new.
 
     A user's message ends a repetition; a message of the environment is passed over. Two results are the same if
@@ -81,7 +81,7 @@ def find_loop(history: Sequence[Pair]) -> Loop | None:
     return _alternation(newest)
 
 
-def _alternation(newest: list[Pair]) -> Loop | None:
+def _alternation(newest: list[Pair]) -> Repetition | None:
     if len(newest) < 2 or _same(newest[0], newest[1]):
         return None
     length = len(list(takewhile(lambda n: _same(newest[n], newest[n % 2]), range(len(newest)))))
@@ -91,8 +91,8 @@ def _alternation(newest: list[Pair]) -> Loop | None:
     return _loop("alternation", times, newest[2 * times - 1], f"{_named(newest[1])}, and {_named(newest[0])}")
 
 
-def _loop(rule: LoopRule, times: int, first: Pair, what: str) -> Loop:
-    return Loop(first[0].id, rule, times, _SAID[rule].format(times=times, what=what))
+def _loop(rule: LoopRule, times: int, first: Pair, what: str) -> Repetition:
+    return Repetition(first[0].id, rule, times, _SAID[rule].format(times=times, what=what))
 
 
 def _window(history: Sequence[Pair]) -> list[Pair]:

@@ -46,7 +46,7 @@ def _tokens(action: Action, observation: Observation | None) -> tuple[float, flo
     return len(asked) / CHARACTERS + images, len(answer) / CHARACTERS
 
 
-class Gauge:
+class TokenEstimator:
     """The size of one task's prompts. Looks at every step once, and at all of them again once they were condensed."""
 
     def __init__(self) -> None:

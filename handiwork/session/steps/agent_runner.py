@@ -16,7 +16,7 @@ from handiwork.events.base import Action
 from handiwork.session.steps.recorded_llm import BlockingLLM, RecordedLLM
 
 
-class Stepper:
+class AgentRunner:
     """One agent object and its model. Cancelling ``step`` cancels the model call and drops what the agent returns."""
 
     def __init__(self, agent: type[Agent], llm: RecordedLLM) -> None:
@@ -35,7 +35,7 @@ class Stepper:
         else:
             result = await self._in_thread(self._blocking, state)
         actions = [result] if isinstance(result, Action) else list(result)
-        return [a if a.completion else a.placed(completion=self._llm.last_event) for a in actions]
+        return [a if a.completion else a.with_fields(completion=self._llm.last_event) for a in actions]
 
     async def _in_thread(self, blocking: BlockingLLM, state: State) -> Step:
         turn = blocking.turn

@@ -12,7 +12,7 @@ from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation, StateReason
 from handiwork.log.eventlog import EventLog
 from handiwork.session.steps.interrupt import Interrupt
-from handiwork.session.steps.live import OutputDelta, TextDelta, Watch
+from handiwork.session.steps.live import Observer, OutputDelta, TextDelta
 
 
 class Journal:
@@ -21,7 +21,7 @@ class Journal:
     ``interrupt`` is set while the user wants it, ``running`` while there is something to do.
     """
 
-    def __init__(self, log: EventLog, watch: Watch) -> None:
+    def __init__(self, log: EventLog, watch: Observer) -> None:
         self.state = State()
         self.interrupt, self.running = Interrupt(), asyncio.Event()
         self.log, self.watch = log, watch
@@ -54,7 +54,7 @@ class Journal:
                 self.running.clear()
 
     @contextmanager
-    def showing(self, delta: Callable[[str], TextDelta | OutputDelta]) -> Generator[Callable[[str], None]]:
+    def stream_redacted(self, delta: Callable[[str], TextDelta | OutputDelta]) -> Generator[Callable[[str], None]]:
         """Give what takes a text in pieces and shows them without secrets; the end shows what was held back."""
         pieces = self.log.redactor.pieces()
 

@@ -31,5 +31,5 @@ class Status:
     text: str
 
 
-Watch = Callable[[Event | TextDelta | OutputDelta | Status], None]
+Observer = Callable[[Event | TextDelta | OutputDelta | Status], None]
 """Called on the event loop with every event as it is folded, and everything transient; must not block."""

@@ -23,12 +23,12 @@ from handiwork.session.steps.model_switch import Models
 class RecordedLLM:
     """Awaits the model for one task or subtask, and appends a CompletionEvent for every answer.
 
-    ``heat`` is the temperature of calls that ask for none; ``last_event`` the id of the last CompletionEvent.
+    ``retry_temperature`` is for calls that ask for none; ``last_event`` is the id of the last CompletionEvent.
     """
 
     def __init__(self, journal: Journal, models: Models, subtask: int) -> None:
         self._journal, self._models, self._subtask = journal, models, subtask
-        self.heat: float | None = None
+        self.retry_temperature: float | None = None
         self.last_event: int | None = None
 
     @property
@@ -52,7 +52,7 @@ class RecordedLLM:
         root = self._journal.state
         # What a call costs is known once one was paid: until then those of parallel children go one by one.
         blind = root.limits.cost is not None and not root.totals.cost_sources
-        wanted = self._models.temperature(self.heat if temperature is None else temperature)
+        wanted = self._models.temperature(self.retry_temperature if temperature is None else temperature)
         async with self._models.first if blind else nullcontext():
             return await self._complete(messages, tools, schema, wanted)
 
@@ -69,10 +69,10 @@ class RecordedLLM:
             models.in_flight.add(call)
         try:
             llm = models.current(self._journal.state.totals)
-            with self._journal.showing(lambda text: TextDelta(text, self._subtask)) as on_delta:
+            with self._journal.stream_redacted(lambda text: TextDelta(text, self._subtask)) as on_delta:
                 completion = await llm.complete(messages, tools, schema, on_delta, temperature)
             async with models.counting:
-                (stored,) = await self._journal.append(_record(completion).placed(subtask=self._subtask))
+                (stored,) = await self._journal.append(_record(completion).with_fields(subtask=self._subtask))
                 models.in_flight.discard(call)
         finally:
             models.in_flight.discard(call)

@@ -14,7 +14,7 @@ from handiwork.errors import WorkspaceError
 from handiwork.events.record import SnapshotEvent
 from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.store import Store
-from handiwork.session.steps.live import Status, Watch
+from handiwork.session.steps.live import Observer, Status
 from handiwork.session.storage.layout import GIGABYTE, UNLISTED, locked, objects_of, session_dir, snapshots_alone
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.in_place import recover
@@ -137,7 +137,7 @@ def _origin(folder: Path, taken: list[SnapshotEvent]) -> str:
         return taken[0].tree if taken else ""
 
 
-async def make_room(store: Store, data: Path, gigabytes: int, watch: Watch, grace: float = GRACE) -> None:
+async def make_room(store: Store, data: Path, gigabytes: int, watch: Observer, grace: float = GRACE) -> None:
     """Collect if all snapshots together take more than they may; what prevents it is told to ``watch``."""
     objects, budget = objects_of(data), gigabytes * GIGABYTE
     try:

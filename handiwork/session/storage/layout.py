@@ -9,10 +9,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from handiwork.workspace.copy import Workspace
-from handiwork.workspace.layers import WORKSPACE_LAYER, Places, upper_dir
+from handiwork.workspace.layers import WORKSPACE_LAYER, SandboxPaths, upper_dir
 from handiwork.workspace.snapshots.object_store import Objects
 from handiwork.workspace.snapshots.store import Snapshots
-from handiwork.workspace.snapshots.tree import Node, Tree
+from handiwork.workspace.snapshots.tree import Tree, TreeNode
 
 GIGABYTE = 1 << 30
 
@@ -102,13 +102,15 @@ def layers(session_dir: Path, workspace: Workspace) -> list[Path]:
 def untouched(session_dir: Path, workspace: Workspace) -> str:
     """Return the tree of a session that has written nothing yet."""
     objects, tree = beside(session_dir), Tree()
-    for name, place in Places(session_dir, workspace.source, workspace.base, workspace.mounts).written().items():
+    for name, place in SandboxPaths(session_dir, workspace.source, workspace.base, workspace.mounts).written().items():
         mode = place.base.stat().st_mode & 0o777 if place.base else 0o700
-        tree[name] = Node("dir", mode, value=objects.put_tree({}))
+        tree[name] = TreeNode("dir", mode, value=objects.put_tree({}))
     return objects.put_tree(tree)
 
 
-def snapshots_of(places: Places, origin: str, gigabytes: int, clean: Callable[[bytes], bytes]) -> Snapshots | None:
+def snapshots_of(
+    places: SandboxPaths, origin: str, gigabytes: int, clean: Callable[[bytes], bytes]
+) -> Snapshots | None:
     """Return what takes a session's snapshots; None where they may take no room. Raises WorkspaceError.
 
     ``clean`` takes secrets out of the state of a shell.

@@ -41,7 +41,7 @@ TITLE = 100
 
 
 @dataclass(frozen=True)
-class Contest:
+class BestOfRequest:
     """What is asked for: ``number`` candidates for ``task``, with the ``models`` in turn, judged by ``test``.
 
     ``setup`` is what each is run with. Its limit of steps is for each, the others are for all together.
@@ -87,7 +87,9 @@ class Progress:
 OnProgress = Callable[[Progress], None]
 
 
-async def best_of(store: Store, data: Path, contest: Contest, on_progress: OnProgress) -> tuple[str, list[Candidate]]:
+async def best_of(
+    store: Store, data: Path, contest: BestOfRequest, on_progress: OnProgress
+) -> tuple[str, list[Candidate]]:
     """Return the id of the session they were forked from, and the candidates, the best first.
 
     Those that pass the test come first, of those the ones with the fewest changed lines. Raises as ``create`` does.
@@ -100,7 +102,7 @@ async def best_of(store: Store, data: Path, contest: Contest, on_progress: OnPro
         await begin(data, opened)
     finally:
         await opened.close()
-    purse, places = _Purse(setup.limits, contest.number), asyncio.Semaphore(_at_once(contest))
+    purse, places = _SharedBudget(setup.limits, contest.number), asyncio.Semaphore(_at_once(contest))
     attempts = [_Attempt(store, data, contest, opened.log, purse, number, on_progress) for number in _numbers(contest)]
 
     async def run(attempt: _Attempt) -> Candidate:
@@ -119,15 +121,15 @@ async def best_of(store: Store, data: Path, contest: Contest, on_progress: OnPro
     return opened.id, candidates
 
 
-def _numbers(contest: Contest) -> range:
+def _numbers(contest: BestOfRequest) -> range:
     return range(1, contest.number + 1)
 
 
-def _at_once(contest: Contest) -> int:
+def _at_once(contest: BestOfRequest) -> int:
     return 1 if any(model.startswith("local:") for model, _ in contest.models) else AT_ONCE
 
 
-class _Purse:
+class _SharedBudget:
     """What all candidates together may spend: each gets an equal share of what is left when it begins."""
 
     def __init__(self, limits: Limits, number: int) -> None:
@@ -158,9 +160,9 @@ class _Attempt:
         self,
         store: Store,
         data: Path,
-        contest: Contest,
+        contest: BestOfRequest,
         origin: EventLog,
-        purse: _Purse,
+        purse: _SharedBudget,
         number: int,
         on_progress: OnProgress,
     ) -> None:
@@ -232,7 +234,7 @@ def _lay_out(session: Path, folder: Path, changed: Sequence[Change]) -> None:
     replace(workspace, base=folder / "base", tree="").save(folder)
 
 
-async def _conclude(store: Store, log: EventLog, contest: Contest, candidates: Sequence[Candidate]) -> None:
+async def _conclude(store: Store, log: EventLog, contest: BestOfRequest, candidates: Sequence[Candidate]) -> None:
     """Say in the session they were forked from what came of them."""
     best, passed = candidates[0], sum(candidate.passed for candidate in candidates)
     said = f"{passed} of {len(candidates)} candidates pass `{contest.test}`"

@@ -14,10 +14,10 @@ from handiwork.session.storage.layout import layer_of, session_dir
 from handiwork.session.time_travel.fork import tree_after
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.layers import WORKSPACE_LAYER, layers_of, mount_layer, upper_dir
-from handiwork.workspace.overlay_view import Stacked
+from handiwork.workspace.overlay_view import OverlayView
 
 
-async def files(data: Path, log: EventLog, at: int | None = None) -> Stacked:
+async def files(data: Path, log: EventLog, at: int | None = None) -> OverlayView:
     """Return the files as they are now, or as they were after event ``at``.
 
     Raises WorkspaceError, and SetupError where the session keeps no earlier files.
@@ -25,13 +25,13 @@ async def files(data: Path, log: EventLog, at: int | None = None) -> Stacked:
     setup, folder = await setup_of(log), session_dir(data, log.id)
     tree = None if at is None else await tree_after(log, at)
     if setup.in_place:
-        return Stacked([Path(setup.workspace)])
+        return OverlayView([Path(setup.workspace)])
     if setup.sandbox == "none":
-        return Stacked([work_dir(folder)])
+        return OverlayView([work_dir(folder)])
     return await asyncio.to_thread(_stacked, folder, tree)
 
 
-def _stacked(folder: Path, tree: str | None) -> Stacked:
+def _stacked(folder: Path, tree: str | None) -> OverlayView:
     workspace = Workspace.load(folder)
     if tree is not None:
         workspace = replace(workspace, tree=tree)
@@ -44,4 +44,4 @@ def _stacked(folder: Path, tree: str | None) -> Stacked:
         name: [workspace.source / name, *above(mount_layer(name), layers_of(folder, name) / "upper")]
         for name in workspace.mounts
     }
-    return Stacked([workspace.base, *above(WORKSPACE_LAYER, upper_dir(folder))], mounts)
+    return OverlayView([workspace.base, *above(WORKSPACE_LAYER, upper_dir(folder))], mounts)

@@ -72,7 +72,7 @@ async def fork(
             raise
         first = _first_events(state, setup, folder, tree, _said(restored, at))
         for number, event in enumerate(first, conversation + 1):
-            state.apply(event.placed(id=number))
+            state.apply(event.with_fields(id=number))
         if message is not None:
             first.append(MessageAction(content=message, source="user", subtask=state.active))
         shown: AgentState = "paused" if state.agent_state == "running" else state.agent_state
@@ -179,7 +179,7 @@ def _first_events(state: State, setup: Setup, folder: Path, tree: str, said: str
     for task in state.tree():
         for action in abandoned(state, task):
             lost = ErrorObservation(content=FORKED, error_id="forked")
-            events.append(lost.placed(cause=action.id, subtask=task.id))
+            events.append(lost.with_fields(cause=action.id, subtask=task.id))
     if said:
         events.append(MessageAction(content=said, source="environment", subtask=state.active))
     return events

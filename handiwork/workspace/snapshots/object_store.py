@@ -23,7 +23,7 @@ from pathlib import Path
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.files.copy import NoRoomError, Room, clone, copy_data, is_sparse
 from handiwork.workspace.manifest import private_dirs
-from handiwork.workspace.snapshots.tree import Node, Tree, fill
+from handiwork.workspace.snapshots.tree import Tree, TreeNode, fill
 
 GRACE = 3600.0
 """Seconds that what nothing refers to is kept: a session may be about to refer to it."""
@@ -43,20 +43,20 @@ class Objects:
         self._new: list[tuple[str, int]] = []
         self._trees: dict[str, Tree] = {}
 
-    def put_file(self, descriptor: int) -> Node:
+    def put_file(self, descriptor: int) -> TreeNode:
         """Keep an open regular file as it is now."""
         found = os.fstat(descriptor)
         mode = found.st_mode & 0o777
         if found.st_size > _SMALL:
             return self._put_large(descriptor, found)
         data = os.read(descriptor, _SMALL + 1)
-        node = Node("file", mode, len(data), found.st_mtime_ns, hashlib.sha256(data).hexdigest())
+        node = TreeNode("file", mode, len(data), found.st_mtime_ns, hashlib.sha256(data).hexdigest())
         self._keep(node, data)
         return node
 
-    def put_bytes(self, data: bytes) -> Node:
+    def put_bytes(self, data: bytes) -> TreeNode:
         """Keep bytes that no file has."""
-        node = Node("file", 0o600, len(data), 0, hashlib.sha256(data).hexdigest())
+        node = TreeNode("file", 0o600, len(data), 0, hashlib.sha256(data).hexdigest())
         self._keep(node, data)
         return node
 
@@ -77,7 +77,7 @@ class Objects:
             self._trees[digest] = self._load(digest)
         return self._trees[digest]
 
-    def read(self, node: Node) -> bytes:
+    def read(self, node: TreeNode) -> bytes:
         """Return a file's bytes. Raises WorkspaceError if they are not kept any more."""
         with open(self.place(node), "rb") as file:
             return file.read()
@@ -180,7 +180,7 @@ class Objects:
             raise WorkspaceError(f"snapshot {digest[:12]} was removed to make room; choose another event") from None
         if hashlib.sha256(data).hexdigest() != digest:
             raise WorkspaceError(f"snapshot {digest[:12]} is damaged; choose another event")
-        return {name: Node(*node) for name, node in json.loads(data).items()}
+        return {name: TreeNode(*node) for name, node in json.loads(data).items()}
 
     def _all(self) -> Iterator[Path]:
         for kind in ("files", "trees"):
@@ -191,13 +191,13 @@ class Objects:
         folder = self.folder / name
         return list(folder.iterdir()) if folder.is_dir() else []
 
-    def _place(self, node: Node) -> str:
+    def _place(self, node: TreeNode) -> str:
         return f"{self.folder}/files/{node.value[:2]}/{_name(node)}"  # a Path would take longer than what is done
 
     def _tree_place(self, digest: str) -> Path:
         return self.folder / "trees" / digest[:2] / digest
 
-    def _has(self, node: Node) -> bool:
+    def _has(self, node: TreeNode) -> bool:
         """Whether the file is there; if so it is marked as used just now, by its time of change."""
         place = self._place(node)
         try:
@@ -206,7 +206,7 @@ class Objects:
             return False
         return _is_whole(os.stat(place), node)
 
-    def _keep(self, node: Node, data: bytes) -> None:
+    def _keep(self, node: TreeNode, data: bytes) -> None:
         """Write a small file, unless it is there: in place, as making and renaming one takes twice as long."""
         place, flags = self._place(node), os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         try:
@@ -258,12 +258,12 @@ class Objects:
         self.added += size
         self._new.append((str(place), os.fstat(descriptor).st_ctime_ns))
 
-    def _put_large(self, source: int, found: os.stat_result) -> Node:
+    def _put_large(self, source: int, found: os.stat_result) -> TreeNode:
         sparse, mode = is_sparse(found), found.st_mode & 0o777
         taken = _taken(found)
         if self.room is not None and not self.room.fits(taken):
             size, digest = copy_data(source, None, sparse=sparse)
-            node = Node("file", mode, size, found.st_mtime_ns, digest)
+            node = TreeNode("file", mode, size, found.st_mtime_ns, digest)
             if not self._has(node):
                 raise NoRoomError(f"a file of {taken} bytes does not fit, so no snapshot is kept: `handiwork gc`")
             return node
@@ -273,7 +273,7 @@ class Objects:
                 size, digest = copy_data(descriptor, None, sparse=sparse)
             else:
                 size, digest = copy_data(source, descriptor, self.room, sparse)
-            node = Node("file", mode, size, found.st_mtime_ns, digest)
+            node = TreeNode("file", mode, size, found.st_mtime_ns, digest)
             if self._has(node):
                 os.unlink(part)
                 return node
@@ -299,7 +299,7 @@ class Objects:
             private_dirs(Path(folder))
             return part, os.open(part, flags, 0o600)
 
-    def place(self, node: Node) -> str:
+    def place(self, node: TreeNode) -> str:
         """Return where a file is kept. Raises WorkspaceError if it is not any more."""
         place = self._place(node)
         try:
@@ -321,7 +321,7 @@ def remove_tree(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _name(node: Node) -> str:
+def _name(node: TreeNode) -> str:
     return f"{node.value}-{node.mode:o}-{node.mtime_ns}"
 
 
@@ -330,5 +330,5 @@ def _taken(found: os.stat_result) -> int:
     return min(found.st_size, found.st_blocks * 512) if found.st_size > _SMALL else found.st_size
 
 
-def _is_whole(found: os.stat_result, node: Node) -> bool:
+def _is_whole(found: os.stat_result, node: TreeNode) -> bool:
     return found.st_size == node.size and found.st_mtime_ns == node.mtime_ns

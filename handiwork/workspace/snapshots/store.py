@@ -17,7 +17,7 @@ from pathlib import Path
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.files.safe_open import entries, look, open_dir, open_dir_at, open_regular
 from handiwork.workspace.snapshots.object_store import Objects
-from handiwork.workspace.snapshots.tree import Node, Tree, in_two_threads, is_opaque, is_whiteout
+from handiwork.workspace.snapshots.tree import Tree, TreeNode, in_two_threads, is_opaque, is_whiteout
 
 BUDGET = 20 << 30
 """Bytes that the snapshots of all sessions may take unless the user says otherwise."""
@@ -38,7 +38,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class Place:
+class WritableDir:
     """A directory that a sandbox writes to, and what that is laid over: ``base``, if anything."""
 
     upper: Path
@@ -51,7 +51,7 @@ class _Known:
 
     signatures: dict[str, Signature] = field(default_factory=dict[str, Signature])
     nodes: Tree = field(default_factory=Tree)
-    trees: dict[str, tuple[Tree, Node]] = field(default_factory=dict[str, tuple[Tree, Node]])
+    trees: dict[str, tuple[Tree, TreeNode]] = field(default_factory=dict[str, tuple[Tree, TreeNode]])
     since: int = 0
 
 
@@ -65,7 +65,7 @@ class Snapshots:
     def __init__(
         self,
         objects: Objects,
-        places: dict[str, Place],
+        places: dict[str, WritableDir],
         origin: str = "",
         budget: int = BUDGET,
         clean: Callable[[bytes], bytes] = bytes,
@@ -160,8 +160,8 @@ class Snapshots:
         found = in_two_threads(partial(self._read_folder, upper), list(folders.items()))
         return {path: node for pairs in found for path, node in pairs}
 
-    def _read_folder(self, upper: Path, folder: str, names: list[str]) -> list[tuple[str, Node]]:
-        found: list[tuple[str, Node]] = []
+    def _read_folder(self, upper: Path, folder: str, names: list[str]) -> list[tuple[str, TreeNode]]:
+        found: list[tuple[str, TreeNode]] = []
         with open_dir(upper, folder) as parent:
             for name in names:
                 path = f"{folder}/{name}" if folder else name
@@ -171,38 +171,43 @@ class Snapshots:
                     raise WorkspaceError(f"{path!r} cannot be kept: {error.strerror}") from error
         return found
 
-    def _node(self, parent: int, name: str) -> Node:
+    def _node(self, parent: int, name: str) -> TreeNode:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
         if stat.S_ISLNK(found.st_mode):
-            return Node("link", value=os.readlink(name, dir_fd=parent))
+            return TreeNode("link", value=os.readlink(name, dir_fd=parent))
         if stat.S_ISFIFO(found.st_mode):
-            return Node("pipe", found.st_mode & 0o777)
+            return TreeNode("pipe", found.st_mode & 0o777)
         if stat.S_ISREG(found.st_mode):
             descriptor = open_regular(parent, name)
             try:
                 if found.st_size == 0 and is_whiteout(descriptor):
-                    return Node("whiteout")
+                    return TreeNode("whiteout")
                 return self.objects.put_file(descriptor)
             finally:
                 os.close(descriptor)
         if not stat.S_ISDIR(found.st_mode):
-            return Node("whiteout")  # one of the overlay's, or a socket, which nobody would listen to
+            return TreeNode("whiteout")  # one of the overlay's, or a socket, which nobody would listen to
         with open_dir_at(parent, name) as descriptor:
-            return Node("dir", stat.S_IMODE(found.st_mode) & 0o1777, opaque=is_opaque(descriptor))
+            return TreeNode("dir", stat.S_IMODE(found.st_mode) & 0o1777, opaque=is_opaque(descriptor))
 
 
 class _Assembly:
     """Makes trees of the nodes of a place, laid over what the session began with."""
 
     def __init__(
-        self, objects: Objects, base: Path | None, nodes: Tree, known: dict[str, tuple[Tree, Node]], origin: Node | None
+        self,
+        objects: Objects,
+        base: Path | None,
+        nodes: Tree,
+        known: dict[str, tuple[Tree, TreeNode]],
+        origin: TreeNode | None,
     ) -> None:
         self._objects, self._base, self._nodes, self._known = objects, base, nodes, known
-        self._lower: dict[str, Node | None] = {"": origin}
+        self._lower: dict[str, TreeNode | None] = {"": origin}
         self._opaque: dict[str, bool] = {}
         self._blind: dict[str, bool] = {}
 
-    def trees(self) -> dict[str, tuple[Tree, Node]]:
+    def trees(self) -> dict[str, tuple[Tree, TreeNode]]:
         """Return for each directory the names in it, and its node."""
         names: dict[str, Tree] = {path: {} for path, node in self._nodes.items() if node.kind == "dir"}
         for path, node in self._nodes.items():
@@ -211,7 +216,7 @@ class _Assembly:
         folders = sorted(names)  # parents come before their children
         for path in folders:
             self._inherit(path)
-        made: dict[str, tuple[Tree, Node]] = {}
+        made: dict[str, tuple[Tree, TreeNode]] = {}
         for path in reversed(folders):
             made[path] = self._tree(path, names[path])
             if path:
@@ -231,13 +236,13 @@ class _Assembly:
             self._opaque[path] = lower is not None and lower.opaque
         self._blind[path] = self._opaque[path] or (bool(path) and self._blind[parent])
 
-    def _tree(self, path: str, names: Tree) -> tuple[Tree, Node]:
+    def _tree(self, path: str, names: Tree) -> tuple[Tree, TreeNode]:
         if (lower := self._lower[path]) is not None:
             names = {**self._objects.tree(lower.value), **names}
         names = {name: node for name, node in names.items() if node.kind != "whiteout" or self._hides(path, name)}
         before = self._known.get(path)
         value = before[1].value if before and before[0] == names else self._objects.put_tree(names)
-        return names, Node("dir", self._nodes[path].mode, value=value, opaque=self._opaque[path])
+        return names, TreeNode("dir", self._nodes[path].mode, value=value, opaque=self._opaque[path])
 
     def _hides(self, path: str, name: str) -> bool:
         """Whether there is something that a whiteout hides: where not, its name would be listed."""
@@ -246,7 +251,7 @@ class _Assembly:
         return look(self._base, f"{path}/{name}" if path else name) is not None
 
 
-def _add(names: dict[str, Tree], path: str, node: Node) -> None:
+def _add(names: dict[str, Tree], path: str, node: TreeNode) -> None:
     parent, _, name = path.rpartition("/")
     names[parent][name] = node
 

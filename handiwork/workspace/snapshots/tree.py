@@ -20,7 +20,7 @@ _MANY = 200  # files from which on a second thread is of use
 _OPAQUE = "user.overlay.opaque"
 
 
-class Node(NamedTuple):
+class TreeNode(NamedTuple):
     """One name in a directory: ``mode`` has permission bits, ``size`` is in bytes.
 
     ``value`` is a file's SHA-256, a link's target or a directory's tree. Below an ``opaque`` directory nothing of
@@ -35,14 +35,14 @@ class Node(NamedTuple):
     opaque: bool = False
 
 
-Tree = dict[str, Node]
+Tree = dict[str, TreeNode]
 """The names in a directory."""
 
 
-class Store(Protocol):
+class TreeStore(Protocol):
     """Where the files and trees are kept."""
 
-    def place(self, node: Node) -> str:
+    def place(self, node: TreeNode) -> str:
         """Return where a file is kept."""
         ...
 
@@ -51,10 +51,10 @@ class Store(Protocol):
         ...
 
 
-def fill(store: Store, folder: str, tree: Tree, owner: tuple[int, int] | None) -> None:
+def fill(store: TreeStore, folder: str, tree: Tree, owner: tuple[int, int] | None) -> None:
     """Make in a directory what a tree has, the ``owner``'s if one is named: files in two threads if many."""
-    files: list[tuple[str, Node, tuple[int, int] | None]] = []
-    folders: list[tuple[str, Node]] = []
+    files: list[tuple[str, TreeNode, tuple[int, int] | None]] = []
+    folders: list[tuple[str, TreeNode]] = []
     _fill_folder(store, folder, tree, owner, files, folders)
     in_two_threads(partial(_link, store), files)
     for path, node in reversed(folders):  # one that may not be written to has its files by now
@@ -64,12 +64,12 @@ def fill(store: Store, folder: str, tree: Tree, owner: tuple[int, int] | None) -
 
 
 def _fill_folder(
-    store: Store,
+    store: TreeStore,
     folder: str,
     tree: Tree,
     owner: tuple[int, int] | None,
-    files: list[tuple[str, Node, tuple[int, int] | None]],
-    folders: list[tuple[str, Node]],
+    files: list[tuple[str, TreeNode, tuple[int, int] | None]],
+    folders: list[tuple[str, TreeNode]],
 ) -> None:
     for name, node in tree.items():
         path = f"{folder}/{name}"
@@ -90,7 +90,7 @@ def _fill_folder(
             os.chown(path, *owner, follow_symlinks=False)
 
 
-def _link(store: Store, path: str, node: Node, owner: tuple[int, int] | None) -> None:
+def _link(store: TreeStore, path: str, node: TreeNode, owner: tuple[int, int] | None) -> None:
     place = store.place(node)
     try:
         if owner is None:

@@ -106,7 +106,7 @@ def run(
         if resume is not None:
             return evaluate.resume(resume, caps, how, as_json)
         chosen = None if ids is None else [one.strip() for one in ids.split(",")]
-        asked = evaluate.Asked(benchmark, split, data, limit, chosen, trials, user_model, deadline, out)
+        asked = evaluate.EvalRequest(benchmark, split, data, limit, chosen, trials, user_model, deadline, out)
         return evaluate.run(asked, flags, caps, how, as_json)
 
     guarded(command)

@@ -28,7 +28,7 @@ from handiwork.evals.reporting.summary import Summary, summarise
 from handiwork.evals.reporting.tables import Table
 from handiwork.evals.running import manifest, plan
 from handiwork.evals.running.conditions import Conditions
-from handiwork.evals.running.plan import Choice, Plan
+from handiwork.evals.running.plan import InstanceSelection, RunPlan
 from handiwork.evals.running.results import NOT_MEASURED, Result, Results
 from handiwork.evals.running.run import Caps, Engine, Run, RunStoppedError, local
 from handiwork.evals.scoring import data
@@ -38,7 +38,7 @@ from handiwork.settings import SettingsError, load, model_name
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EvalRequest:
     """What ``handiwork eval run`` was asked for."""
 
     benchmark: str | None
@@ -88,7 +88,7 @@ def list_(folder: Path | None, as_json: bool) -> Exit:
     return Exit.FINISHED
 
 
-def run(asked: Asked, flags: Mapping[str, Any], caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
+def run(asked: EvalRequest, flags: Mapping[str, Any], caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
     """Plan a run, do it, and show its report. Raises SettingsError, DataError, BenchmarkNotFoundError."""
     if asked.benchmark is None:
         raise SettingsError("say which BENCHMARK: `handiwork eval list` has them")
@@ -107,7 +107,7 @@ def run(asked: Asked, flags: Mapping[str, Any], caps: Mapping[str, Any], how: Ho
         limits=benchmark.limits.model_copy(update=steps),
         deadline=asked.deadline,
     )
-    planned = asyncio.run(plan.new(benchmark, conditions, Choice(asked.limit, asked.ids), asked.trials, say))
+    planned = asyncio.run(plan.new(benchmark, conditions, InstanceSelection(asked.limit, asked.ids), asked.trials, say))
     out = _new_folder(planned, asked.out)
     manifest.write(out, planned.manifest)
     return _reported(out, planned, caps, how, as_json)
@@ -118,7 +118,7 @@ def resume(out: Path, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
     return _reported(out, asyncio.run(plan.begun(out)), caps, how, as_json)
 
 
-def _reported(out: Path, planned: Plan, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
+def _reported(out: Path, planned: RunPlan, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
     """Do a run, and show its report also where it stands before its end."""
     ended = _go(out, planned, Caps(**caps), how)
     if Results(out).found:
@@ -126,7 +126,7 @@ def _reported(out: Path, planned: Plan, caps: Mapping[str, Any], how: How, as_js
     return ended
 
 
-def _new_folder(planned: Plan, out: Path | None) -> Path:
+def _new_folder(planned: RunPlan, out: Path | None) -> Path:
     conditions = planned.manifest.conditions
     if out is None:
         agent = conditions.agent.rpartition(":")[2]
@@ -138,7 +138,7 @@ def _new_folder(planned: Plan, out: Path | None) -> Path:
     return out
 
 
-def _go(out: Path, planned: Plan, caps: Caps, how: How) -> Exit:
+def _go(out: Path, planned: RunPlan, caps: Caps, how: How) -> Exit:
     """Do what is left of a run."""
     console = Console(stderr=True)
     with _Bar(console, out, planned) as bar:
@@ -214,7 +214,7 @@ def _show(title: str, shown: Sequence[Table], page: Path) -> None:
 def reproduce(folder: Path, out: Path | None, how: How, as_json: bool) -> Exit:
     """Do the run of a folder again, and compare. Raises ResultsError, DataError."""
     then = manifest.read(folder)
-    chosen = Choice(ids=then.instances)
+    chosen = InstanceSelection(ids=then.instances)
     benchmark = registry.find(then.conditions.benchmark)
     planned = asyncio.run(plan.new(benchmark, then.conditions, chosen, then.trials, say))
     for what in manifest.differences(then, planned.manifest):
@@ -236,7 +236,7 @@ def _summary(out: Path) -> tuple[Summary, list[Result]]:
 class _Bar:
     """The progress of a run: rollouts, score, rate, cost, and the time left."""
 
-    def __init__(self, console: Console, out: Path, planned: Plan) -> None:
+    def __init__(self, console: Console, out: Path, planned: RunPlan) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),

@@ -22,7 +22,7 @@ from handiwork.evals.scoring.answers import tagged
 from handiwork.events.record import Limits
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 
 UPSTREAM = "https://raw.githubusercontent.com/THUDM/AgentBench/578c5e9f706fc2dd96188ca6c8cf9095ca0c6528"
 ROUNDS = 8
@@ -108,13 +108,13 @@ class AgentBenchOS(Benchmark):
         return Score(float(passed), answer, {"last output": output})
 
 
-async def _try_out(kind: str, task: scripts.Task) -> None:
+async def _try_out(kind: str, task: scripts.AgentBenchTask) -> None:
     with tempfile.TemporaryDirectory(prefix="handiwork-example-") as name:
         Path(name).chmod(0o755)
         session, workspace = Path(name, "session"), Path(name, "workspace")
         session.mkdir()
         workspace.mkdir()
-        sandbox = sandboxes.create(kind, Places(session, workspace), _no_blobs)
+        sandbox = sandboxes.create(kind, SandboxPaths(session, workspace), _no_blobs)
         try:
             await sandbox.start()
             await scripts.make(sandbox, task)
@@ -127,7 +127,7 @@ async def _no_blobs(_: AsyncIterator[bytes]) -> str:
     return ""
 
 
-def _task(instance: Instance) -> scripts.Task:
+def _task(instance: Instance) -> scripts.AgentBenchTask:
     return scripts.task_of(instance.row, instance.row["scripts"])
 
 

@@ -80,7 +80,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class AgentBenchTask:
     """A task as its record says: ``match`` is what the answer must be, or None where ``check`` says how it is checked.
 
     The ``example`` solves the task; where it is itself in ``check``, its output there is the reference.
@@ -99,7 +99,7 @@ class Task:
         return sorted({one.file for one in scripts if one.code is None and one.comparison is None})
 
 
-def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> Task:
+def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> AgentBenchTask:
     """Return the task of a record; ``files`` are the scripts of the data folder, by the path that records use.
 
     Raises DataError, KeyError for a record that lacks what every one has.
@@ -123,7 +123,7 @@ def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> Task:
     check = [script(one) or example for one in listed(evaluation["check"])] if match is None else []
     if None in check:
         raise DataError("its check needs the output of an example, and it has none")
-    return Task(
+    return AgentBenchTask(
         [one for one in map(script, init) if one is not None],
         script(record.get("start")),
         {"answer": match} if isinstance(match, str) else match,
@@ -132,7 +132,7 @@ def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> Task:
     )
 
 
-async def make(sandbox: Sandbox, task: Task) -> None:
+async def make(sandbox: Sandbox, task: AgentBenchTask) -> None:
     """Make the machine what the task says. Raises UnfitError where it refuses."""
     for script in task.init:
         code, output = await run(sandbox, script)
@@ -145,7 +145,7 @@ async def make(sandbox: Sandbox, task: Task) -> None:
             raise _cannot(sandbox, "what starts the task", done.content + after.content)
 
 
-async def try_out(sandbox: Sandbox, task: Task) -> None:
+async def try_out(sandbox: Sandbox, task: AgentBenchTask) -> None:
     """Find out whether the example of a task that was made here passes its own check; raises UnfitError if not."""
     if task.example is None:
         return
@@ -157,7 +157,9 @@ async def try_out(sandbox: Sandbox, task: Task) -> None:
         raise _cannot(sandbox, "the check of the example that solves it", said)
 
 
-async def checked(sandbox: Sandbox, task: Task, answer: str, reference: str | None = None) -> tuple[bool, str]:
+async def checked(
+    sandbox: Sandbox, task: AgentBenchTask, answer: str, reference: str | None = None
+) -> tuple[bool, str]:
     """Run the chain of checks and return whether all passed, with the last output.
 
     Each is given the answer and the outputs of those before it. ``reference`` is the example's output where that is

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from playwright.async_api import Dialog
 from playwright.async_api import Error as PlaywrightError
 
-from .actions.calls import Call, CallError, parse_calls
+from .actions.calls import CallError, PrimitiveCall, parse_calls
 from .actions.elements import DoneWrong
 from .actions.primitives import ACTIONS
 from .cdp.chromium import Chromium
@@ -69,7 +69,7 @@ class Engine:
 
     async def goto(self, url: str, wish: Wish) -> dict[str, Any]:
         """Open a URL and return the observation's fields. Raises LostError."""
-        return await self._answer([Call("goto", {"url": url}, f"goto({url!r})")], "", wish)
+        return await self._answer([PrimitiveCall("goto", {"url": url}, f"goto({url!r})")], "", wish)
 
     def interrupt(self) -> None:
         """Stop the request that is carried out; it answers with what there is."""
@@ -122,7 +122,7 @@ class Engine:
             with contextlib.suppress(PlaywrightError, OSError):
                 await (await starting).close()
 
-    async def _answer(self, calls: list[Call], error: str, wish: Wish) -> dict[str, Any]:
+    async def _answer(self, calls: list[PrimitiveCall], error: str, wish: Wish) -> dict[str, Any]:
         self._interrupted = False
         try:
             window = await self._interruptible(self.window(), None)
@@ -195,7 +195,7 @@ class Engine:
         return {**answer, "text": f"[{note}]\n{text}" if note else text}
 
 
-async def _perform(window: Window, calls: list[Call]) -> tuple[str, str]:
+async def _perform(window: Window, calls: list[PrimitiveCall]) -> tuple[str, str]:
     """Run the calls up to the first that fails; return why it did, and what is to be noted of the page."""
     quiet = True
     for number, call in enumerate(calls, 1):
@@ -215,7 +215,7 @@ async def _perform(window: Window, calls: list[Call]) -> tuple[str, str]:
     return "", window.traffic.status or late
 
 
-async def _run(window: Window, call: Call) -> bool:
+async def _run(window: Window, call: PrimitiveCall) -> bool:
     """Run one call; False if the page goes on loading."""
     action = ACTIONS[call.name]
     if call.name in _SILENT:

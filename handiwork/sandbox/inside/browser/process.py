@@ -16,7 +16,7 @@ from typing import IO, cast
 
 from ..children import Children, give_way
 from ..errors import ActionError
-from ..notebook.json_lines import Json, Lines
+from ..notebook.json_lines import Json, JsonLineReader
 from ..output import Spools
 from ..shell.input_probe import processes
 
@@ -40,7 +40,7 @@ class Browser:
         self._environment, self._children = environment, children
         self._process: subprocess.Popen[bytes] | None = None
         self._messages: IO[bytes] | None = None
-        self._lines: Lines | None = None
+        self._lines: JsonLineReader | None = None
         self._socket: socket.socket | None = None
         self._number = 0
         self._answer: asyncio.Future[Json | None] | None = None
@@ -137,7 +137,7 @@ class Browser:
         self._children.own.add(self._process.pid)
         give_way(self._process.pid)
         self._socket = ours
-        self._lines = Lines(ours, self._take)
+        self._lines = JsonLineReader(ours, self._take)
 
     def _send(self, message: Json) -> None:
         assert self._socket is not None

@@ -27,7 +27,7 @@ _REQUEST_LIMIT = 64 << 20
 _PR_SET_CHILD_SUBREAPER = 36
 
 
-class Worker:
+class BrowserWorker:
     """Carries out one request after the other."""
 
     def __init__(self, executable: Path, workspace: Path) -> None:
@@ -105,7 +105,7 @@ def main() -> None:
     # Playwright would send to the proxy what is for the sandbox's own servers.
     os.environ["PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK"] = "1"
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(Worker(Path(executable), Path.cwd()).serve())
+        asyncio.run(BrowserWorker(Path(executable), Path.cwd()).serve())
 
 
 if __name__ == "__main__":

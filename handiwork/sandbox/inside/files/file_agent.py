@@ -12,13 +12,13 @@ import sys
 import time
 from typing import Any, BinaryIO
 
-from .tree_stream import FILE_COST, Signature, StreamError, receive, scan, send, send_end
+from .tree_stream import FILE_COST, Signature, TreeStreamError, receive, scan, send, send_end
 
 _TICK = 20_000_000  # nanoseconds within which two changes may have the same time of change
 _READY = b"ready\n"
 
 
-class Keeper:
+class FileAgent:
     """What is known of the files below ``root`` by who asks, and the answers to the requests."""
 
     def __init__(self, root: str, stream_in: BinaryIO, stream_out: BinaryIO) -> None:
@@ -39,7 +39,7 @@ class Keeper:
                     self._look(request["trees"])
                 else:
                     self._get(request["trees"], request["limit"])
-            except (OSError, StreamError) as problem:
+            except (OSError, TreeStreamError) as problem:
                 error = f"{problem}" or type(problem).__name__
             send_end(self._out, error)
             if error and request["do"] == "put":
@@ -51,7 +51,7 @@ class Keeper:
         taken = sum(signature[3] + FILE_COST for signature in found.values())
         if taken > limit:
             self._known = before
-            raise StreamError(f"they take {taken} bytes of {limit}")
+            raise TreeStreamError(f"they take {taken} bytes of {limit}")
         fresh = [path for path, signature in found.items() if before.get(path) != signature]
         send(self._out, self._root, fresh, before.keys() - found.keys())
 
@@ -66,4 +66,4 @@ class Keeper:
 
 
 if __name__ == "__main__":
-    Keeper(sys.argv[1], sys.stdin.buffer, sys.stdout.buffer).serve()
+    FileAgent(sys.argv[1], sys.stdin.buffer, sys.stdout.buffer).serve()

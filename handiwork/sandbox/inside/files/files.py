@@ -28,7 +28,7 @@ _ERROR_IDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LineRange:
     """Lines ``start`` to ``end`` of a file that has ``lines``."""
 
     text: Text
@@ -70,7 +70,7 @@ def read_bytes(path: str) -> bytes:
         return file.read()
 
 
-def read_lines(path: str, start: int, end: int | None, keep: Keep, spools: Spools) -> Lines:
+def read_lines(path: str, start: int, end: int | None, keep: Keep, spools: Spools) -> LineRange:
     """Return lines ``start`` to ``end`` (1-based, inclusive, None is the last) of a UTF-8 text."""
     if end is not None and end < start:
         raise ActionError("bad_range", f"The end of the range, {end}, is before its start, {start}.")
@@ -97,7 +97,7 @@ def read_lines(path: str, start: int, end: int | None, keep: Keep, spools: Spool
         output.discard()
         raise
     text, _ = output.take(keep)
-    return Lines(text, start, min(lines, end or lines), lines)
+    return LineRange(text, start, min(lines, end or lines), lines)
 
 
 def write_bytes(path: str, data: bytes) -> bool:

@@ -30,12 +30,12 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class StreamError(Exception):
+class TreeStreamError(Exception):
     """The stream was cut, or has what it may not have."""
 
 
 @dataclass
-class Node:
+class TreeEntry:
     """One path: a "file", "link", "dir", "pipe" or "whiteout", or "gone" where it is to be removed; "end" is the last.
 
     ``size`` is in bytes, ``mode`` has permission bits. As of an overlay's upper layer a directory may be ``opaque``.
@@ -56,7 +56,7 @@ def scan(root: str, tree: str) -> dict[str, Signature]:
     while waiting:
         here = waiting.pop()
         if len(os.fsencode(here)) > _LONGEST_PATH:
-            raise StreamError(f"directories are nested too deeply at {here[:100]!r}...; remove them")
+            raise TreeStreamError(f"directories are nested too deeply at {here[:100]!r}...; remove them")
         try:
             descriptor = _open_dir(root, here)
         except (FileNotFoundError, NotADirectoryError):
@@ -79,7 +79,7 @@ def send(stream: BinaryIO, root: str, paths: Iterable[str], gone: Iterable[str] 
     """Write the ``paths`` below ``root``, as if they were below ``at``, and those that are ``gone``, without an end."""
     prefix = f"{at}/" if at else ""
     for path in sorted(gone, reverse=True):
-        _write_line(stream, Node(prefix + path, "gone"))
+        _write_line(stream, TreeEntry(prefix + path, "gone"))
     folder, descriptor = "", os.open(root, _DIRECTORY)
     try:
         for path in sorted(paths):
@@ -98,12 +98,12 @@ def send(stream: BinaryIO, root: str, paths: Iterable[str], gone: Iterable[str] 
 
 def send_directory(stream: BinaryIO, path: str, mode: int) -> None:
     """Write a directory with nothing in it."""
-    _write_line(stream, Node(path, "dir", mode))
+    _write_line(stream, TreeEntry(path, "dir", mode))
 
 
 def send_end(stream: BinaryIO, error: str = "") -> None:
     """Write that nothing follows, because of an ``error`` if there is one."""
-    _write_line(stream, Node("", "end", target=error))
+    _write_line(stream, TreeEntry("", "end", target=error))
     stream.flush()
 
 
@@ -119,10 +119,10 @@ def receive(
     try:
         for node in _nodes(stream):
             if trees is not None and not any(node.path == tree or node.path.startswith(f"{tree}/") for tree in trees):
-                raise StreamError(f"{node.path!r} is not among what was asked for")
+                raise TreeStreamError(f"{node.path!r} is not among what was asked for")
             limit -= node.size
             if limit < 0:
-                raise StreamError("there are more bytes than may be")
+                raise TreeStreamError("there are more bytes than may be")
             writer.write(node, stream)
             count += 1
     finally:
@@ -130,28 +130,28 @@ def receive(
     return count
 
 
-def _nodes(stream: BinaryIO) -> Iterator[Node]:
+def _nodes(stream: BinaryIO) -> Iterator[TreeEntry]:
     """Read one after the other, up to the end; who asks for the next has read the bytes of the file."""
     while True:
         line = stream.readline(_LONGEST_LINE)
         if not line.endswith(b"\n"):
-            raise StreamError("the stream was cut")
+            raise TreeStreamError("the stream was cut")
         try:
-            node = Node(**json.loads(line))
+            node = TreeEntry(**json.loads(line))
         except (ValueError, TypeError, RecursionError) as error:
-            raise StreamError("the stream has a line that is none of it") from error
+            raise TreeStreamError("the stream has a line that is none of it") from error
         if not _is_sound(node):
-            raise StreamError("the stream has a line with values that no file has")
+            raise TreeStreamError("the stream has a line with values that no file has")
         if node.kind == "end":
             if node.target:
-                raise StreamError(node.target)
+                raise TreeStreamError(node.target)
             return
         if any(part in ("", ".", "..") or "\0" in part for part in node.path.split("/")):
-            raise StreamError(f"{node.path!r} is no path of a file")
+            raise TreeStreamError(f"{node.path!r} is no path of a file")
         yield node
 
 
-def _is_sound(node: Node) -> bool:
+def _is_sound(node: TreeEntry) -> bool:
     """Whether every value is of its type, and one that the system takes: the line may say anything."""
     texts, numbers = (node.path, node.kind, node.target), (node.mode, node.size, node.mtime_ns)
     if not all(type(text) is str for text in texts) or not all(type(number) is int for number in numbers):
@@ -163,7 +163,7 @@ def _is_sound(node: Node) -> bool:
     return b"\0" not in found[2] and 0 <= node.size < _MOST and abs(node.mtime_ns) < _MOST and type(node.opaque) is bool
 
 
-def _write_line(stream: BinaryIO, node: Node) -> None:
+def _write_line(stream: BinaryIO, node: TreeEntry) -> None:
     stream.write(json.dumps(asdict(node)).encode() + b"\n")
 
 
@@ -171,21 +171,21 @@ def _send_one(stream: BinaryIO, parent: int, name: str, path: str) -> None:
     found = os.stat(name, dir_fd=parent, follow_symlinks=False)
     mode = found.st_mode & 0o777
     if stat.S_ISLNK(found.st_mode):
-        _write_line(stream, Node(path, "link", target=os.readlink(name, dir_fd=parent)))
+        _write_line(stream, TreeEntry(path, "link", target=os.readlink(name, dir_fd=parent)))
     elif stat.S_ISFIFO(found.st_mode):
-        _write_line(stream, Node(path, "pipe", mode))
+        _write_line(stream, TreeEntry(path, "pipe", mode))
     elif stat.S_ISCHR(found.st_mode) and found.st_rdev == 0:
-        _write_line(stream, Node(path, "whiteout"))
+        _write_line(stream, TreeEntry(path, "whiteout"))
     elif stat.S_ISDIR(found.st_mode):
         descriptor = _open(name, _DIRECTORY, parent)
         try:
-            _write_line(stream, Node(path, "dir", found.st_mode & 0o1777, opaque=_is_opaque(descriptor)))
+            _write_line(stream, TreeEntry(path, "dir", found.st_mode & 0o1777, opaque=_is_opaque(descriptor)))
         finally:
             os.close(descriptor)
     elif stat.S_ISREG(found.st_mode):
         with open(_open(name, _FILE, parent), "rb", buffering=0) as file:
             found = os.fstat(file.fileno())
-            _write_line(stream, Node(path, "file", mode, found.st_size, found.st_mtime_ns))
+            _write_line(stream, TreeEntry(path, "file", mode, found.st_size, found.st_mtime_ns))
             _send_bytes(stream, file, found.st_size)
     # What else there is are sockets, at which nobody would listen.
 
@@ -207,7 +207,7 @@ class _Writer:
         self._descriptor = os.open(root, _DIRECTORY)
         self._modes: dict[str, int] = {}
 
-    def write(self, node: Node, stream: BinaryIO) -> None:
+    def write(self, node: TreeEntry, stream: BinaryIO) -> None:
         folder, _, name = node.path.rpartition("/")
         try:
             parent = self._enter(folder)
@@ -232,7 +232,7 @@ class _Writer:
             case "gone":
                 return
             case _:
-                raise StreamError(f"{node.path!r} is of an unknown kind")
+                raise TreeStreamError(f"{node.path!r} is of an unknown kind")
         if self._owner is not None and node.kind != "file":
             os.chown(name, *self._owner, dir_fd=parent, follow_symlinks=False)
 
@@ -264,7 +264,7 @@ class _Writer:
             self._modes.setdefault(path, stat.S_IMODE(mode))
             os.chmod(name, stat.S_IMODE(mode) | 0o700, dir_fd=parent)
 
-    def _make_directory(self, parent: int, name: str, node: Node) -> None:
+    def _make_directory(self, parent: int, name: str, node: TreeEntry) -> None:
         try:
             found = os.stat(name, dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
@@ -286,13 +286,13 @@ class _Writer:
             os.close(descriptor)
         self._modes[node.path] = node.mode & 0o1777
 
-    def _write_file(self, parent: int, name: str, node: Node, stream: BinaryIO) -> None:
+    def _write_file(self, parent: int, name: str, node: TreeEntry, stream: BinaryIO) -> None:
         with open(os.open(name, _NEW, 0o600, dir_fd=parent), "wb") as file:
             left = node.size
             while left:
                 data = stream.read(min(left, _CHUNK))
                 if not data:
-                    raise StreamError("the stream was cut")
+                    raise TreeStreamError("the stream was cut")
                 file.write(data)
                 left -= len(data)
             file.flush()

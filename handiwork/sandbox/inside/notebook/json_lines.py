@@ -14,7 +14,7 @@ _LIMIT = 8 << 20  # bytes of a line
 Json = dict[str, object]
 
 
-class Lines:
+class JsonLineReader:
     """Hands every object that comes over a socket to ``take``, and None once at its end or where it is no JSON."""
 
     def __init__(self, end: socket.socket, take: Callable[[Json | None], None]) -> None:

@@ -17,14 +17,14 @@ from typing import Protocol
 
 from ..children import Children, give_way
 from ..errors import ActionError
-from .json_lines import Json, Lines
+from .json_lines import Json, JsonLineReader
 
 _PROGRAM = Path(__file__).with_name("kernel.py")
 _START_TIMEOUT = 30.0
 _CHUNK = 65536
 
 
-class Listener(Protocol):
+class KernelListener(Protocol):
     """Who is told what a kernel does."""
 
     def on_output(self, data: bytes) -> None:
@@ -43,14 +43,14 @@ class Listener(Protocol):
 class Kernel:
     """A forked kernel: one process, with a session of its own for what it starts."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: KernelListener) -> None:
         self._listener = listener
         self._loop = asyncio.get_running_loop()
         self._output, self._printing = os.pipe2(os.O_CLOEXEC)
         ours, self._theirs = socket.socketpair()
         os.set_blocking(self._output, False)
         self._socket = ours
-        self._lines = Lines(ours, self._said)
+        self._lines = JsonLineReader(ours, self._said)
         self._loop.add_reader(self._output, self._printed)
         self._pid: int | None = None
         self._alive = True
@@ -138,7 +138,7 @@ class Zygote:
         self._ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._forked: asyncio.Future[int] | None = None
         self._kernel: Kernel | None = None
-        self._lines = Lines(control, self._said)
+        self._lines = JsonLineReader(control, self._said)
         self.lost = False
 
     @classmethod
@@ -157,7 +157,7 @@ class Zygote:
             "No Python here can run cells: install IPython in the project's virtual environment, or use the shell.",
         )
 
-    async def fork(self, listener: Listener) -> Kernel:
+    async def fork(self, listener: KernelListener) -> Kernel:
         """Return a new kernel; the one before must have ended. Raises ActionError if there is none to be had."""
         kernel = self._kernel = Kernel(listener)
         self._forked = asyncio.get_running_loop().create_future()

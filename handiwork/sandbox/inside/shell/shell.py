@@ -36,7 +36,7 @@ _RUNGS = ((signal.SIGINT, 0.6), (signal.SIGTERM, 0.1), (signal.SIGKILL, 0.1))  #
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CommandResult:
     """What came of a command so far; ``exit_code`` is None while it goes on."""
 
     status: Status
@@ -122,7 +122,7 @@ class Shell:
         timeout: float | None,
         on_output: OnOutput,
         secrets: Mapping[str, str] = NO_SECRETS,
-    ) -> Result:
+    ) -> CommandResult:
         """Run ``command``; after ``timeout`` seconds it is stopped. Raises ActionError if one runs already.
 
         ``secrets`` are variables of the environment until it ends.
@@ -147,7 +147,7 @@ class Shell:
         await self._terminal.write(command_line(token))
         return await self._result(keep, timeout, on_output, stop=timeout is not None)
 
-    async def send(self, text: bytes, keep: Keep, timeout: float | None, on_output: OnOutput) -> Result:
+    async def send(self, text: bytes, keep: Keep, timeout: float | None, on_output: OnOutput) -> CommandResult:
         """Type ``text`` to the running program, then wait. Raises ActionError if none runs."""
         if not self.busy:
             raise ActionError("no_program", "No program is running that could take input.")
@@ -161,7 +161,7 @@ class Shell:
         await self._terminal.write(text)
         return await self._result(keep, timeout, on_output, stop=False)
 
-    async def wait(self, keep: Keep, timeout: float | None, on_output: OnOutput) -> Result:
+    async def wait(self, keep: Keep, timeout: float | None, on_output: OnOutput) -> CommandResult:
         """Wait for the running command's end or its need of input; after ``timeout`` seconds it is stopped."""
         return await self._result(keep, timeout, on_output, stop=timeout is not None, for_input=timeout is None)
 
@@ -248,7 +248,7 @@ class Shell:
 
     async def _result(
         self, keep: Keep, timeout: float | None, on_output: OnOutput, *, stop: bool, for_input: bool = True
-    ) -> Result:
+    ) -> CommandResult:
         if earlier := self._output.start():
             on_output(earlier)
         self._on_output = on_output
@@ -268,7 +268,7 @@ class Shell:
         text, rest = self._output.take(keep, final=not self.busy)
         self._output = Output(self._spools)
         self._output.feed(rest)
-        return Result(status, code, self.directory, text)
+        return CommandResult(status, code, self.directory, text)
 
     async def _settle(self, limit: float, *, for_input: bool) -> Status:
         """Return "done" when the command ended or was stopped, or why there is no waiting on."""

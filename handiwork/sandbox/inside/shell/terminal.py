@@ -39,7 +39,7 @@ _TERMINAL_SETTINGS = {
 }
 
 
-class Listener(Protocol):
+class TerminalListener(Protocol):
     """Who is told what happens at a terminal."""
 
     def on_output(self, data: bytes) -> None:
@@ -58,7 +58,9 @@ class Listener(Protocol):
 class Terminal:
     """A running bash. Everything is done on the event loop, without blocking it."""
 
-    def __init__(self, listener: Listener, state: int, environment: Mapping[str, str], children: Children) -> None:
+    def __init__(
+        self, listener: TerminalListener, state: int, environment: Mapping[str, str], children: Children
+    ) -> None:
         self._listener = listener
         self._state = state
         self._environment = {**environment, **_TERMINAL_SETTINGS}

@@ -29,7 +29,7 @@ class CallError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class PrimitiveCall:
     """One action and its arguments, all by their names; ``text`` is as the agent wrote it."""
 
     name: str
@@ -47,7 +47,7 @@ class _Found:
     alone: bool  # whether a line has nothing else
 
 
-def parse_calls(text: str, actions: Mapping[str, Callable[..., Any]]) -> list[Call]:
+def parse_calls(text: str, actions: Mapping[str, Callable[..., Any]]) -> list[PrimitiveCall]:
     """Return the calls of ``actions`` in ``text``, in their order. Raises CallError.
 
     An action's first parameter is not the agent's. Where calls stand between code fences only those count. A call that
@@ -144,7 +144,7 @@ def _is_fenced(text: str, found: _Found, calls: list[_Found]) -> bool:
     return fences % 2 == 1 and _FENCE in text[found.end :]
 
 
-def _checked(found: _Found, text: str, actions: Mapping[str, Callable[..., Any]]) -> Call:
+def _checked(found: _Found, text: str, actions: Mapping[str, Callable[..., Any]]) -> PrimitiveCall:
     action = actions.get(found.name)
     if action is None:
         raise CallError(f"there is no action {found.name!r}. The actions are {', '.join(sorted(actions))}")
@@ -165,7 +165,7 @@ def _checked(found: _Found, text: str, actions: Mapping[str, Callable[..., Any]]
     for name, value in arguments.items():
         if not _fits(value, hints[name]):
             raise CallError(f"{_cut(written)}: {name} must be {_named(hints[name])}. {usage}")
-    return Call(found.name, arguments, written)
+    return PrimitiveCall(found.name, arguments, written)
 
 
 def _converted(value: object, hint: Any) -> object:

@@ -26,7 +26,7 @@ class DevtoolsError(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Session:
+class CDPSession:
     """The developer tools of one target: a page, or a frame that has a process of its own."""
 
     devtools: Devtools
@@ -45,8 +45,8 @@ class Devtools:
         self._socket = socket
         self._number = 0
         self._waiting: dict[int, tuple[str | None, asyncio.Future[Answer]]] = {}
-        self._pages: WeakKeyDictionary[Page, Session] = WeakKeyDictionary()
-        self._frames: dict[str, dict[str, Session]] = {}
+        self._pages: WeakKeyDictionary[Page, CDPSession] = WeakKeyDictionary()
+        self._frames: dict[str, dict[str, CDPSession]] = {}
         self._closed: str | None = None
         self._reading = asyncio.create_task(self._read())
 
@@ -73,18 +73,18 @@ class Devtools:
         finally:
             self._waiting.pop(number, None)
 
-    async def session(self, page: Page) -> Session:
+    async def session(self, page: Page) -> CDPSession:
         """Return the session of a page; it is opened once. Raises DevtoolsError."""
         if page not in self._pages:
             playwrights: Any = await page.context.new_cdp_session(page)
             target: str = (await playwrights.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
             await playwrights.detach()
             opened = await self.call("Target.attachToTarget", {"targetId": target, "flatten": True})
-            self._pages[page] = Session(self, opened["sessionId"], target)
+            self._pages[page] = CDPSession(self, opened["sessionId"], target)
             await self._attach(self._pages[page])
         return self._pages[page]
 
-    async def frame(self, session: Session, frame: str) -> Session | None:
+    async def frame(self, session: CDPSession, frame: str) -> CDPSession | None:
         """Return the session of a frame right below this target that has a process of its own; None if none comes."""
         for _ in range(_ATTACHING):
             for found in self._frames.get(session.id, {}).values():
@@ -99,7 +99,7 @@ class Devtools:
         await asyncio.gather(self._reading, return_exceptions=True)
         await self._socket.close()
 
-    async def _attach(self, session: Session) -> None:
+    async def _attach(self, session: CDPSession) -> None:
         await session.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
 
     async def _read(self) -> None:
@@ -128,7 +128,7 @@ class Devtools:
     def _attached(self, parent: str, event: Answer) -> None:
         target = event["targetInfo"]
         if target["type"] == "iframe":
-            session = Session(self, event["sessionId"], target["targetId"])
+            session = CDPSession(self, event["sessionId"], target["targetId"])
             self._frames.setdefault(parent, {})[session.id] = session
             attaching = asyncio.ensure_future(self._attach(session))
             # A frame that is gone again needs nothing below it.

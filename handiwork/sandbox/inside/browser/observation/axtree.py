@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..cdp.devtools import DevtoolsError, Session
+from ..cdp.devtools import CDPSession, DevtoolsError
 from .frames import Frame, main_frame
-from .tree import Node, from_accessibility
+from .tree import PageNode, from_accessibility
 
 _POINTERS = """((page) => {
   const found = [];
@@ -52,7 +52,7 @@ class _Document:
             yield from document.all()
 
 
-async def full(session: Session) -> Node:
+async def full(session: CDPSession) -> PageNode:
     """Return the whole page. Raises DevtoolsError."""
     # All bids first: one snapshot tells those of all the frames that share a process.
     page = await _document(main_frame(session))
@@ -63,7 +63,7 @@ async def full(session: Session) -> Node:
         asyncio.gather(*map(_snapshot, sessions)),
     )
     seen = dict(zip(sessions, snapshots, strict=True))
-    roots: dict[str, Node] = {}
+    roots: dict[str, PageNode] = {}
     # From the inside outwards, so that a frame's own tree is there when the one around it is built.
     for document, described in reversed(list(zip(documents, trees, strict=True))):
         frame = document.frame
@@ -91,7 +91,7 @@ async def _described(frame: Frame) -> list[dict[str, Any]]:
     return (await frame.session.call("Accessibility.getFullAXTree", frameId=frame.id))["nodes"]
 
 
-async def _snapshot(session: Session) -> _Snapshot:
+async def _snapshot(session: CDPSession) -> _Snapshot:
     answer = await session.call("DOMSnapshot.captureSnapshot", computedStyles=[])
     strings: list[str] = answer["strings"]
     found = _Snapshot()
@@ -114,8 +114,10 @@ def _is_shown(described: dict[str, Any]) -> bool:
     return {reason["name"] for reason in described.get("ignoredReasons", ())} <= _MEANINGLESS
 
 
-def _tree(described: list[dict[str, Any]], seen: _Snapshot, pointers: set[str], inside: Mapping[str, Node]) -> Node:
-    nodes: dict[str, Node] = {}
+def _tree(
+    described: list[dict[str, Any]], seen: _Snapshot, pointers: set[str], inside: Mapping[str, PageNode]
+) -> PageNode:
+    nodes: dict[str, PageNode] = {}
     for one in described:
         identity = one.get("backendDOMNodeId", -1)
         node = nodes[one["nodeId"]] = from_accessibility(one, seen.bids.get(identity, ""))
@@ -123,7 +125,7 @@ def _tree(described: list[dict[str, Any]], seen: _Snapshot, pointers: set[str], 
         listens = identity in seen.clickable and node.role != "LabelText"
         if node.bid and (listens or node.bid in pointers) and _is_shown(one):
             node.clickable()
-    root = Node("RootWebArea")
+    root = PageNode("RootWebArea")
     for one in described:
         node = nodes[one["nodeId"]]
         node.children = [nodes[child] for child in one.get("childIds", ()) if child in nodes]

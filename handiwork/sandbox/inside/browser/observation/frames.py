@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..cdp.devtools import DevtoolsError, Session
+from ..cdp.devtools import CDPSession, DevtoolsError
 
 _WORLD = "handiwork"
 
@@ -25,7 +25,7 @@ _MARKS = script("marks")
 class Frame:
     """One document on a page. ``prefix`` is what its bids begin with: its own bid, nothing for the page itself."""
 
-    session: Session
+    session: CDPSession
     id: str
     prefix: str
 
@@ -69,6 +69,6 @@ class Frame:
         await self.session.call("Runtime.releaseObjectGroup", objectGroup=self.id)
 
 
-def main_frame(session: Session) -> Frame:
+def main_frame(session: CDPSession) -> Frame:
     """Return the page's own frame."""
     return Frame(session, session.target, "")

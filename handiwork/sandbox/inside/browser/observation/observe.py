@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
-from ..cdp.devtools import Devtools, DevtoolsError, Session
+from ..cdp.devtools import CDPSession, Devtools, DevtoolsError
 from . import tree
 from .axtree import full
 from .page_text import words
@@ -49,14 +49,14 @@ async def look(page: Page, devtools: Devtools, *, view: str, marks: bool) -> Loo
     return Look(_UNREADABLE, "", page.url, "", await _picture_alone(page, devtools))
 
 
-async def _look(page: Page, session: Session, view: str, marks: bool) -> Look:
+async def _look(page: Page, session: CDPSession, view: str, marks: bool) -> Look:
     picture, seen = await asyncio.gather(screenshot(session), visible(session))
     text = await _text(session, view, seen)
     with_marks = base64.b64decode(await marked(session, picture, seen.boxes)) if marks else None
     return Look(text, seen.focused, page.url, seen.root.name, base64.b64decode(picture), with_marks)
 
 
-async def _text(session: Session, view: str, seen: Visible) -> str:
+async def _text(session: CDPSession, view: str, seen: Visible) -> str:
     match view:
         case "text":
             return await words(session)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 
-from ..cdp.devtools import DevtoolsError, Session
+from ..cdp.devtools import CDPSession, DevtoolsError
 from .frames import Frame, main_frame, script
 
 _READING = script("reading")
 
 
-async def words(session: Session) -> str:
+async def words(session: CDPSession) -> str:
     """Return the page's words, frames included. Raises DevtoolsError."""
     return "\n".join(await _lines(main_frame(session)))
 

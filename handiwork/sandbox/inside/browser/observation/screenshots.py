@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..cdp.devtools import Session
+from ..cdp.devtools import CDPSession
 from .frames import main_frame, script
 from .visible import Box
 
 _MARKED = script("marked")
 
 
-async def screenshot(session: Session) -> str:
+async def screenshot(session: CDPSession) -> str:
     """Return what the window shows, a PNG in base64. Raises DevtoolsError."""
     # Larger files, written twice as fast.
     return (await session.call("Page.captureScreenshot", format="png", optimizeForSpeed=True))["data"]
 
 
-async def marked(session: Session, picture: str, boxes: Sequence[Box]) -> str:
+async def marked(session: CDPSession, picture: str, boxes: Sequence[Box]) -> str:
     """Return a picture with these boxes drawn in, a PNG in base64 as it came. Raises DevtoolsError."""
     frame = main_frame(session)
     drawn = await frame.run(_MARKED, picture, [[box.bid, box.x, box.y, box.width, box.height] for box in boxes])

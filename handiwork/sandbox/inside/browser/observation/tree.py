@@ -21,7 +21,7 @@ _PRESSABLE = {
 
 
 @dataclass
-class Node:
+class PageNode:
     """One line: role, name, value and notes such as ``checked``."""
 
     role: str
@@ -29,7 +29,7 @@ class Node:
     bid: str = ""
     value: str = ""
     notes: list[str] = field(default_factory=list[str])
-    children: list[Node] = field(default_factory=list["Node"])
+    children: list[PageNode] = field(default_factory=list["PageNode"])
 
     def note(self, text: str) -> None:
         """Add a note, once."""
@@ -42,11 +42,11 @@ class Node:
             self.note("clickable")
 
 
-def text(root: Node) -> str:
+def text(root: PageNode) -> str:
     """Return the tree's lines. Wrappers that say nothing are left out, and words that their parent has as its name."""
     lines: list[str] = []
     # Not by recursion: a page's depth has no limit.
-    waiting: list[tuple[Node, int, Node | None]] = [(root, 0, None)]
+    waiting: list[tuple[PageNode, int, PageNode | None]] = [(root, 0, None)]
     while waiting:
         node, depth, parent = waiting.pop()
         if node.role in _DROPPED or (node.role == "StaticText" and _repeats(node, parent)):
@@ -58,11 +58,11 @@ def text(root: Node) -> str:
     return "\n".join(lines)
 
 
-def _repeats(node: Node, parent: Node | None) -> bool:
+def _repeats(node: PageNode, parent: PageNode | None) -> bool:
     return not node.name or (parent is not None and (node.name in parent.name or node.name in parent.value))
 
 
-def _line(node: Node) -> str:
+def _line(node: PageNode) -> str:
     name = node.name
     if len(name) > _NAME_LIMIT and node.role != "StaticText":
         name = name[:_NAME_LIMIT] + "..."
@@ -75,9 +75,9 @@ _TRUE = ("focused", "disabled", "required", "readonly", "multiselectable", "moda
 _NUMBERS = {"valuemin": "min", "valuemax": "max"}
 
 
-def from_accessibility(found: dict[str, Any], bid: str) -> Node:
+def from_accessibility(found: dict[str, Any], bid: str) -> PageNode:
     """Return the node that the browser's accessibility tree describes, without children; an ignored one has no role."""
-    node = Node("" if found.get("ignored") else _word(found, "role"), bid=bid)
+    node = PageNode("" if found.get("ignored") else _word(found, "role"), bid=bid)
     if not node.role:
         return node
     node.name = " ".join(_word(found, "name").split())

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..cdp.devtools import DevtoolsError, Session
+from ..cdp.devtools import CDPSession, DevtoolsError
 from .frames import Frame, main_frame, script
-from .tree import Node, from_accessibility
+from .tree import PageNode, from_accessibility
 
 _VISIBLE = script("visible")
 _SEEN_AROUND = 0.05
@@ -34,7 +34,7 @@ class Box:
 class Visible:
     """What the window shows of one document. ``focused`` is a bid or empty; boxes are in the order of the page."""
 
-    root: Node
+    root: PageNode
     focused: str
     boxes: list[Box] = field(default_factory=list[Box])
     above: float = 0.0
@@ -51,7 +51,7 @@ class Visible:
         return f"... {'; '.join(parts)}" if parts else ""
 
 
-async def visible(session: Session) -> Visible:
+async def visible(session: CDPSession) -> Visible:
     """Return what the window shows of the page. Raises DevtoolsError."""
     return await _read(main_frame(session), (), (0, 0), None)
 
@@ -73,7 +73,7 @@ async def _read(
     inner = await asyncio.gather(*(_inner(frame, elements[one["element"]], one, offset, listening) for one in owners))
     await frame.release()
     inside = {one.root.bid: one for one in inner if one}
-    page = Visible(Node("RootWebArea", found["title"]), found["focused"] or "")
+    page = Visible(PageNode("RootWebArea", found["title"]), found["focused"] or "")
     _build(page, items, inside, offset, listening)
     if page.focused in inside:
         page.focused = inside[page.focused].focused or page.focused
@@ -119,9 +119,9 @@ async def _inner(
 def _build(
     page: Visible, items: list[Item], inside: dict[str, Visible], offset: tuple[float, float], listening: set[int]
 ) -> None:
-    nodes: list[Node] = []
+    nodes: list[PageNode] = []
     for item in items:
-        node = Node("StaticText", item["text"]) if "text" in item else _node(item, listening)
+        node = PageNode("StaticText", item["text"]) if "text" in item else _node(item, listening)
         nodes.append(node)
         parent: int = item["parent"]
         (nodes[parent] if parent >= 0 else page.root).children.append(node)
@@ -136,9 +136,13 @@ def _build(
                 node.note(around.removeprefix("... ").split(":")[0])
 
 
-def _node(item: Item, listening: set[int]) -> Node:
+def _node(item: Item, listening: set[int]) -> PageNode:
     description = item.get("described")
-    node = from_accessibility(description, item["bid"] or "") if description else Node("generic", bid=item["bid"] or "")
+    node = (
+        from_accessibility(description, item["bid"] or "")
+        if description
+        else PageNode("generic", bid=item["bid"] or "")
+    )
     if not item["visible"]:
         node.notes = [note for note in node.notes if note == "focused"]
         return node
@@ -152,15 +156,15 @@ def _node(item: Item, listening: set[int]) -> Node:
         node.note("scrollable")
     if "options" in item:
         node.children = [
-            Node("option", label, bid or "", notes=["selected"] * selected + ["disabled"] * disabled)
+            PageNode("option", label, bid or "", notes=["selected"] * selected + ["disabled"] * disabled)
             for bid, label, selected, disabled in item["options"]["list"]
         ]
         if item["options"]["more"]:
-            node.children.append(Node("StaticText", f"... {item['options']['more']} more options"))
+            node.children.append(PageNode("StaticText", f"... {item['options']['more']} more options"))
     return node
 
 
-async def _listening(session: Session) -> set[int]:
+async def _listening(session: CDPSession) -> set[int]:
     """Return the backend ids of all elements of the target that listen to clicks."""
     document = await session.call("Runtime.evaluate", expression="document", objectGroup="handiwork")
     answer = await session.call(

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
 from handiwork.server.schemas.sessions import LARGEST, SessionRow
-from handiwork.server.supervisor import Desk
+from handiwork.server.supervisor import SessionSupervisor
 
 PAGE = 200
 LIST_SECONDS = 0.25
@@ -25,7 +25,7 @@ MISSING, WRONG, FAILED = 4404, 4422, 1011
 """Codes with which a WebSocket is closed: no such session, a cursor that is none, the log failed."""
 
 
-def routes(desk: Callable[[], Desk]) -> list[WebSocketRoute]:
+def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
     """Return the WebSocket routes."""
 
     async def follow_session(websocket: WebSocket) -> None:
@@ -36,8 +36,8 @@ def routes(desk: Callable[[], Desk]) -> list[WebSocketRoute]:
             return
         with suppress(WebSocketDisconnect, RuntimeError):  # it went away while something was sent
             try:
-                log = await desk().log(websocket.path_params["session"])
-                await _while_open(websocket, _events(desk(), websocket, log, int(after)))
+                log = await supervisor().log(websocket.path_params["session"])
+                await _while_open(websocket, _events(supervisor(), websocket, log, int(after)))
             except SessionMissing as error:
                 await websocket.close(MISSING, str(error)[:100])
             except LogError as error:
@@ -47,7 +47,7 @@ def routes(desk: Callable[[], Desk]) -> list[WebSocketRoute]:
         await websocket.accept()
         with suppress(WebSocketDisconnect, RuntimeError):
             try:
-                await _while_open(websocket, _list(desk(), websocket))
+                await _while_open(websocket, _list(supervisor(), websocket))
             except LogError as error:
                 await websocket.close(FAILED, str(error)[:100])
 
@@ -75,7 +75,7 @@ async def _while_open(websocket: WebSocket, sending: Coroutine[Any, Any, None]) 
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _events(desk: Desk, websocket: WebSocket, log: EventLog, after: int) -> None:
+async def _events(supervisor: SessionSupervisor, websocket: WebSocket, log: EventLog, after: int) -> None:
     """Send every event after ``after``, and what is said between them to whom it is not too slow for."""
     woken, head = asyncio.Event(), after
 
@@ -85,7 +85,7 @@ async def _events(desk: Desk, websocket: WebSocket, log: EventLog, after: int) -
             head = newest
             woken.set()
 
-    with desk.channels.joined(log.id, woken) as backlog:
+    with supervisor.channels.joined(log.id, woken) as backlog:
         hearing = asyncio.create_task(hear())
         hearing.add_done_callback(lambda _: woken.set())
         try:
@@ -113,19 +113,19 @@ async def _send(websocket: WebSocket, messages: list[dict[str, Any]]) -> None:
         await websocket.send_text(json.dumps(message))
 
 
-async def _list(desk: Desk, websocket: WebSocket) -> None:
+async def _list(supervisor: SessionSupervisor, websocket: WebSocket) -> None:
     """Send the sessions that changed, from now on, and the ids of those that were deleted."""
-    since, told, gone = datetime.now(UTC).timestamp(), dict[str, datetime](), len(desk.deleted)
+    since, told, gone = datetime.now(UTC).timestamp(), dict[str, datetime](), len(supervisor.deleted)
     await websocket.send_text(json.dumps({"ready": True}))
     while True:
-        changed = await desk.store.changed(since)
+        changed = await supervisor.store.changed(since)
         for info in changed:
             if told.get(info.id) != info.updated:
                 await websocket.send_text(f'{{"session":{SessionRow.of(info).model_dump_json()}}}')
         if changed:
             since = changed[-1].updated.timestamp()
             told = {info.id: info.updated for info in changed}
-        for session in desk.deleted[gone:]:
+        for session in supervisor.deleted[gone:]:
             await websocket.send_text(json.dumps({"deleted": session}))
-        gone = len(desk.deleted)
+        gone = len(supervisor.deleted)
         await asyncio.sleep(LIST_SECONDS)
