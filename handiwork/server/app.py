@@ -15,13 +15,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.log.store import Store
-from handiwork.server import event_stream
-from handiwork.server import static
+from handiwork.server import event_stream, static
 from handiwork.server.access import AccessGuard
-from handiwork.server.api import catalog as about
-from handiwork.server.api import control as steering
-from handiwork.server.api import files, sessions
-from handiwork.server.api import onboarding as first_run
+from handiwork.server.api import catalog, control, files, onboarding, sessions
 from handiwork.server.api.catalog import RequestMetrics
 from handiwork.server.openapi import document
 from handiwork.server.operations import Operation, refused
@@ -29,10 +25,10 @@ from handiwork.server.supervisor import SessionSupervisor
 
 OPERATIONS: tuple[Operation, ...] = (
     *sessions.OPERATIONS,
-    *steering.OPERATIONS,
+    *control.OPERATIONS,
     *files.OPERATIONS,
-    *about.OPERATIONS,
-    *first_run.OPERATIONS,
+    *catalog.OPERATIONS,
+    *onboarding.OPERATIONS,
 )
 """All that the server understands but the WebSockets."""
 

@@ -18,7 +18,7 @@ from handiwork.cli.terminal.transcript import Transcript, coloured_diff_line
 from handiwork.cli.terminal.view import View
 from handiwork.events.action import FileEditAction, MessageAction
 from handiwork.events.base import Action
-from handiwork.session import user_events as answers
+from handiwork.session import user_events
 from handiwork.session.approval.rules import rule_for
 from handiwork.session.open import Opened
 
@@ -55,7 +55,7 @@ class Questions:
                 return await self._reply(state)
             if reason == "limit":
                 return await self._limit(state)
-            if answers.is_stuck(state):
+            if user_events.is_stuck(state):
                 return await self._stuck(state)
             return await self._slash.answer(CONTEXT if reason == "context" else QUESTION)
 
@@ -66,8 +66,8 @@ class Questions:
         return answer
 
     async def _approvals(self, state: State) -> str | None:
-        actions = answers.asked(state)
-        why = await answers.why_asked(self._log, actions)
+        actions = user_events.asked(state)
+        why = await user_events.why_asked(self._log, actions)
         for action in actions:
             heading = self._view.transcript.subtasks.heading(action.subtask).removeprefix("-> ")
             agent = heading or plain(short_name(state.agent))
@@ -83,17 +83,17 @@ class Questions:
             word = answer.lower()
             allowed, always = word in ("y", "yes", "a", "always"), word in ("a", "always")
             comment = "" if allowed or word in ("n", "no") else answer
-            await self._log.append(answers.approval(action, allowed, comment, always))
+            await self._log.append(user_events.approval(action, allowed, comment, always))
         return ""
 
     async def _limit(self, state: State) -> str | None:
-        name = answers.reached(state)
-        more = answers.raised(state, name, self._first)
-        question = LIMIT.format(name=name, raised=answers.shown(name, more))
+        name = user_events.reached(state)
+        more = user_events.raised(state, name, self._first)
+        question = LIMIT.format(name=name, raised=user_events.shown(name, more))
         while answer := await self._slash.answer(question):
             try:
                 value = more if answer == "r" else _number(answer)
-                changed = answers.changed_limit(state, name, value)
+                changed = user_events.changed_limit(state, name, value)
             except ValueError as error:
                 self._slash.say(f"  {error}")
                 continue
@@ -105,7 +105,7 @@ class Questions:
         while (answer := await self._slash.answer(STUCK)) == "":
             pass
         if answer == "r":
-            await self._log.append(answers.rewound(state))
+            await self._log.append(user_events.rewound(state))
         return "" if answer in ("g", "r") else answer
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from handiwork.evals import templates
-from handiwork.evals.reporting import plot as picture
-from handiwork.evals.reporting import tables, trajectory
+from handiwork.evals.reporting import plot, tables, trajectory
 from handiwork.evals.reporting.compare import Comparison
 from handiwork.evals.reporting.plot import Point
 from handiwork.evals.reporting.summary import Summary, ending, natural
@@ -27,12 +26,12 @@ def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
     """
     order = sorted(results, key=lambda result: (natural(result.id), result.trial))
     words = _Words(tables.headline(summary), tables.notes(summary), tables.of_run(summary))
-    _write(folder / NAME, words, summary.model_dump_json(indent=1), picture.quarters(order), order)
+    _write(folder / NAME, words, summary.model_dump_json(indent=1), plot.quarters(order), order)
 
 
 def write_comparison(folder: Path, comparison: Comparison, before: Summary, after: Summary) -> None:
     """Write comparison.md, .json, .html and, where both runs' costs are known, .svg into a folder. Raises OSError."""
-    points = [picture.point(before, "before"), picture.point(after, "after")]
+    points = [plot.point(before, "before"), plot.point(after, "after")]
     known = [point for point in points if point is not None]
     words = _Words(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
     priced = known if len(known) == len(points) and any(point.cost for point in known) else []
@@ -49,7 +48,7 @@ class _Words(NamedTuple):
 
 def _write(base: Path, words: _Words, data: str, points: Sequence[Point], results: Sequence[Result]) -> None:
     """Write the forms of a report as files that are called ``base`` but for their endings."""
-    drawn, svg = picture.draw(points), base.with_suffix(".svg")
+    drawn, svg = plot.draw(points), base.with_suffix(".svg")
     svg.unlink(missing_ok=True)
     if drawn:
         svg.write_text(drawn)
