@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,6 +36,16 @@ LOOP = "handiwork/session/loop.py"
 SERVE = "handiwork/cli/commands/serve.py"
 VITE = "web/vite.config.ts"
 SANDBOX_KINDS = {"none", "bubblewrap", "docker"}
+SMALL = 60
+"""A module of fewer lines that one other module imports belongs into that one, unless it is a seam."""
+
+EVENTS = tuple(f"handiwork/events/{name}.py" for name in ("action", "observation", "record"))
+PRIVATE_WORDS = {
+    *("asked", "attended", "borrowing", "called", "collecting", "desk", "drive", "elsewhere", "gauge", "given", "held"),
+    *("keeper", "keeping", "kept", "made", "outputs", "past", "placed", "said", "sense", "shown", "stacked", "stepper"),
+    *("stuck", "talk", "told", "transient", "visits", "watch"),
+}
+"""Names that tell a newcomer nothing: participles, adverbs and metaphors that the package once had."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +53,46 @@ class Allowed:
     """The breaches that a tree may still have, each with its count. A count that is too high is a fault too."""
 
     class_names: Mapping[str, int] = field(default_factory=dict[str, int])
+    module_names: Mapping[str, int] = field(default_factory=dict[str, int])
+    small_modules: Mapping[str, int] = field(default_factory=dict[str, int])
+    unwritten_events: Mapping[str, int] = field(default_factory=dict[str, int])
     sandbox_kinds: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 TODAY = Allowed(
+    module_names={"handiwork/agents/browsing/past.py": 1, "handiwork/agents/browsing/sense.py": 1},
+    small_modules={
+        "handiwork/agents/browsing/counting.py": 1,
+        "handiwork/agents/browsing/dates.py": 1,
+        "handiwork/agents/browsing/extremes.py": 1,
+        "handiwork/cli/commands/allow.py": 1,
+        "handiwork/cli/commands/approve.py": 1,
+        "handiwork/cli/commands/listing.py": 1,
+        "handiwork/cli/commands/serve.py": 1,
+        "handiwork/evals/running/outcome.py": 1,
+        "handiwork/evals/running/simulated_user.py": 1,
+        "handiwork/evals/scoring/sqlite_rows.py": 1,
+        "handiwork/sandbox/docker/api.py": 1,
+        "handiwork/sandbox/egress/internet.py": 1,
+        "handiwork/sandbox/egress/pace.py": 1,
+        "handiwork/sandbox/inside/browser/actions/bids.py": 1,
+        "handiwork/sandbox/inside/browser/observation/page_text.py": 1,
+        "handiwork/sandbox/inside/browser/observation/screenshots.py": 1,
+        "handiwork/sandbox/inside/stream.py": 1,
+        "handiwork/server/static.py": 1,
+        "handiwork/session/approval/browser_targets.py": 1,
+        "handiwork/session/recorded_egress.py": 1,
+        "handiwork/session/time_travel/files_at.py": 1,
+        "handiwork/session/time_travel/handover.py": 1,
+    },
+    # Agents of users make ForkAction; code search and MCP come with their agents.
+    unwritten_events=dict.fromkeys(
+        (
+            *("AgentDataEvent", "CodeSearchAction", "CodeSearchObservation"),
+            *("ForkAction", "MCPCallAction", "MCPCallObservation"),
+        ),
+        1,
+    ),
     sandbox_kinds={
         "handiwork/cli/terminal/transcript.py": 2,
         "handiwork/evals/benchmarks/agentbench/benchmark.py": 1,
@@ -157,6 +203,54 @@ def folder_faults(package: Iterable[Module]) -> Iterator[str]:
             yield f"{folder}: {size} modules in one folder, over {FOLDER_LIMIT}"
 
 
+def private_names(package: Iterable[Module]) -> Counter[str]:
+    """Return the modules whose names have a word of PRIVATE_WORDS."""
+    return Counter(module.name for module in package if PRIVATE_WORDS & set(module.parts[-1].split("_")))
+
+
+def small_modules(package: Sequence[Module]) -> Counter[str]:
+    """Return the modules of fewer than SMALL lines that exactly one other module imports."""
+    importers: defaultdict[str, set[str]] = defaultdict(set)
+    for module in package:
+        for name in _imported(module):
+            importers[name].add(module.name)
+    return Counter(
+        module.name
+        for module in package
+        if module.parts[-1] != "__init__"
+        and module.text.count("\n") < SMALL
+        and len(importers[".".join(module.parts)] - {module.name}) == 1
+    )
+
+
+def _imported(module: Module) -> Iterator[str]:
+    """Yield the dotted names that a module imports, relative imports included, each also without its last part."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom):
+            above = module.parts[: len(module.parts) - node.level] if node.level else ()
+            origin = ".".join((*above, *([node.module] if node.module else [])))
+            yield origin
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def unwritten_events(package: Iterable[Module]) -> Counter[str]:
+    """Return the types of events that no module outside of handiwork/events makes, as an object or as JSON."""
+    types: set[str] = set()
+    written: set[str] = set()
+    for module in package:
+        if module.name in EVENTS:
+            types |= {node.name for node in module.tree.body if isinstance(node, ast.ClassDef)}
+        elif module.parts[1] != "events":
+            for node in ast.walk(module.tree):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    written.add(node.func.id)
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    written.add(node.value)
+    return Counter(types - written)
+
+
 def shared_class_names(package: Iterable[Module]) -> Counter[str]:
     """Return how many modules define a public class, for the names that more than one defines."""
     names = Counter(
@@ -211,6 +305,9 @@ def faults(root: Path, allowed: Allowed) -> list[str]:
         *port_faults(root, package),
         *folder_faults(package),
         *ratchet("modules with a public class of this name", shared_class_names(package), allowed.class_names),
+        *ratchet("name that is no noun or verb of the field", private_names(package), allowed.module_names),
+        *ratchet(f"module under {SMALL} lines that one module imports", small_modules(package), allowed.small_modules),
+        *ratchet("event that nothing writes", unwritten_events(package), allowed.unwritten_events),
         *ratchet("branches on the kind of sandbox", sandbox_branches(package), allowed.sandbox_kinds),
     ]
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.agents.state import State
-from handiwork.cli.dialog.drive import drive
 from handiwork.cli.dialog.prompt import Signals
 from handiwork.cli.dialog.questions import Questions, shown
+from handiwork.cli.dialog.run_interactive import run_interactive
 from handiwork.cli.terminal.view import View, terminal_console
 from handiwork.events.action import CmdRunAction, FileEditAction, FileWriteAction, MessageAction
 from handiwork.events.base import Event
@@ -71,15 +71,15 @@ class Desk:
         self.opened = await create(self.store, self.folder / "data", made, self.view, "greet")
         return self.opened
 
-    async def drive(self, opened: Opened, message: str | None, *answers: str | None) -> State:
+    async def run_interactive(self, opened: Opened, message: str | None, *answers: str | None) -> State:
         self.answers = list(answers)
         try:
-            return await drive(opened, message, Signals(lambda: None), self.view, self.questions(opened))
+            return await run_interactive(opened, message, Signals(lambda: None), self.view, self.questions(opened))
         finally:
             await opened.close()
 
     async def run(self, *replies: dict[str, Any], answers: tuple[str | None, ...], **setup: Any) -> State:
-        return await self.drive(await self.open(*replies, **setup), "greet", *answers)
+        return await self.run_interactive(await self.open(*replies, **setup), "greet", *answers)
 
     def questions(self, opened: Opened) -> Questions:
         return Questions(opened, self.view, self._answer)
@@ -131,7 +131,7 @@ async def test_what_is_left_open_is_asked_again_with_its_reason(desk: Desk) -> N
     state = await desk.run(bash("touch made"), finish(), answers=("q",), confirmation="always")
     assert state.agent_state == "awaiting_user_confirmation"
     again = await reopen(desk.store, desk.folder / "data", state_id(desk), desk.view)
-    state = await desk.drive(again, None, "y")
+    state = await desk.run_interactive(again, None, "y")
     assert state.agent_state == "finished"
     assert desk.screen.count("$ touch made\n  You are asked about every action.") == 2
 
@@ -287,7 +287,7 @@ async def test_a_host_is_allowed_only_by_who_knows_of_the_commands_at_work(desk:
     answers = ("y", "/allow example.org", "n", "/allow pypi", "y", "y")
     opened = await desk.open(job, bash("true"), finish(), confirmation="always")
     async with opened.hold_lease():
-        state = await desk.drive(opened, "greet", *answers)
+        state = await desk.run_interactive(opened, "greet", *answers)
     assert state.totals.network == ["pypi"]
     assert desk.screen.count("    job1: sleep 1000") == 2
     assert "the network stays as it is" in desk.screen

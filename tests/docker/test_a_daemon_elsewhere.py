@@ -179,12 +179,12 @@ from pathlib import Path
 from handiwork.events.action import CmdRunAction
 from handiwork.sandbox.create import create
 from handiwork.sandbox.egress.proxy import Egress
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.sandbox.helpers import Blobs, run
 
 async def main():
     image, session, project = sys.argv[1:]
-    places = Places(Path(session), Path(project), Path(session, "base"))
+    places = SandboxPaths(Path(session), Path(project), Path(session, "base"))
     sandbox = create("docker", places, Blobs().save, image=image)
     await sandbox.start()
     await run(sandbox, "echo first > first; rm README")

@@ -21,12 +21,12 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from handiwork.sandbox.create import create
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.sandbox.helpers import Blobs, run
 
 async def main():
     image, session, project = sys.argv[1:]
-    sandbox = create("docker", Places(Path(session), Path(project), Path(project)), Blobs().save, image=image)
+    sandbox = create("docker", SandboxPaths(Path(session), Path(project), Path(project)), Blobs().save, image=image)
     await sandbox.start()
     await run(sandbox, "setsid sleep 1000 & sleep 1000 & true")
     print("ready", flush=True)

@@ -20,12 +20,12 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from handiwork.sandbox.create import create
-from handiwork.workspace.layers import Places
+from handiwork.workspace.layers import SandboxPaths
 from tests.sandbox.helpers import Blobs, run
 
 async def main():
     kind, session, project, seconds = sys.argv[1:]
-    sandbox = create(kind, Places(Path(session), Path(project), Path(project)), Blobs().save)
+    sandbox = create(kind, SandboxPaths(Path(session), Path(project), Path(project)), Blobs().save)
     await sandbox.start()
     sleep = f"sleep {seconds}"
     await run(sandbox, f"setsid {sleep} & {sleep} & until [ $(pgrep -xfc '{sleep}') = 2 ]; do :; done")

@@ -194,13 +194,13 @@ import os, sys
 from pathlib import Path
 from handiwork.workspace.snapshots.object_store import Objects
 from handiwork.workspace.files.safe_open import WorkspaceError
-from handiwork.workspace.snapshots.store import Place, Snapshots
+from handiwork.workspace.snapshots.store import WritableDir, Snapshots
 root, disk = map(Path, sys.argv[1:])
 for gone in ("", "large"):
     if gone:
         (root / gone).unlink()
     try:
-        Snapshots(Objects(disk / "store"), {"workspace": Place(root)}).take()
+        Snapshots(Objects(disk / "store"), {"workspace": WritableDir(root)}).take()
     except WorkspaceError as error:
         print(error)
     print([name for folder, _, names in os.walk(disk / "store") for name in names if name != "used"])

@@ -39,8 +39,8 @@ def test_a_tree_that_keeps_the_rules_has_no_faults(tree: Tree) -> None:
 
 
 def test_an_import_that_points_upwards(tree: Tree) -> None:
-    tree.write("handiwork/log/store.py", "def f() -> None:\n    from handiwork.session import loop\n")
-    assert tree.faults() == ["handiwork/log/store.py:2: log may not import handiwork.session.loop"]
+    tree.write("handiwork/log/store.py", "def f() -> None:\n    from handiwork.session import session\n")
+    assert tree.faults() == ["handiwork/log/store.py:2: log may not import handiwork.session.session"]
 
 
 def test_an_import_of_the_inside_server(tree: Tree) -> None:
@@ -149,3 +149,31 @@ def test_an_allowed_count_shrinks_with_what_it_counts(tree: Tree) -> None:
     assert tree.faults(sandbox_kinds={"handiwork/session/time_travel/files_at.py": 2}) == [
         f"handiwork/session/time_travel/files_at.py: branches on the kind of sandbox: 1 left of 2 allowed: {lower}"
     ]
+
+
+def test_a_module_name_that_is_no_noun(tree: Tree) -> None:
+    tree.write("handiwork/session/kept_files.py", "")
+    assert tree.faults() == [
+        "handiwork/session/kept_files.py: name that is no noun or verb of the field: 1, at most 0 allowed"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["from handiwork.log.rows import f\n", "from .rows import f\n", "from . import rows\n"]
+)
+def test_a_small_module_that_one_other_imports(tree: Tree, text: str) -> None:
+    tree.write("handiwork/log/rows.py", "def f() -> None: ...\n")
+    assert tree.faults() == []
+    tree.write("handiwork/log/store.py", text)
+    fault = "handiwork/log/rows.py: module under 60 lines that one module imports: 1, at most 0 allowed"
+    assert tree.faults() == [fault]
+    tree.write("handiwork/log/blobs.py", text)
+    assert tree.faults() == []
+
+
+def test_an_event_that_nothing_writes(tree: Tree) -> None:
+    tree.write("handiwork/events/action.py", "class CmdRunAction: ...\nclass LookAction: ...\n")
+    tree.write("handiwork/agents/base.py", "def f() -> None:\n    CmdRunAction()\n    isinstance(f, LookAction)\n")
+    assert tree.faults() == ["LookAction: event that nothing writes: 1, at most 0 allowed"]
+    tree.write("handiwork/sandbox/inside/actions.py", 'TYPE = "LookAction"\n')
+    assert tree.faults() == []

@@ -17,8 +17,8 @@ from handiwork.workspace.apply import apply
 from handiwork.workspace.changes import changes_of_overlay, changes_of_tree
 from handiwork.workspace.patch import unified_diff
 from handiwork.workspace.snapshots.object_store import Objects
-from handiwork.workspace.snapshots.store import Place, Snapshots
-from handiwork.workspace.overlay_view import Stacked
+from handiwork.workspace.snapshots.store import WritableDir, Snapshots
+from handiwork.workspace.overlay_view import OverlayView
 from handiwork.workspace.copy import make_copy
 
 folder = Path(sys.argv[1])
@@ -41,9 +41,9 @@ for path, mode in (("closed/deep/file", 0), ("closed/deep", 0), ("closed", 0), (
 changes = changes_of_overlay(workspace, upper)
 assert [change.path for change in changes] == ["closed/deep/file", "listed/file"], changes
 assert "+hidden" in unified_diff(changes)
-assert [entry.name for entry in Stacked([workspace.base, upper]).entries("closed/deep")] == ["file"]
+assert [entry.name for entry in OverlayView([workspace.base, upper]).entries("closed/deep")] == ["file"]
 objects = Objects(folder / "snapshots")
-taken = Snapshots(objects, {"workspace": Place(upper, workspace.base)}).take()
+taken = Snapshots(objects, {"workspace": WritableDir(upper, workspace.base)}).take()
 assert taken is not None
 assert [change.path for change in changes_of_overlay(workspace, objects.layer(taken.tree) / "workspace")] == [
     "closed/deep/file", "listed/file"

@@ -11,10 +11,10 @@ from typing import Any, cast
 from handiwork.agents.state import State
 from handiwork.cli.commands.changes import overview
 from handiwork.cli.commands.sessions import find
-from handiwork.cli.dialog.drive import drive
 from handiwork.cli.dialog.prompt import Signals
 from handiwork.cli.dialog.questions import terminal_talk
 from handiwork.cli.dialog.remote_session import RemoteSession, elsewhere
+from handiwork.cli.dialog.run_interactive import run_interactive
 from handiwork.cli.dialog.web_page import Page, served
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.jsonlines import JsonLines
@@ -121,7 +121,7 @@ async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
                     async with opened.hold_lease():
                         asking = isinstance(view, View) and interactive and sys.stdin.isatty()
                         talk = terminal_talk(opened, view, signals) if asking and isinstance(view, View) else None
-                        state = await drive(opened, None, signals, view, talk)
+                        state = await run_interactive(opened, None, signals, view, talk)
                 if not view.stepped and not spoken and state.agent_state in WAITING:
                     stands = "has no task yet" if state.agent_state == "loading" else f"is {state.agent_state}"
                     raise SettingsError(f'session {opened.id} {stands}: say what to do now with --message "..."')

@@ -8,9 +8,9 @@ import math
 from rich.text import Text
 
 from handiwork.agents.state import State
-from handiwork.cli.dialog.drive import UserPrompt
 from handiwork.cli.dialog.prompt import Signals, ask
 from handiwork.cli.dialog.remote_session import RemoteSession
+from handiwork.cli.dialog.run_interactive import UserPrompt
 from handiwork.cli.dialog.slash_commands import Ask, SlashCommands
 from handiwork.cli.terminal.sanitize import exact, plain
 from handiwork.cli.terminal.subtasks import short_name

@@ -24,7 +24,7 @@ class UserPrompt(Protocol):
         ...
 
 
-async def drive(
+async def run_interactive(
     opened: Opened | RemoteSession, message: str | None, signals: Signals, watch: Observer, talk: UserPrompt | None
 ) -> State:
     """Run the session until it ends, or stands still and ``talk`` leaves it so; return its state.
