@@ -88,7 +88,7 @@ TODAY = Allowed(
     # Agents of users make ForkAction; code search and MCP come with their agents.
     unwritten_events=dict.fromkeys(
         (
-            *("AgentDataEvent", "CodeSearchAction", "CodeSearchObservation"),
+            *("CodeSearchAction", "CodeSearchObservation"),
             *("ForkAction", "MCPCallAction", "MCPCallObservation"),
         ),
         1,

@@ -133,6 +133,8 @@ class Loop:
         except ContextWindowError:
             await self._condense(overflow=True)
         else:
+            for changed in self._runner.changed_data(self.state):
+                await self.journal.append(changed.with_fields(subtask=self.subtask))
             await self._take(actions or [])
 
     async def _condense(self, *, overflow: bool = False) -> None:

@@ -7,12 +7,16 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from copy import deepcopy
 from functools import partial
 from typing import cast
+
+from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.state import State
 from handiwork.events.base import Action
+from handiwork.events.record import AgentDataEvent
 from handiwork.session.steps.recorded_llm import BlockingLLM, RecordedLLM
 
 
@@ -26,16 +30,27 @@ class AgentRunner:
             None if inspect.iscoroutinefunction(agent.step) else BlockingLLM(llm, asyncio.get_running_loop())
         )
         self._agent = agent(self._blocking or llm)
+        self._recorded: dict[str, JsonValue] | None = None
 
     async def step(self, state: State) -> list[Action]:
         """Return the agent's next actions in order. Raises what the agent raises."""
         self._llm.last_event = None
+        if self._recorded is None:
+            self._recorded = deepcopy(state.extra_data)
         if self._blocking is None:
             result = await cast("Awaitable[Step]", self._agent.step(state))
         else:
             result = await self._in_thread(self._blocking, state)
         actions = [result] if isinstance(result, Action) else list(result)
         return [a if a.completion else a.with_fields(completion=self._llm.last_event) for a in actions]
+
+    def changed_data(self, state: State) -> list[AgentDataEvent]:
+        """Return the event for ``state.extra_data`` if a step changed it. Raises ValidationError for other than JSON."""
+        if state.extra_data == self._recorded:
+            return []
+        event = AgentDataEvent(data=state.extra_data)
+        self._recorded = deepcopy(event.data)
+        return [event.model_copy(deep=True)]
 
     async def _in_thread(self, blocking: BlockingLLM, state: State) -> Step:
         turn = blocking.turn
