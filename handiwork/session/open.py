@@ -144,16 +144,18 @@ async def create(
     title: str,
     message: MessageAction | None = None,
     marks: Sequence[str] = (),
+    llm: LLM | None = None,
 ) -> Opened:
     """Make a session with a copy of the workspace, and the user's first message in its log.
 
     The log has the session with its message or not at all, and only once its files are complete: a session that is
-    listed can be resumed, whenever this process is killed. Its folder has the files ``marks`` by then. Raises
-    SetupError, SecretError, AgentNotFoundError, LLMError, WorkspaceError.
+    listed can be resumed, whenever this process is killed. Its folder has the files ``marks`` by then. ``llm`` is its
+    first model; without it the model is made from its name. Raises SetupError, SecretError, AgentNotFoundError,
+    LLMError, WorkspaceError.
     """
     secrets = load(setup.secrets)
     store.redactor.learn(secrets.values)
-    agent, llm = find(setup.agent), _llm(store, setup, watch)
+    agent, llm = find(setup.agent), llm or _llm(store, setup, watch)
     new = fresh_id()
     folder = session_dir(data, new)
     first: list[Event] = [started(setup, folder, llm.name)]
