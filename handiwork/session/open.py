@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -26,6 +26,7 @@ from handiwork.log.session import fresh_id
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.create import SandboxName
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.toolchains import programs_of
 from handiwork.sandbox.users import container_ids
@@ -56,7 +57,7 @@ class Setup(Model):
     agent: str
     model: str
     base_url: str | None = None
-    sandbox: Literal["bubblewrap", "docker", "none"] = "bubblewrap"
+    sandbox: SandboxName = "bubblewrap"
     image: str | None = None
     workspace: str
     in_place: bool = False
