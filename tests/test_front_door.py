@@ -6,8 +6,6 @@ import asyncio
 import json
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +22,8 @@ from handiwork.log.store import Store
 from handiwork.session.session import Session
 from handiwork.settings import SettingsError
 
+pytestmark = pytest.mark.usefixtures("new_user")
+
 WRITE = {"tool_calls": [{"name": "bash", "arguments": {"command": "echo good day > greeting.txt"}}]}
 FINISH = {"tool_calls": [{"name": "finish", "arguments": {"message": "Done."}}]}
 ADDED = "+++ b/greeting.txt\n@@ -0,0 +1 @@\n+good day\n"
@@ -36,16 +36,6 @@ class GreetingAgent(Agent):
         if len(state.history) > 1:
             return AgentFinishAction()
         return CmdRunAction(command="echo good day > greeting.txt")
-
-
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A user without settings; a socket's path must be short."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("HANDIWORK_DATA", str(tmp_path / "data"))
-    with tempfile.TemporaryDirectory() as folder:
-        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
-        yield
 
 
 @pytest.fixture
