@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -116,6 +118,33 @@ def test_an_agent_of_a_script_runs(project: Path) -> None:
     )
     done = subprocess.run([sys.executable, script], cwd=project, capture_output=True, text=True, check=False)
     assert done.stdout == "rejected\n", done.stderr
+
+
+def test_an_interrupted_run_leaves_a_session_to_resume(project: Path, tmp_path: Path) -> None:
+    waiting = {"tool_calls": [{"name": "bash", "arguments": {"command": "touch begun; sleep 1000"}}]}
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import handiwork, signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background\n"
+        f"handiwork.run('wait', workspace={str(project)!r}, model=handiwork.ScriptedLLM([{waiting}]))\n"
+    )
+    process = subprocess.Popen([sys.executable, script], stderr=subprocess.PIPE, text=True)
+    try:
+        while process.poll() is None and not any((tmp_path / "data").rglob("begun")):
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert error.endswith("KeyboardInterrupt\n")
+    (session,) = asyncio.run(stored(tmp_path / "data"))
+    replies = tmp_path / "script.jsonl"
+    replies.write_text(f"{json.dumps(FINISH)}\n" * 2)
+    resumed = subprocess.run(
+        [Path(sys.executable).with_name("handiwork"), "resume", session, "--model", f"scripted:{replies}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert resumed.returncode == 0, resumed.stdout + resumed.stderr
 
 
 def test_a_model_that_fails_is_the_outcome(project: Path) -> None:

@@ -51,6 +51,8 @@ def run(
     ``settings`` are other keys of the settings file, like ``max_cost=1.0`` or ``allow_net=("pypi",)``; what is not
     given comes from that file and the environment. ``data`` is the folder of the sessions, without it the user's own.
     The files in ``workspace`` stay as they are: `handiwork apply` with the result's session applies the changes.
+    Ctrl-C raises KeyboardInterrupt and leaves a session that `handiwork resume` continues, if that process can import
+    the agent's class and is told a model that it can make.
 
     If the model or the sandbox fails, the outcome is "error" and ``state.last_error`` says why. Raises TypeError for
     an unknown setting; SettingsError, SecretError, AgentNotFoundError, LLMError or WorkspaceError, all of them
@@ -66,6 +68,8 @@ def run(
     loaded = load({**settings, "agent": agent_name, "model": model_name, "sandbox": sandbox})
     setup = setup_from(loaded, Path(workspace).expanduser())
     llm = None if isinstance(model, str | None) else model
+    if llm is not None:
+        setup = setup.model_copy(update={"base_url": None})
     folder = data_dir() if data is None else Path(data).expanduser().absolute()
     with closing(_run(task, setup, llm, folder)) as running:  # which asyncio.run refuses inside a running loop
         return asyncio.run(running)
