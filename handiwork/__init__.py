@@ -6,7 +6,7 @@ Each is imported on first use, so that ``import handiwork`` is fast.
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # type checkers take it for True; to import `typing` for it would take longer than all else
+TYPE_CHECKING = False  # type checkers take it for True; to import `typing` for it would take longer than the rest
 if TYPE_CHECKING:
     from handiwork.agents.base import Agent
     from handiwork.agents.state import State
@@ -26,14 +26,16 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # type checkers report a name that is not imported above
 
-    globals()[name] = value = getattr(import_module(_MODULES[name]), name)
-    return value
+    def __getattr__(name: str) -> object:
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        globals()[name] = value = getattr(import_module(_MODULES[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__})

@@ -60,7 +60,7 @@ def test_the_names_are_those_of_the_modules() -> None:
     assert printed.count("handiwork.") == len(handiwork.__all__) == 5
     assert (handiwork.Agent, handiwork.State, handiwork.Session) == (Agent, State, Session)
     assert handiwork.ScriptedLLM is ScriptedLLM
-    assert set(handiwork.__all__) <= set(dir(handiwork))
+    assert [name for name in dir(handiwork) if name in handiwork.__all__] == handiwork.__all__
     with pytest.raises(AttributeError, match="no attribute 'walk'"):
         handiwork.walk  # type: ignore[attr-defined]  # noqa: B018
 
