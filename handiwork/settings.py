@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import (
@@ -21,6 +21,7 @@ from pydantic_settings import (
 
 from handiwork.errors import HandiworkError
 from handiwork.events.record import Confirmation, Limits
+from handiwork.sandbox.create import SandboxName
 from handiwork.sandbox.egress import hosts
 
 PREFIX = "HANDIWORK_"
@@ -53,7 +54,7 @@ class Settings(BaseSettings):
     agent: str = "CodeActAgent"
     """The agent: an installed one's name, or "file.py:Class"."""
 
-    sandbox: Literal["bubblewrap", "docker", "none"] = "bubblewrap"
+    sandbox: SandboxName = "bubblewrap"
     """Where commands run; "docker" goes with an image, "none" is this machine, unprotected."""
 
     image: str | None = None

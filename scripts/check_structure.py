@@ -21,7 +21,7 @@ LAYERS: dict[str, set[str]] = {
     "sandbox": {"errors", "events", "paths", "process", "workspace"},
     "settings": {"errors", "events", "sandbox"},
     "agents": {"errors", "events", "llm"},
-    "session": {"agents", "errors", "events", "llm", "log", "sandbox", "settings", "workspace"},
+    "session": {"agents", "errors", "events", "llm", "log", "paths", "sandbox", "settings", "workspace"},
     "evals": {"agents", "errors", "events", "llm", "log", "paths", "sandbox", "session", "workspace"},
     "server": {"agents", "errors", "events", "llm", "log", "process", "session", "settings", "workspace"},
     "cli": {"agents", "errors", "evals", "events", "llm", "log", "paths", "sandbox", "server", "session", "settings"}

@@ -1,21 +1,99 @@
-"""Makes the sandbox that is asked for by name."""
+"""Makes the sandbox that is asked for by name: SANDBOXES is the table of all there are."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import AfterValidator
+from pydantic_core import PydanticKnownError
 
 from handiwork.errors import SandboxError
-from handiwork.sandbox.base import Sandbox
-from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from handiwork.sandbox.client import SaveBlob
-from handiwork.sandbox.docker.cli import OnStatus
-from handiwork.sandbox.docker.sandbox import DockerSandbox
-from handiwork.sandbox.egress.proxy import Egress
-from handiwork.sandbox.host import HostSandbox
 from handiwork.sandbox.limits.limits import ResourceLimits
-from handiwork.workspace.layers import SandboxPaths
-from handiwork.workspace.snapshots.store import Snapshots
+
+if TYPE_CHECKING:  # the settings import this module, so a kind's own modules are imported when one is made
+    from handiwork.sandbox.base import Sandbox
+    from handiwork.sandbox.client import SaveBlob
+    from handiwork.sandbox.docker.cli import OnStatus
+    from handiwork.sandbox.egress.proxy import Egress
+    from handiwork.workspace.layers import SandboxPaths
+    from handiwork.workspace.snapshots.store import Snapshots
+
+
+@dataclass(frozen=True)
+class SandboxOptions:
+    """What ``create`` makes a sandbox with; each kind takes the part of it that it can use."""
+
+    places: SandboxPaths
+    save_blob: SaveBlob
+    read_only: Sequence[Path]
+    limits: ResourceLimits
+    soft_timeout: float
+    snapshots: Snapshots | None
+    egress: Egress | None
+    image: str | None
+    on_status: OnStatus
+    withheld: Collection[str]
+
+
+def _bubblewrap(options: SandboxOptions) -> Sandbox:
+    from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+
+    return BubblewrapSandbox(
+        options.places,
+        options.save_blob,
+        options.read_only,
+        options.limits,
+        options.soft_timeout,
+        options.snapshots,
+        options.egress,
+    )
+
+
+def _docker(options: SandboxOptions) -> Sandbox:
+    from handiwork.sandbox.docker.sandbox import DockerSandbox
+
+    if options.image is None:
+        raise SandboxError('the sandbox "docker" needs an image')
+    return DockerSandbox(
+        options.image,
+        options.places,
+        options.save_blob,
+        options.read_only,
+        options.limits,
+        options.soft_timeout,
+        options.snapshots,
+        options.egress,
+        options.on_status,
+    )
+
+
+def _none(options: SandboxOptions) -> Sandbox:
+    from handiwork.sandbox.host import HostSandbox
+
+    folder = options.places.base or options.places.workspace
+    return HostSandbox(folder, options.save_blob, options.limits, options.soft_timeout, options.withheld)
+
+
+SANDBOXES: dict[str, Callable[[SandboxOptions], Sandbox]] = {
+    "bubblewrap": _bubblewrap,
+    "docker": _docker,
+    "none": _none,
+}
+"""Every kind of sandbox, by its name: settings, flags and sessions take these names."""
+
+
+def _known(kind: str) -> str:
+    if kind not in SANDBOXES:
+        *others, last = map(repr, SANDBOXES)
+        raise PydanticKnownError("literal_error", {"expected": f"{', '.join(others)} or {last}"})
+    return kind
+
+
+SandboxName = Annotated[str, AfterValidator(_known)]
+"""A name in SANDBOXES, as a field of a setting or a session."""
 
 
 def create(
@@ -32,17 +110,25 @@ def create(
     on_status: OnStatus = lambda _: None,
     withheld: Collection[str] = (),
 ) -> Sandbox:
-    """Return the sandbox of a kind, "bubblewrap", "docker" or "none", not started.
+    """Return the sandbox of a kind of SANDBOXES, not started.
 
     "docker" needs an ``image``, and tells ``on_status`` what its start waits for. "none" works in the base itself
     where there is one, with the user's environment but for the variables ``withheld``; it has no mounts and takes no
     snapshots. Raises SandboxError.
     """
-    common = (places, save_blob, read_only, limits, soft_timeout, snapshots, egress)
-    if kind == "bubblewrap":
-        return BubblewrapSandbox(*common)
-    if kind == "docker" and image is not None:
-        return DockerSandbox(image, *common, on_status)
-    if kind == "none":
-        return HostSandbox(places.base or places.workspace, save_blob, limits, soft_timeout, withheld)
-    raise SandboxError(f'there is no sandbox "{kind}"; choose "bubblewrap", "docker" with an image, or "none".')
+    if kind not in SANDBOXES:
+        raise SandboxError(f'there is no sandbox "{kind}"; choose one of {", ".join(SANDBOXES)}')
+    return SANDBOXES[kind](
+        SandboxOptions(
+            places,
+            save_blob,
+            read_only,
+            limits,
+            soft_timeout,
+            snapshots,
+            egress,
+            image,
+            on_status,
+            withheld,
+        )
+    )

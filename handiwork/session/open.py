@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -26,6 +26,7 @@ from handiwork.log.session import fresh_id
 from handiwork.log.store import Store
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.create import SandboxName
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.toolchains import programs_of
 from handiwork.sandbox.users import container_ids
@@ -56,7 +57,7 @@ class Setup(Model):
     agent: str
     model: str
     base_url: str | None = None
-    sandbox: Literal["bubblewrap", "docker", "none"] = "bubblewrap"
+    sandbox: SandboxName = "bubblewrap"
     image: str | None = None
     workspace: str
     in_place: bool = False
@@ -144,16 +145,18 @@ async def create(
     title: str,
     message: MessageAction | None = None,
     marks: Sequence[str] = (),
+    llm: LLM | None = None,
 ) -> Opened:
     """Make a session with a copy of the workspace, and the user's first message in its log.
 
     The log has the session with its message or not at all, and only once its files are complete: a session that is
-    listed can be resumed, whenever this process is killed. Its folder has the files ``marks`` by then. Raises
-    SetupError, SecretError, AgentNotFoundError, LLMError, WorkspaceError.
+    listed can be resumed, whenever this process is killed. Its folder has the files ``marks`` by then. ``llm`` is its
+    first model; without it the model is made from its name. Raises SetupError, SecretError, AgentNotFoundError,
+    LLMError, WorkspaceError.
     """
     secrets = load(setup.secrets)
     store.redactor.learn(secrets.values)
-    agent, llm = find(setup.agent), _llm(store, setup, watch)
+    agent, llm = find(setup.agent), llm or _llm(store, setup, watch)
     new = fresh_id()
     folder = session_dir(data, new)
     first: list[Event] = [started(setup, folder, llm.name)]

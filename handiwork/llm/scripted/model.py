@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from handiwork.llm.errors import LLMError, ProviderError
 from handiwork.llm.scripted.script import Reply, position_after
@@ -21,15 +21,19 @@ class ScriptedLLM:
     that a session resumed in a new process goes on with the next reply; from there on every call takes the
     next line, delegates and condensed conversations too. A reply with ``error`` counts as a line of its own:
     it raises ProviderError, and the call after it goes on behind it. A cancelled call gives its reply back.
+    A reply may be given as its text alone, or as a mapping like a line of a script's file; a mapping that is no reply
+    raises pydantic.ValidationError.
     """
 
     def __init__(
         self,
-        replies: Iterable[Reply | str],
+        replies: Iterable[Reply | str | Mapping[str, object]],
         name: str = "scripted",
         capabilities: Capabilities = Capabilities(vision=True),  # noqa: B008 - frozen, so sharing it is safe
     ) -> None:
-        self._replies = [Reply(content=reply) if isinstance(reply, str) else reply for reply in replies]
+        self._replies = [
+            Reply(content=reply) if isinstance(reply, str) else Reply.model_validate(reply) for reply in replies
+        ]
         self._name = name
         self._capabilities = capabilities
         self._next: int | None = None

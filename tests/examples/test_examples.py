@@ -1,0 +1,81 @@
+"""Each example does what its first line says. The benchmark's tests are in tests/evals/test_example_benchmark.py."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import handiwork
+from examples.custom_sandbox import small
+from examples.custom_tool import CountingAgent
+from examples.minimal_agent import MinimalAgent
+from handiwork.events.action import CmdRunAction
+from handiwork.events.observation import CmdOutputObservation
+from handiwork.sandbox.create import SANDBOXES
+from handiwork.settings import SettingsError, load
+from tests.cli.program import bash, finish
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+pytestmark = pytest.mark.usefixtures("new_user")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "story.txt").write_text("to be or not to be\n")
+    return folder
+
+
+def test_the_agent_runs_what_the_model_writes(project: Path) -> None:
+    model = handiwork.ScriptedLLM(["<execute_bash>wc -w < story.txt > words</execute_bash>", "<finish/>"])
+    result = handiwork.run("count the words", workspace=project, agent=MinimalAgent, model=model)
+    assert (result.outcome, result.state.agent) == ("finished", "MinimalAgent")
+    assert result.diff.endswith("+6\n")
+
+
+def test_the_tool_is_called_by_its_name_and_runs_in_the_sandbox(project: Path) -> None:
+    called = {"tool_calls": [{"name": "count_words", "arguments": {"path": "story.txt", "at_least": 2}}]}
+    model = handiwork.ScriptedLLM([called, finish()])
+    result = handiwork.run("count the words", workspace=project, agent=CountingAgent, model=model)
+    assert result.outcome == "finished"
+    (said,) = [part.text or "" for part in model.requests[-1][-1].content]
+    assert '"to": 2' in said or "'to': 2" in said, said
+    assert "not" not in said
+
+
+def test_the_sandbox_is_one_by_its_name_and_has_its_limits(project: Path) -> None:
+    assert SANDBOXES["small"] is small
+    assert load({"sandbox": "small"}).sandbox == "small"
+    with pytest.raises(SettingsError, match="'none' or 'small'"):
+        load({"sandbox": "large"})
+    model = handiwork.ScriptedLLM([bash("head -c 2M /dev/zero > zeros"), finish()])
+    result = handiwork.run("write zeros", workspace=project, model=model, sandbox="small")
+    assert (result.outcome, result.state.sandbox) == ("finished", "small")
+    (observation,) = [seen for action, seen in result.state.history if isinstance(action, CmdRunAction)]
+    assert isinstance(observation, CmdOutputObservation)
+    assert "limit of 1 MiB for one file was reached" in observation.text
+
+
+@pytest.mark.parametrize(("replies", "code"), [([bash("echo 2b > story.txt"), finish()], 0), ([], 1)])
+def test_the_command_stands_beside_the_others(
+    project: Path, tmp_path: Path, replies: list[dict[str, object]], code: int
+) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
+    program = [sys.executable, EXAMPLES / "custom_command.py"]
+    listed = subprocess.run([*program, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "repair" in listed
+    assert "apply" in listed
+    done = subprocess.run(
+        [*program, "repair", "grep 2b story.txt", "--model", f"scripted:{script}"],
+        cwd=project, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    assert done.stdout.endswith("+2b\n" if replies else "")
+    assert bool(done.stdout) == bool(replies)
