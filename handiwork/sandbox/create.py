@@ -1,4 +1,4 @@
-"""Makes the sandbox that is asked for by name."""
+"""Creates the sandbox of a given kind."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def create(
 ) -> Sandbox:
     """Return the sandbox of a kind, "bubblewrap", "docker" or "none", not started.
 
-    "docker" needs an ``image``, and tells ``on_status`` what its start waits for. "none" works in the base itself
-    where there is one, with the user's environment but for the variables ``withheld``; it has no mounts and takes no
+    "docker" needs an ``image``, and reports to ``on_status`` why its start takes time. "none" works directly in the
+    base if there is one, with the user's environment except the variables ``withheld``; it has no mounts and takes no
     snapshots. Raises SandboxError.
     """
     common = (places, save_blob, read_only, limits, soft_timeout, snapshots, egress)
