@@ -1,4 +1,4 @@
-"""The actions on elements, which an agent names by their bids."""
+"""The actions on elements, which an agent refers to by their bids."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .bids import NoElementError, locate
 Button = Literal["left", "middle", "right"]
 Modifier = Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]
 
-_TYPING = 30.0  # milliseconds between keys, as menus that complete a word need them
-_DONE = re.compile(r"(?m)^\s*(?:- )?[a-z]+ action done$")  # as Playwright's log of a call says it
-# Some fields drop what is not in their format, and tell nobody.
+_TYPING = 30.0  # milliseconds between keys, as autocomplete menus need them
+_DONE = re.compile(r"(?m)^\s*(?:- )?[a-z]+ action done$")  # as in Playwright's log of a call
+# Some fields silently drop values that are not in their format.
 _REFUSED = (
     "element => element.value === '' && ['date', 'time', 'month', 'week', 'datetime-local'].includes(element.type)"
 )
@@ -30,12 +30,12 @@ _FORMATS = (
 
 
 class DoneWrong(Exception):  # noqa: N818 - it says what the agent did
-    """An action could not be carried out; the text tells the agent why."""
+    """An action failed; the message tells the agent why."""
 
 
 @asynccontextmanager
 async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandle, Page]]:
-    """Give the element with this bid, and its page; what fails on it is raised as DoneWrong."""
+    """Yield the element with this bid, and its page; errors are raised as DoneWrong."""
     page = await window.page()
     try:
         found = await locate(page, bid)
@@ -44,7 +44,7 @@ async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandl
     try:
         yield found, page
     except PlaywrightError as error:
-        # What came of the action in time is waited for once more, with more patience.
+        # The page's reaction to a completed action is waited for once more, with more patience.
         if not _DONE.search(error.message):
             raise DoneWrong(await element_failure(found, bid, error)) from None
 
@@ -70,7 +70,7 @@ async def hover(window: Window, bid: str) -> None:
 async def press(window: Window, bid: str, key_comb: str) -> None:
     """Press keys, such as Enter or Control+a, in an element."""
     async with element(window, bid) as (found, _):
-        # What comes of it is waited for afterwards, with more patience.
+        # The page's reaction is waited for afterwards, with more patience.
         await found.press(key_comb, no_wait_after=True)
 
 
@@ -124,7 +124,7 @@ async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
         await page.mouse.down()
     try:
         async with element(window, to_bid) as (target, _):
-            # What takes it learns only from the second move that something is dragged over it.
+            # The target notices the drag only at the second move.
             await target.hover()
             await target.hover()
     finally:
