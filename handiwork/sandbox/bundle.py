@@ -136,7 +136,7 @@ def _compile(copy: Path) -> None:
 
 
 def _move_unused(cache: Path, target: Path) -> None:
-    """Move old copies, and leftovers of killed processes, to where they are removed; never leave half a copy."""
+    """Move old copies, and leftovers of killed processes, to a folder that is removed; never leave half a copy."""
     for old in (*cache.glob("inside-*"), *cache.glob(".inside-*")):
         with suppress(FileNotFoundError):  # another process does the same
             if old.stat().st_mtime < time.time() - UNUSED_SECONDS:

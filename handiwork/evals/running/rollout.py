@@ -1,4 +1,4 @@
-"""One rollout: an instance put to an agent in a session of its own, and what came of it scored."""
+"""One rollout: an agent works on an instance in its own session, and the result is scored."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from handiwork.log.store import Store
 from handiwork.session.open import Opened, Setup, create
 
 ATTEMPTS, PAUSE = 3, 2.0
-"""How often a rollout is begun when it is not the agent that fails, and the seconds before the second time."""
+"""The number of attempts for failures that are not the agent's, and the seconds before the second one."""
 
 HANGING = 2.0, 300.0
-"""A rollout is ended after its deadline so many times and so many seconds: sandbox and scorer take time too."""
+"""Factor and seconds by which a rollout may exceed its deadline: sandbox and scorer take time too."""
 
 TALKS = frozenset({"finished", "rejected", "awaiting_user_input"})
-"""Where an agent can be answered."""
+"""States in which an agent can be answered."""
 
 TITLE = "task"
 """The title of every rollout's session."""
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RolloutJob:
-    """A rollout to be done: ``budget`` is the USD that the run has left for it, None for no cap."""
+    """A rollout to execute: ``budget`` is the USD that the run has left for it, None for no cap."""
 
     instance: Instance
     trial: int
@@ -52,18 +52,18 @@ class RolloutJob:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRollout:
-    """A rollout that was done, and its trajectory: the events of its session as JSON lines."""
+    """An executed rollout, and its trajectory: the events of its session as JSON lines."""
 
     result: Result
     trajectory: str
 
 
 async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, place: Path) -> FinishedRollout:
-    """Do a rollout in the folder ``place``, which is left as it was; never raises for what goes wrong in it."""
+    """Execute a rollout in the folder ``place``, which is left as it was; errors become outcomes, not exceptions."""
     began, cost, user_cost, attempt = time.monotonic(), 0.0, 0.0, 0
     while True:
         attempt += 1
-        # Agents see the path of their workspace: a name made of the instance could tell them the answer.
+        # Agents see the path of their workspace: a name derived from the instance could reveal the answer.
         folder = place / secrets.token_hex(8)
         done = await _attempt(conditions, benchmark, job, folder)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -76,7 +76,7 @@ async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
 
 
 def file_name(instance: str) -> str:
-    """Return a name for files of an instance; others have other names."""
+    """Return a name for files of an instance, unique to it."""
     plain = re.sub(r"[^\w.-]", "_", instance)[:100]
     return plain if plain == instance else f"{plain}-{hashlib.sha256(instance.encode()).hexdigest()[:8]}"
 
@@ -111,7 +111,7 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
 async def _judged(
     conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Opened, user: User
 ) -> dict[str, Any]:
-    """Return the fields of a result that say how the rollout ended and how it scored."""
+    """Return the fields of a result about the rollout's end and its score."""
     times, more = HANGING
     try:
         async with asyncio.timeout(times * conditions.deadline + more), opened.session.hold_lease():
@@ -132,11 +132,11 @@ async def _judged(
 
 
 class _GraderError(Exception):
-    """The scorer failed; the text is its traceback."""
+    """The scorer failed; the message is its traceback."""
 
 
 async def _graded(grading: Awaitable[T]) -> T:
-    """Return what the benchmark says of a rollout. Raises SandboxError, BrowserError, LLMError, _GraderError."""
+    """Return the benchmark's judgement of a rollout. Raises SandboxError, BrowserError, LLMError, _GraderError."""
     try:
         return await grading
     except (SandboxError, BrowserError, LLMError):
@@ -146,7 +146,7 @@ async def _graded(grading: Awaitable[T]) -> T:
 
 
 def _blamed(error: Exception) -> tuple[Outcome, str]:
-    """Return whose failure an exception is, and what is told of it."""
+    """Return the outcome for an exception, and its explanation."""
     match error:
         case UnfitError():
             return "unfit", str(error)
@@ -172,12 +172,12 @@ def _setup(conditions: Conditions, workspace: Path, budget: float | None, allow_
         workspace=str(workspace),
         allow_net=allow_net,
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),
-        snapshots=0,  # nobody goes back to a step of it
+        snapshots=0,  # such sessions are never rewound
     )
 
 
 class _End:
-    """Tells a session whether its task is at its end; what went wrong in finding out ends it, and is raised later."""
+    """Tells a session whether its task has ended; an error in the check ends the session too, and is raised later."""
 
     def __init__(self, benchmark: Benchmark, rollout: Rollout) -> None:
         self._benchmark, self._rollout = benchmark, rollout
@@ -194,7 +194,7 @@ class _End:
 async def _talked(
     conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Opened, user: User
 ) -> Rollout:
-    """Have the agent and the simulated user talk until one of them has nothing more to say."""
+    """Let the agent and the simulated user talk until one of them ends the talk."""
     sandbox = await opened.session.sandbox()
     rollout = Rollout(instance, opened.session.state, sandbox, user.ask)
     end = _End(benchmark, rollout)

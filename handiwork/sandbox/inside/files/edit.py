@@ -21,7 +21,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change that was made: its unified diff, and the line where it begins."""
+    """A change that was made: its unified diff, and its first line."""
 
     diff: str
     line: int
@@ -116,7 +116,7 @@ def _not_found(name: str, data: bytes, old: str) -> str:
 
 
 def _most_similar(lines: list[str], wanted: list[str]) -> int | None:
-    """Return the index of the line where the passage most like ``wanted`` begins, None if none is similar."""
+    """Return the index of the first line of the passage most like ``wanted``, None if none is similar."""
     anchor = max(range(min(len(wanted), _MAX_SHOWN)), key=lambda index: len(wanted[index].strip()))
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted[anchor].strip()[:_MAX_WIDTH])
