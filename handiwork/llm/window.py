@@ -48,7 +48,7 @@ async def window_of(model: Model) -> int | None:
                 window: object = (await client.models.retrieve(model.model_name)).max_input_tokens
             else:
                 window = (await client.aio.models.get(model=model.model_name)).input_token_limit
-    except Exception:  # noqa: BLE001 - every SDK has errors of its own, and the call itself meets what matters
+    except Exception:  # noqa: BLE001 - each SDK has its own errors, and the call itself raises the relevant ones
         return None
     return _tokens(window)
 

@@ -72,7 +72,7 @@ def main() -> None:
     questions, answers = os.fdopen(int(sys.argv[1]), "rb"), os.fdopen(int(sys.argv[2]), "wb")
     names: dict[str, Any] = {}
     with open("solution.py") as file:
-        exec(compile(file.read(), "solution.py", "exec"), names)  # noqa: S102 - what the sandbox is for
+        exec(compile(file.read(), "solution.py", "exec"), names)  # noqa: S102 - the sandbox is meant for this
     listed = [(n, o.__name__ if isinstance(o, types.ModuleType) else "") for n, o in names.items()]
     answers.write(pickled(("value", [one for one in listed if one[0] != "__builtins__"])))
     answers.flush()
@@ -88,7 +88,7 @@ def main() -> None:
         what, *given = Unpickler(io.BytesIO(questions.read(size))).load()
         try:
             message = pickled(("value", operations[what](*given)))
-        except BaseException as error:  # noqa: BLE001 - tester.py raises it where the tests called
+        except BaseException as error:  # noqa: BLE001 - tester.py raises it in the tests
             message = pickled(("error", type(error).__name__, str(error)))
         answers.write(message)
         answers.flush()

@@ -146,5 +146,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except BaseException as error:  # noqa: BLE001 - whatever a test raises fails the solution
+    except BaseException as error:  # noqa: BLE001 - any exception of a test fails the solution
         raise SystemExit(f"{type(error).__name__}: {error}") from None

@@ -103,7 +103,7 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
                 await user.close()
             events = "".join(f"{to_json(event)}\n" for event in await opened.log.read())
             return FinishedRollout(told.model_copy(update=found | _figures(opened.session.state, user)), events)
-    except Exception as error:  # noqa: BLE001 - one rollout never ends a run; what happened is told in its result
+    except Exception as error:  # noqa: BLE001 - one rollout never ends a run; its result has the error
         outcome, why = _blamed(error)
         return FinishedRollout(told.model_copy(update={"outcome": outcome, "why": why}), "")
 
@@ -124,7 +124,7 @@ async def _judged(
             if outcome in NOT_MEASURED:
                 return {"outcome": outcome, "why": why}
             score = await _graded(benchmark.score(rollout))
-    except Exception as error:  # noqa: BLE001 - as above; what was spent until then is kept
+    except Exception as error:  # noqa: BLE001 - as above; the cost so far is kept
         outcome, why = _blamed(error)
         return {"outcome": outcome, "why": why}
     said = {"score": score.value, "answer": score.answer, "details": dict(score.details)}
@@ -141,7 +141,7 @@ async def _graded(grading: Awaitable[T]) -> T:
         return await grading
     except (SandboxError, BrowserError, LLMError):
         raise
-    except Exception:  # noqa: BLE001 - a scorer is anybody's code
+    except Exception:  # noqa: BLE001 - a scorer may be third-party code
         raise _GraderError(traceback.format_exc(limit=-5)) from None
 
 
@@ -186,7 +186,7 @@ class _End:
     async def __call__(self) -> bool:
         try:
             return await _graded(self._benchmark.over(self._rollout))
-        except Exception as error:  # noqa: BLE001 - the session would take it for the agent's
+        except Exception as error:  # noqa: BLE001 - the session would blame the agent
             self.failure = error
             return True
 

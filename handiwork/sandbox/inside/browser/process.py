@@ -123,7 +123,7 @@ class Browser:
                 "that are started then have it; without a sandbox, or on a Docker daemon elsewhere, there is none.",
             )
         ours, theirs = socket.socketpair()
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process runs
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-m", "inside.browser.worker", f"{TREE}/python", f"{TREE}/bin/chromium"],

@@ -65,7 +65,7 @@ class BrowserWorker:
             answer["error"] = str(error)
         except LostError as error:
             answer["lost"] = str(error)
-        except Exception as error:  # noqa: BLE001 - who asked must not wait for nothing
+        except Exception as error:  # noqa: BLE001 - the client must get an answer
             answer["error"] = f"The browser failed: {type(error).__name__}: {str(error)[:1000]}"
         line = _encoded(answer)
         if len(line) > _LIMIT:

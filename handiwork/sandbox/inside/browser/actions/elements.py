@@ -29,7 +29,7 @@ _FORMATS = (
 )
 
 
-class DoneWrong(Exception):  # noqa: N818 - it says what the agent did
+class DoneWrong(Exception):  # noqa: N818 - named for the agent's mistake
     """An action failed; the message tells the agent why."""
 
 
@@ -87,7 +87,7 @@ async def clear(window: Window, bid: str) -> None:
 
 
 async def fill(window: Window, bid: str, value: str, enable_autocomplete_menu: bool = False) -> None:
-    """Fill a field; for a menu that completes words it is typed key by key."""
+    """Fill a field; with an autocomplete menu the value is typed key by key."""
     async with element(window, bid) as (found, page):
         if not enable_autocomplete_menu:
             await found.fill(value)
@@ -132,7 +132,7 @@ async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
 
 
 async def upload_file(window: Window, bid: str, file: str | list[str]) -> None:
-    """Choose files of the workspace in a file field, or after a click on what asks for them."""
+    """Choose files of the workspace in a file field, or in the file chooser that a click opens."""
     paths = workspace_files(window, file)
     async with element(window, bid) as (found, page):
         if await found.evaluate("element => element.type == 'file'"):
