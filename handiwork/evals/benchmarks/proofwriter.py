@@ -2,9 +2,10 @@
 
 Theories of depth 5 in the open world, in which a statement that does not follow is unknown. The letter is taken from
 the answer as in Logic-LM (https://github.com/teacherpeterpan/Logic-LLM): if the answer contains "The correct option
-is:", only the text after the last of these counts (models/model_baseline.py); of that, the first character, if it is a
-capital from A to H, else the first character after the first of a few phrases (models/evaluation.py). An answer
-without such a letter is wrong. Unlike OpenHands, the agent gets no logic program written by another model.
+is:", only the text after the last of these counts (models/model_baseline.py). The letter is that text's first
+character, if it is a capital from A to H, whatever follows it; else the first character after the first of a few
+phrases (models/evaluation.py). An answer without such a letter is wrong. Unlike OpenHands, the agent gets no logic
+program written by another model.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Summary(Model):
     """The summary of a run.
 
     ``run`` holds its conditions. Of the ``wanted`` instances, ``measured`` have the score of at least one trial;
-    ``skipped`` are the instances that cannot run on the machine, by the reason. ``failures`` are the rollouts spoilt by
+    ``skipped`` are the instances that cannot run on the machine, by the reason. ``failures`` are the rollouts lost to
     infrastructure or the grader; ``if_failed`` is the score if each of them counted as 0, None if there are none.
     ``pass_at`` is pass@k by k, for scores of 0 and 1, over the instances with k measured trials. ``figures`` are the
     benchmark's others. Amounts cover all rollouts: USD, tokens, steps, and seconds of wall time. ``unpriced`` counts

@@ -16,7 +16,7 @@ _PIECE = 65536
 
 
 class Relay:
-    """Connects each connection to ``listening``, which it takes over, with ``path`` in the ``container``.
+    """Forwards each connection on ``listening``, which it takes over, to ``path`` in the ``container``.
 
     Each uses its own `docker exec`. One is started in advance, so that a command can be interrupted even after it has
     used up the sandbox's limit of processes.

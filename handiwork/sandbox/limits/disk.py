@@ -14,7 +14,7 @@ from handiwork.sandbox.limits.limits import RESERVE
 _FILE_COST = 4096  # bytes counted for every file besides its content
 _GROWTH = 16 << 20  # bytes a command may add even over the limit: without any, the agent could hardly clean up
 _RESERVE_FILES = 50  # one in this many inodes of a file system stays free
-_LOOK = 0.25  # seconds between measurements while the free space drops
+_LOOK = 0.25  # seconds between measurements while a disk may be full
 _SELDOM = 30.0  # seconds between measurements otherwise
 _SHARE = 20  # a measurement that takes a second is repeated after this many at the earliest
 

@@ -109,8 +109,8 @@ _LINE = (
 )
 
 
-# The state is read once the shell has written all of it after its last command; a killed shell never does. Job control
-# would put a job's programs into process groups that the server cannot signal.
+# The state is read once the shell has written all of it after its last command; a killed shell never does. Job
+# control is off: it would put a job's programs out of the job's reach.
 _JOB = r"""
 IFS= builtin read -r -d '' __hw_command <@COMMAND@ || :
 for ((__hw_left = 200; __hw_left; __hw_left--)); do
