@@ -1,1 +1,1 @@
-"""Evaluation: agents on benchmarks, by the benchmarks' official rules, with runs that can be believed."""
+"""Evaluation: agents on benchmarks, by the benchmarks' official rules, in reproducible runs."""

@@ -1,4 +1,4 @@
-"""What a benchmark is: instances, how each is put to an agent, and the official rule that scores what came of it."""
+"""The interface of a benchmark: instances, the agent's task for each, and the official rule that scores the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
 
 Metric = Literal["accuracy", "pass@1", "success rate", "mean score"]
-"""What the mean of the instances' scores is called."""
+"""The name of the instances' mean score."""
 
 
 Ask = Callable[[str], Awaitable[str]]
@@ -26,18 +26,18 @@ PROVIDED = "provided"
 
 
 class DataError(HandiworkError):
-    """The benchmark's data are not there or not what they must be; the text says what to do."""
+    """The benchmark's data are missing or invalid; the message says how to fix it."""
 
 
 class UnfitError(Exception):
-    """The sandbox cannot be what an instance needs, however often it is tried; the text says why."""
+    """The sandbox cannot meet an instance's requirements, even if retried; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """One task of a benchmark: ``row`` is its upstream record, ``group`` what the report tells apart (a difficulty).
+    """One task of a benchmark: ``row`` is its upstream record, ``group`` its category in the report, such as a level.
 
-    ``trial`` counts from 1; a benchmark that draws its tasks at random draws another for each.
+    ``trial`` counts from 1; a benchmark that draws its tasks at random draws another one for each trial.
     """
 
     id: str
@@ -48,9 +48,9 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """What an agent made of an instance: where its session stands, and its sandbox, which still runs.
+    """An agent's finished work on an instance: the state of its session, and its sandbox, which still runs.
 
-    ``ask`` puts a prompt to the model that plays the user or judges, at temperature 0. Raises LLMError.
+    ``ask`` sends a prompt to the model that plays the user or judges, at temperature 0. Raises LLMError.
     """
 
     instance: Instance
@@ -60,12 +60,12 @@ class Rollout:
 
     @property
     def said(self) -> str:
-        """The agent's last words: to the user, at its finish, or why it gave up; "" where it said nothing."""
+        """The agent's last words: to the user, at its finish, or its reason to give up; "" if it said nothing."""
         return last_words(self.state)
 
 
 def last_words(state: State) -> str:
-    """Return what the agent said last: to the user, at its finish, or why it gave up; "" where it said nothing."""
+    """Return the agent's last words: to the user, at its finish, or its reason to give up; "" if it said nothing."""
     for action, _ in reversed(state.history):
         match action:
             case AgentFinishAction(outputs=outputs):
@@ -81,7 +81,7 @@ def last_words(state: State) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What the rule says: ``value`` from 0 to 1, the ``answer`` that was scored, and how it came to it."""
+    """The result of scoring: ``value`` from 0 to 1, the scored ``answer``, and details."""
 
     value: float
     answer: str = ""
@@ -89,13 +89,12 @@ class Score:
 
 
 class Benchmark(ABC):
-    """A benchmark; one module below ``benchmarks`` has one.
+    """A benchmark, defined in one module below ``benchmarks``.
 
-    ``files`` are the upstream files of a split, as paths in the data folder, with where each is got; ``gated`` says
-    what must be done before that is possible, and is empty where nothing must. ``turns`` is how often the simulated
-    user answers at the most. ``limits`` are those of one session; with ``fixed_steps`` their iterations are a part of
-    the rule: who has used them up is scored for what there is then. ``agent`` is run where none is named,
-    the user's where it is "".
+    ``files`` are the upstream files of a split, as paths in the data folder with their addresses; ``gated`` says what
+    the user must do before they can be fetched, and is empty if nothing. ``turns`` is the most answers of the simulated
+    user. ``limits`` are those of one session; with ``fixed_steps`` their iterations are part of the rule: an agent that
+    has used them up is scored as it stands. ``agent`` is the default agent, the user's own if it is "".
     """
 
     name: ClassVar[str]
@@ -114,18 +113,18 @@ class Benchmark(ABC):
 
     @abstractmethod
     def files(self, split: str) -> Mapping[str, str]:
-        """Return the upstream files of a split: path in the data folder, and the address it is got from."""
+        """Return the upstream files of a split: their paths in the data folder, and their addresses."""
 
     @abstractmethod
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the instances in the folder ``data``, which has the upstream layout. Raises DataError, OSError."""
 
     def further_files(self, split: str) -> Sequence[str]:
-        """Return the paths in the data folder, beside ``files``, of files and folders that instances use if there."""
+        """Return further paths in the data folder, besides ``files``, that instances use if they exist."""
         return ()
 
     def skipped(self, instance: Instance) -> str:
-        """Return why the instance cannot be run on this machine, "" where it can."""
+        """Return why the instance cannot run on this machine, "" if it can."""
         return ""
 
     def allow_net(self, instance: Instance) -> tuple[str, ...]:
@@ -133,38 +132,38 @@ class Benchmark(ABC):
         return ()
 
     def turn(self, instance: Instance) -> AbstractAsyncContextManager[object]:
-        """Return what is held around a rollout of the instance, where others may disturb it."""
+        """Return a context held around a rollout of the instance, to keep other rollouts from disturbing it."""
         return nullcontext()
 
     def prepare(self, instance: Instance, workspace: Path) -> None:  # noqa: B027 - few need it
-        """Write what the agent finds in its workspace, an empty folder."""
+        """Write the files of the agent's workspace, an empty folder."""
 
     def provide(self, instance: Instance, folder: Path) -> None:  # noqa: B027 - few need it
-        """Write what the sandbox has read-only, an empty folder beside the workspace: what scores the agent."""
+        """Write files that score the agent into an empty folder beside the workspace, read-only in the sandbox."""
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:  # noqa: B027 - few need it
-        """Make the sandbox, which runs, what the instance says it must be. Raises UnfitError, SandboxError."""
+        """Set the running sandbox up as the instance requires. Raises UnfitError, SandboxError."""
 
     @abstractmethod
     def instruction(self, instance: Instance) -> str:
-        """Return what the agent is asked to do."""
+        """Return the agent's task."""
 
     async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
-        """Return what the agent of that name is asked to do, where that is known only once the sandbox is set up."""
+        """Return the task of the agent with that name, if it depends on the sandbox after its set-up."""
         return self.instruction(instance)
 
     async def over(self, rollout: Rollout) -> bool:
-        """Return whether the task is at its end, whatever the agent would still do; asked after every observation."""
+        """Return whether the task has ended, whatever the agent would still do; called after every observation."""
         return False
 
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
-        """Return what the simulated user says after the agent's turn ``turn``, from 1; None where nothing more."""
+        """Return the simulated user's reply to the agent's turn ``turn``, from 1; None to end the talk."""
         return None
 
     @abstractmethod
     async def score(self, rollout: Rollout) -> Score:
-        """Score what the agent left, by the official rule. What it raises is the grader's failure, not the agent's."""
+        """Score the agent's result by the official rule. An exception is the grader's failure, not the agent's."""
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
-        """Return the benchmark's other figures, by their names, over one score or more."""
+        """Return the benchmark's other figures, by name, over at least one score."""
         return {}

@@ -1,4 +1,4 @@
-"""The benchmarks there are: those of this package, and what entry points and files add."""
+"""The available benchmarks: those of this package, and those from entry points and files."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ GROUP = "handiwork.benchmarks"
 
 
 class BenchmarkNotFoundError(HandiworkError):
-    """No benchmark has that name; the text lists those there are."""
+    """No benchmark has that name; the message lists the available ones."""
 
 
 def all_of() -> list[Benchmark]:
-    """Return every installed benchmark, by name."""
+    """Return every installed benchmark, sorted by name."""
     modules = pkgutil.walk_packages(benchmarks.__path__, f"{benchmarks.__name__}.")
     own = [one for module in modules for one in _in(importlib.import_module(module.name))]
     others = [point.load()() for point in entry_points(group=GROUP)]
@@ -30,7 +30,7 @@ def all_of() -> list[Benchmark]:
 
 
 def find(name: str) -> Benchmark:
-    """Return the benchmark of that name, or the one in a Python file of that path. Raises BenchmarkNotFoundError."""
+    """Return the benchmark of that name, or the one in the Python file of that path. Raises BenchmarkNotFoundError."""
     if name.endswith(".py"):
         return _in_file(Path(name).expanduser().absolute())
     known = {one.name: one for one in all_of()}

@@ -1,1 +1,1 @@
-"""Messages in, a completion out, whichever model it is."""
+"""One interface to all models: messages in, a completion out."""

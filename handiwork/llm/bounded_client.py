@@ -1,4 +1,4 @@
-"""HTTP clients for model servers that may send anything: no redirects, no compression, no answer without an end."""
+"""HTTP clients for untrusted model servers: no redirects, no compression, bounded answers."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from handiwork.llm.errors import AnswerTooLargeError, LLMError, RedirectError
 MEGABYTE = 1024 * 1024
 
 STREAM_BYTES = 64 * MEGABYTE
-"""Bytes of a streamed answer: the longest ones of today's models take 40 MB with all that is around their tokens."""
+"""Bytes of a streamed answer: today's longest take 40 MB including the data around their tokens."""
 
 PAGE_BYTES = 4 * MEGABYTE
-"""Bytes of what is got without a prompt, such as a list of models."""
+"""Bytes of an answer to a request without a prompt, such as a list of models."""
 
 ERROR_BYTES = 64 * 1024
-"""Bytes that are read of what a server says about an error; the rest is left out."""
+"""Bytes that are read of a server's error message; the rest is dropped."""
 
 EVENT_BYTES = MEGABYTE
 """Bytes of a streamed answer without an empty line, which ends an event."""
@@ -29,15 +29,15 @@ EVENT_BYTES = MEGABYTE
 def bounded_client(**options: Any) -> httpx2.AsyncClient:
     """Return a client with these options of httpx2.
 
-    Its requests raise RedirectError instead of following a redirect, AnswerTooLargeError while the body of an answer
-    is read, and LLMError for a compressed answer: the bounds would have to hold for what it unpacks to.
+    Its requests raise RedirectError instead of following a redirect, AnswerTooLargeError while the body of an answer is
+    read, and LLMError for a compressed answer, whose unpacked size would have to be bounded too.
     """
     hooks = {"request": [_refuse_compression], "response": [_bound]}
     return httpx2.AsyncClient(follow_redirects=False, event_hooks=hooks, **options)
 
 
 async def lines_of(response: httpx2.Response) -> AsyncIterator[str]:
-    """Give the lines of a streamed answer that have data, and an empty one for every piece that arrives.
+    """Yield the lines of a streamed answer that have data, and an empty line for every piece that arrives.
 
     Raises AnswerTooLargeError for a line that is too long.
     """
@@ -73,7 +73,7 @@ async def _bound(response: httpx2.Response) -> None:
     elif encoded:
         raise LLMError(f"{origin_of(response.request.url)} sent a compressed answer, which was not asked for")
     else:
-        # Whatever the answer calls itself: the libraries read it as a stream of events.
+        # Regardless of the answer's media type: the libraries read it as a stream of events.
         streamed = response.request.method != "GET"
         response.stream = _Bounded(stream, response, STREAM_BYTES if streamed else PAGE_BYTES, streamed)
 
@@ -107,7 +107,7 @@ _EMPTY_LINE = re.compile(rb"\n\r?\n|\r\r")
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """The body of an answer; raises AnswerTooLargeError after ``limit`` bytes, ``streamed`` also for a long event."""
+    """The body of an answer; raises AnswerTooLargeError after ``limit`` bytes, if ``streamed`` for a long event too."""
 
     def __init__(self, body: httpx2.AsyncByteStream, response: httpx2.Response, limit: int, streamed: bool) -> None:
         self._body, self._response, self._limit, self._streamed = body, response, limit, streamed
@@ -150,7 +150,7 @@ class _Beginning(httpx2.AsyncByteStream):
 
 
 def cause_of(error: BaseException) -> LLMError | None:
-    """Return the LLMError that a library wrapped into an error of its own, None where there is none."""
+    """Return the LLMError that a library wrapped into its own error, None if there is none."""
     met: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in met:

@@ -1,4 +1,4 @@
-"""Models from their names."""
+"""Creates models from their names."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ def create(
     patience: Patience | None = None,
     status: Callable[[str], None] | None = None,
 ) -> LLM:
-    """Return the model of a model string; nothing is sent before its first completion.
+    """Return the model of a model string; no request is sent before its first completion.
 
-    "scripted:FILE" answers from a file, "local:NAME" runs on this machine, "PROVIDER:NAME" is a provider's,
-    with the key from its own environment variable. With ``base_url`` any other name is a model of that
-    OpenAI-compatible server ("anthropic:NAME" and "google:NAME" speak their own protocol with it), and the
-    key is ``api_key``, else HANDIWORK_API_KEY, else none. ``blobs`` reads the images of messages, ``status``
-    hears what a local model takes time for. Raises AuthenticationError where a key is missing and LLMError for
-    a name that means nothing.
+    "scripted:FILE" answers from a file, "local:NAME" runs on this machine, "PROVIDER:NAME" is a provider's model, with
+    the key from its own environment variable. With ``base_url`` any other name is a model of that OpenAI-compatible
+    server ("anthropic:NAME" and "google:NAME" use their own protocol with it), and the key is ``api_key``, else
+    HANDIWORK_API_KEY, else none. ``blobs`` reads the images of messages, ``status`` is called when a local model takes
+    time. Raises AuthenticationError if a key is missing and LLMError for an unknown name.
     """
     if model.startswith("scripted:"):
         from handiwork.llm.scripted.model import ScriptedLLM

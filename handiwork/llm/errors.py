@@ -1,13 +1,13 @@
-"""What can go wrong with a model.
+"""The errors of models.
 
 LLMError
 ├── AuthenticationError      the key is missing or refused
 ├── ModelNotFoundError       no such model at this address
 ├── ContextWindowError       the conversation is too long for the model
 ├── RequestRejectedError     the provider refuses the request for another reason
-│   └── RoleOrderError       its template takes no user message after a tool's answer
-├── RedirectError            the server wants the conversation sent to another address
-├── AnswerTooLargeError      the server sends more than an answer may have
+│   └── RoleOrderError       its template accepts no user message after a tool's answer
+├── RedirectError            the server redirects the conversation to another address
+├── AnswerTooLargeError      the server's answer is over a limit
 ├── RateLimitError           still limited after the retries
 └── ProviderError            5xx, cut stream, silence, garbage, no connection: after the retries
 """
@@ -18,9 +18,10 @@ from handiwork.errors import HandiworkError
 
 
 class LLMError(HandiworkError):
-    """A model did not answer; the text says why and what to do.
+    """A model did not answer; the message says why and how to fix it.
 
-    ``failed_attempts`` are the tries before; ``retry_after`` is the seconds the provider asks to wait.
+    ``failed_attempts`` are the errors of earlier attempts; ``retry_after`` is the wait in seconds the provider asks
+    for.
     """
 
     def __init__(self, message: str, failed_attempts: tuple[str, ...] = (), retry_after: float | None = None) -> None:
@@ -42,19 +43,19 @@ class ContextWindowError(LLMError):
 
 
 class RequestRejectedError(LLMError):
-    """The provider refuses the request, and would again."""
+    """The provider refuses the request, and would refuse it again."""
 
 
 class RoleOrderError(RequestRejectedError):
-    """The model's template wants user and assistant to alternate, whatever tools answer in between."""
+    """The model's template requires user and assistant to alternate, even if tools answer in between."""
 
 
 class RedirectError(LLMError):
-    """The server redirects to another address, which is never followed with a conversation."""
+    """The server redirects to another address, to which a conversation is never sent."""
 
 
 class AnswerTooLargeError(LLMError):
-    """The server sends more than an answer may have; nothing of it is kept."""
+    """The server's answer is over a limit; none of it is kept."""
 
 
 class RateLimitError(LLMError):
@@ -62,4 +63,4 @@ class RateLimitError(LLMError):
 
 
 class ProviderError(LLMError):
-    """The provider or the way to it failed, after the retries."""
+    """The provider or the connection to it failed, after the retries."""

@@ -1,4 +1,4 @@
-"""Which error a provider's answer means."""
+"""Maps a provider's answer to an error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ROLE_ORDER = re.compile(r"roles must alternate|unexpected role\b.{0,40}\bafter 
 
 
 def words_of(body: object) -> str:
-    """Return the provider's own words in an error's body (text, JSON or an object), at most 500 characters."""
+    """Return the provider's own message in an error's body (text, JSON or an object), at most 500 characters."""
     if isinstance(body, str):
         try:
             body = parse(body)
@@ -53,9 +53,9 @@ def words_of(body: object) -> str:
 def refusal(
     status: int | None, body: object, model: str, where: str, key_name: str, retry_after: float | None = None
 ) -> LLMError:
-    """Return the error for an answer with HTTP ``status`` (None where the stream itself told of the error).
+    """Return the error for an answer with HTTP ``status`` (None if the error arrived inside the stream).
 
-    ``where`` says whom we asked and ``key_name`` the environment variable that holds the key.
+    ``where`` names the server and ``key_name`` the environment variable that holds the key.
     """
     words = words_of(body)
     code = "" if status is None else f" (HTTP {status})"

@@ -1,8 +1,7 @@
-"""Conversations as every provider takes them: roles in order, every tool call answered.
+"""Brings conversations into a form every provider accepts: roles in order, every tool call answered.
 
-What is made here is remembered by the identity of the messages it was made from: the same conversation,
-longer, gives the same objects again and the wire form's prefix stays the same to the byte, so that prompt
-caches hit.
+Created messages are cached by the identity of their source messages: the same conversation with more messages yields
+the same objects again, and the wire form's prefix stays identical to the byte, so that prompt caches hit.
 """
 
 from __future__ import annotations
@@ -22,9 +21,10 @@ _SEEN = Message.text("assistant", "OK.")
 
 
 class Normaliser:
-    """Brings conversations into the order that providers demand.
+    """Brings conversations into the order that providers require.
 
-    ``alternating`` is for templates that take no user message after a tool's answer: the assistant says OK between.
+    ``alternating`` is for templates that accept no user message after a tool's answer: the assistant says OK in
+    between.
     """
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ class Normaliser:
         self._made: WeakKeyDictionary[Message, dict[str, Message]] = WeakKeyDictionary()
 
     def normalise(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the conversation with these rules kept, its own messages where they keep them already.
+        """Return the conversation in normal form, with the original messages if they already conform.
 
-        One system message, first; later ones become user messages. User and assistant alternate, starting
-        and ending with user (or tool): neighbours of one role are merged, empty messages left out. Every tool
-        call is followed by its answer, or by one that says it was interrupted; an answer without a call
-        becomes a user message; images of answers follow in a user message.
+        There is one system message, first; later ones become user messages. User and assistant alternate, starting and
+        ending with user (or tool): neighbours of one role are merged, empty messages left out. Every tool call is
+        followed by its answer, or by one that says it was interrupted; an answer without a call becomes a user message;
+        images of answers follow in a user message.
         """
         head = 0
         while head < len(messages) and messages[head].role == "system":
@@ -70,7 +70,7 @@ class Normaliser:
                 for call in message.tool_calls:
                     waiting[call.id] = len(out)
                     unanswered[len(out)] = (message, call.id)
-                    out.append(message)  # the place of the answer
+                    out.append(message)  # placeholder for the answer
         for place, (message, call_id) in unanswered.items():
             out[place] = self._interrupted(message, call_id)
         return self._insert_images(out, images) if images else out

@@ -1,4 +1,4 @@
-"""Which models can be used on this machine as it is: the known local ones, and providers by their keys."""
+"""The models available on this machine: the known local ones, and providers with a key."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ KEYS = {
     "fireworks": ("FIREWORKS_API_KEY",),
     "moonshotai": ("MOONSHOTAI_API_KEY",),
 }
-"""The environment variables in which the providers' keys are looked for."""
+"""The environment variables with the providers' keys."""
 
 
 def provider_keys() -> dict[str, str | None]:
-    """Return for each provider the name of the variable that holds its key, None where there is none."""
+    """Return for each provider the name of the variable that holds its key, None if there is none."""
     return {provider: next((name for name in names if os.environ.get(name)), None) for provider, names in KEYS.items()}
 
 
 def local_model_state(name: str) -> tuple[bool, str]:
-    """Return whether a local model can be used as it is, and a word on that."""
+    """Return whether a local model can be used now, and a short explanation."""
     weights = KNOWN[name]
     size = f"{weights.size / 1e9:.1f} GB"
     if importlib.util.find_spec("xllamacpp") is None:

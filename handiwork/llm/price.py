@@ -1,4 +1,4 @@
-"""What a completion cost, and who says so."""
+"""The cost of a completion and the source of the figure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from handiwork.events.record import CostSource, Usage
 
 
 def price(usage: Usage, model: str, base_url: str, reported: float | None = None) -> tuple[float | None, CostSource]:
-    """Return the USD of a completion and where the figure comes from.
+    """Return the cost of a completion in USD and the source of the figure.
 
-    The provider's own figure comes first; then the price list, only where ``base_url`` is a listed provider's
-    and tokens were counted; else it is unknown, never 0.
+    The provider's own figure comes first; then the price list, but only if ``base_url`` is a listed provider's and
+    tokens were counted; otherwise the cost is unknown, never 0.
     """
     if reported is not None:
         return reported, "provider"

@@ -1,4 +1,4 @@
-"""How long to wait for a model, and when to try again."""
+"""Retries of model calls and the pauses between them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from handiwork.llm.errors import LLMError, ProviderError, RateLimitError
 from handiwork.llm.types import Completion
 
 LONGEST_PAUSE = 60.0
-"""Seconds waited at most between two attempts, whatever the provider asks for."""
+"""The longest pause between two attempts in seconds, whatever the provider asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """What is put up with; times are seconds.
+    """The limits of a call's retries; times are in seconds.
 
-    ``silence`` is how long nothing may arrive before an attempt counts as failed; None is 60, and 600 for
-    a server on this machine, which is silent while it reads a long prompt. ``deadline`` is for a whole call
-    with all its attempts. ``pause`` is the wait before the second attempt, doubled for each further one.
+    An attempt fails after ``silence`` seconds without data; None means 60, and 600 for a server on this machine, which
+    is silent while it reads a long prompt. ``deadline`` limits a whole call with all its attempts. ``pause`` is the
+    wait before the second attempt, doubled for each further one.
     """
 
     attempts: int = 4
@@ -34,16 +34,16 @@ class Patience:
 
 
 def pause_before(attempt: int, patience: Patience, retry_after: float | None) -> float:
-    """Return the seconds to wait before ``attempt``, 2 the first retry: the provider's wish, else backoff."""
+    """Return the seconds to wait before ``attempt`` (2 is the first retry): the provider's wish, else backoff."""
     if retry_after is not None:
         return min(retry_after, LONGEST_PAUSE)
     backoff = min(patience.pause * 2 ** (attempt - 2), LONGEST_PAUSE)
-    # Jitter, so that many sessions that failed together do not come back together.
+    # Jitter, so that many sessions that failed together do not retry together.
     return backoff * random.uniform(0.5, 1.0)
 
 
 def retry_after_seconds(value: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, given as seconds or as a date; None where there is none."""
+    """Return the seconds of a Retry-After header, given as seconds or as a date; None if it is missing or invalid."""
     if not value:
         return None
     with suppress(ValueError):
@@ -58,9 +58,9 @@ def retry_after_seconds(value: str | None) -> float | None:
 
 
 async def with_retries(patience: Patience, attempt: Callable[[], Awaitable[Completion]]) -> Completion:
-    """Return what ``attempt`` returns, trying again on RateLimitError and ProviderError.
+    """Return the result of ``attempt``, retrying on RateLimitError and ProviderError.
 
-    The completion, or the LLMError raised in the end, says in ``failed_attempts`` what went wrong before.
+    The completion, or the final LLMError, lists the errors of the failed attempts in ``failed_attempts``.
     """
     failed: list[str] = []
     deadline = asyncio.timeout(patience.deadline)

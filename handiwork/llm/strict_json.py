@@ -1,4 +1,4 @@
-"""JSON that a model or its server wrote, parsed so that nothing odd in it reaches the log or the next request."""
+"""Strict parsing of JSON from a model or its server, so that no odd value reaches the log or the next request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import Any, cast
 
 DEPTH = 64
-"""Levels of nesting that are taken: deeper values break whatever walks through them later."""
+"""The deepest accepted nesting: deeper values break later code that walks through them."""
 
 
 _LONE = re.compile("[\ud800-\udfff]")
@@ -24,7 +24,7 @@ def parse(text: str) -> Any:
         value = json.loads(text, parse_constant=_refused, parse_float=_finite)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
-    # Few texts have that many brackets, so few values are walked through.
+    # Few texts have that many brackets, so few values are checked.
     if text.count("[") + text.count("{") > DEPTH:
         _check_depth(value, DEPTH)
     return _encodable(value) if _ESCAPED_SURROGATE.search(text) else value

@@ -1,4 +1,4 @@
-"""What goes to a model and what comes back, the same for every provider."""
+"""The input and output of models, the same for every provider."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JsonSchema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's call of a tool. ``arguments`` is the JSON text as the model wrote it: it may be broken."""
+    """A model's call of a tool. ``arguments`` is the JSON text as the model wrote it, possibly invalid."""
 
     id: str
     name: str
@@ -24,11 +24,11 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Message:
-    """One message of a conversation; content is parts, text or images by blob.
+    """One message of a conversation; its content is parts, text or images by blob.
 
-    A "tool" message answers the call ``tool_call_id``. ``thinking`` holds the provider's own reasoning parts,
-    given back to it as they came. Messages compare by identity: the wire form of each is made once and kept,
-    so hand the same object over again in the next call.
+    A "tool" message answers the call ``tool_call_id``. ``thinking`` holds the provider's own reasoning parts, which are
+    sent back to it unchanged. Messages compare by identity: the wire form of each is built once and cached, so pass the
+    same object again in the next call.
     """
 
     role: Role
@@ -54,9 +54,9 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer, with what it took. ``cost`` is USD, None where unknown; times are seconds.
+    """A model's answer and its usage. ``cost`` is in USD, None if unknown; times are in seconds.
 
-    ``event`` is the id of the CompletionEvent that keeps it, where a session made the call.
+    ``event`` is the id of its CompletionEvent, if a session made the call.
     """
 
     content: str
@@ -75,10 +75,10 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a model can do. ``window`` is its context in tokens, None where unknown.
+    """The capabilities of a model. ``window`` is its context in tokens, None if unknown.
 
-    ``tools``: native tool calls work. Without, it is a small model, which follows a short prompt with a worked
-    example and replies constrained by a JSON schema.
+    ``tools`` means that native tool calls work. Without them it is a small model, which follows a short prompt with a
+    worked example and replies constrained by a JSON schema.
     """
 
     tools: bool = True
@@ -95,16 +95,16 @@ class LLM(Protocol):
 
     @property
     def name(self) -> str:
-        """The model string it was made from, like "anthropic:NAME" or "local:NAME"."""
+        """The model string it was created from, like "anthropic:NAME" or "local:NAME"."""
         ...
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do, as far as is known."""
+        """The model's capabilities, as far as known."""
         ...
 
     async def open(self) -> None:
-        """Find out what it can do, which the first call does else. Raises LLMError."""
+        """Determine the capabilities; otherwise the first call does so. Raises LLMError."""
         ...
 
     async def complete(
@@ -117,10 +117,10 @@ class LLM(Protocol):
     ) -> Completion:
         """Return the model's answer; with ``schema`` its content is JSON of that schema.
 
-        Raises LLMError, whose subclass says whether it can be retried, and CancelledError on interrupt.
+        Raises LLMError, whose subclass tells whether a retry makes sense, and CancelledError on interrupt.
         """
         ...
 
     async def close(self) -> None:
-        """Give back connections and processes."""
+        """Release connections and processes."""
         ...

@@ -1,4 +1,4 @@
-"""The tokens and the cost of a completion, as far as the figures its server told can be believed."""
+"""The tokens and the cost of a completion, if the server's figures are plausible."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 from handiwork.events.record import Usage
 
 MOST_TOKENS = 10**9
-"""Tokens of one class that one completion can have taken; no model has a window of this size."""
+"""The most plausible tokens of one class in one completion; no model has a window of this size."""
 
 HIGHEST_COST = 10**6
-"""USD that one completion can have cost."""
+"""The highest plausible cost of one completion in USD."""
 
 
 def usage_of(prompt: object, output: object, cache_read: object, cache_write: object) -> Usage:
-    """Return the usage of a completion; ``prompt`` counts cached tokens too, and None is a missing figure.
+    """Return the usage of a completion; ``prompt`` includes cached tokens, and None is a missing figure.
 
-    Where a figure is no count of tokens, or only one of prompt and output is there, the usage is unknown: no tokens,
-    for which ``price`` knows no cost.
+    If a figure is not a valid count of tokens, or only one of prompt and output is given, the usage is unknown: zero
+    tokens, for which ``price`` knows no cost.
     """
     counts = [_count(figure) for figure in (prompt, output, cache_read or 0, cache_write or 0)]
     if None in counts:
@@ -27,10 +27,10 @@ def usage_of(prompt: object, output: object, cache_read: object, cache_write: ob
 
 
 def cost_of(figure: object) -> float | None:
-    """Return the USD that a server says a completion cost, None where it says none or what cannot be."""
+    """Return the cost in USD that a server reports for a completion, None if it is missing or implausible."""
     if isinstance(figure, bool) or not isinstance(figure, int | float):
         return None
-    # Compared, not converted: an integer of many digits has no float.
+    # Compared before the conversion: an integer of many digits has no float.
     return float(figure) if 0 <= figure <= HIGHEST_COST else None
 
 
@@ -43,5 +43,5 @@ def _count(figure: object) -> int | None:
 
 
 def object_of(value: object) -> dict[str, Any]:
-    """Return a JSON object, empty where the value is none."""
+    """Return a JSON object, or an empty one for any other value."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType] (keys of JSON are text)

@@ -1,4 +1,4 @@
-"""What a server says about its model: the context window, and whether it sees images."""
+"""Asks a server for its model's context window, and whether it accepts images."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ _WINDOW_KEYS = (
 
 
 async def probe(client: AsyncClient, model: str, known: Capabilities) -> Capabilities:
-    """Return ``known`` with what the server tells: llama.cpp, Ollama, vLLM, OpenRouter and the like.
+    """Return ``known`` updated by the server's answers: llama.cpp, Ollama, vLLM, OpenRouter and the like.
 
-    What a server does not tell stays as it was. At most 5 s are spent. Raises httpx2.HTTPError where nothing
-    listens.
+    Missing values stay as they were. Takes at most 5 s. Raises httpx2.HTTPError if nothing listens at the address.
     """
     root = str(client.base_url).rstrip("/").removesuffix("/v1")
     listed, props, loaded = await asyncio.gather(
@@ -41,7 +40,7 @@ async def probe(client: AsyncClient, model: str, known: Capabilities) -> Capabil
 
 
 async def window_of(model: Model) -> int | None:
-    """Return the context window that Anthropic or Google tells for its model, None where it does not within 5 s."""
+    """Return the context window that Anthropic or Google reports for its model, None if it does not within 5 s."""
     client = cast("Any", getattr(model, "client", None))
     try:
         async with asyncio.timeout(_PATIENCE):
@@ -49,7 +48,7 @@ async def window_of(model: Model) -> int | None:
                 window: object = (await client.models.retrieve(model.model_name)).max_input_tokens
             else:
                 window = (await client.aio.models.get(model=model.model_name)).input_token_limit
-    except Exception:  # noqa: BLE001 - every SDK has errors of its own, and the call itself meets what matters
+    except Exception:  # noqa: BLE001 - each SDK has its own errors, and the call itself raises the relevant ones
         return None
     return _tokens(window)
 
@@ -103,7 +102,7 @@ def _listed(model: str, base_url: str) -> int | None:
 
 
 def _tokens(value: object) -> int | None:
-    """Return a window that a server told, None for what is none."""
+    """Return a window reported by a server, None if it is invalid."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST_TOKENS else None
 
 

@@ -1,1 +1,1 @@
-"""Where actions run: isolation, the copy of the workspace, and what comes back from it."""
+"""Sandboxes: isolated environments in which actions run."""

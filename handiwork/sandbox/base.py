@@ -1,4 +1,4 @@
-"""What a sandbox is to the rest: it executes actions and gives observations."""
+"""The interface of a sandbox: it executes actions and returns observations."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 
 
 class Sandbox(Protocol):
-    """A place where actions run.
+    """A place in which actions run.
 
-    Paths are those inside; relative ones are resolved from the workspace.
+    Paths are paths inside the sandbox; relative ones start at the workspace.
     """
 
     name: str
     """The kind: "bubblewrap", "docker" or "none"."""
 
     workspace: str
-    """Where the workspace is, as seen inside."""
+    """The workspace's path inside the sandbox."""
 
     async def start(self) -> None:
-        """Start it. Raises SandboxError."""
+        """Start the sandbox. Raises SandboxError."""
         ...
 
     async def execute(
@@ -38,14 +38,13 @@ class Sandbox(Protocol):
     ) -> Observation:
         """Run a runnable action and return its observation, ``cause`` not yet set.
 
-        ``secrets`` are variables of the environment for this command or cell alone.
-        What the action itself does wrong is an observation. Raises SandboxError if the sandbox is lost.
-        Cancelling this call stops the action.
+        ``secrets`` are environment variables for this command or cell alone. Errors of the action itself are returned
+        as observations. Raises SandboxError if the sandbox is lost. Cancelling this call stops the action.
         """
         ...
 
     async def interrupt(self) -> None:
-        """Stop the action that runs; its ``execute`` then returns what there was, with status "interrupted"."""
+        """Stop the running action; its ``execute`` then returns the output so far, with status "interrupted"."""
         ...
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
@@ -57,29 +56,29 @@ class Sandbox(Protocol):
         ...
 
     async def list_files(self, path: str = ".") -> list[str]:
-        """Names in a directory, directories first and ending in "/"."""
+        """Return the names in a directory, directories first and ending in "/"."""
         ...
 
     async def browser(self, command: str, **arguments: JsonValue) -> JsonValue:
-        """Ask the sandbox's browser something for the platform, and return what it gives; agents do not see it.
+        """Run a command of the sandbox's browser for the platform and return its result; agents do not see it.
 
-        "open" gives it a new context: ``url``, ``viewport`` [width, height], Playwright's ``storage_state``, ``har``,
-        a path inside that gets all requests when the context is closed, ``locale``, ``timezone``. "evaluate" runs the
-        JavaScript ``expression``, a function of ``argument`` perhaps, in the page that is shown. "visit" opens ``url``
-        aside, evaluates ``expression`` or returns the "content". "state" tells the tabs, "storage" the cookies and the
-        local storage. "request" asks for ``url`` with ``method`` and ``data`` and the cookies. "close" closes the
-        context. Raises BrowserError, SandboxError.
+        "open" opens a new context: ``url``, ``viewport`` [width, height], Playwright's ``storage_state``, ``har`` (a
+        path inside, to which all requests are written when the context is closed), ``locale``, ``timezone``. "evaluate"
+        runs the JavaScript ``expression``, optionally a function of ``argument``, in the current page. "visit" opens
+        ``url`` in a separate page and evaluates ``expression`` or returns the "content". "state" returns the tabs,
+        "storage" the cookies and the local storage. "request" fetches ``url`` with ``method``, ``data`` and the
+        cookies. "close" closes the context. Raises BrowserError, SandboxError.
         """
         ...
 
     async def snapshot(self) -> Snapshot | None:
-        """Keep the files and the shell's state as they are; None if the last snapshot has them, or none are taken.
+        """Save the files and the shell's state; return None if nothing changed since the last one or none are taken.
 
-        Nothing is restarted. Also possible when it is not started. Raises WorkspaceError, OSError for what cannot be
-        kept, SandboxError.
+        Nothing is restarted. Also works before the sandbox is started. Raises WorkspaceError, OSError if a file cannot
+        be saved, SandboxError.
         """
         ...
 
     async def close(self) -> None:
-        """End all its processes and mounts; files of the workspace stay."""
+        """End all processes and mounts of the sandbox; the workspace's files stay."""
         ...

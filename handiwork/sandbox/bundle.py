@@ -1,7 +1,7 @@
 """The bundle: one directory tree with Python, a shell and tools that is mounted into every sandbox.
 
 It is installed as the package handiwork-bundle, which ``make bundle`` builds. So is handiwork-browser, a second tree
-with Chromium and Playwright, which is mounted inside the first where it is there.
+with Chromium and Playwright, which is mounted inside the first if it is installed.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from handiwork.errors import SandboxError
 from handiwork.paths import cache_dir
 
 PREFIX = "/opt/handiwork"
-"""Where the tree is mounted; the programs in it run from there only."""
+"""The tree's mount point; its programs run only from there."""
 
 BROWSER = f"{PREFIX}/browser"
-"""Where the browser's tree is mounted; its programs run from there only."""
+"""The mount point of the browser's tree; its programs run only from there."""
 
 INSIDE_PYTHON = [f"{PREFIX}/bin/busybox", "env", "-u", "LD_PRELOAD", f"{PREFIX}/bin/python3", "-I"]
 """Starts the bundle's Python inside, with ``PREFIX/app`` on its path, whatever environment an image sets."""
 
 UNUSED_SECONDS = 30 * 24 * 3600
-"""How long a copy of the inside code that nothing asks for is kept."""
+"""Seconds after which an unused copy of the inside code is removed."""
 
 
 def bundle_root() -> Path:
-    """The folder to mount at the prefix. Raises SandboxError when the bundle is not installed."""
+    """Return the folder to mount at the prefix. Raises SandboxError if the bundle is not installed."""
     root = _root_of("handiwork_bundle")
     if root is None:
         raise SandboxError(
@@ -44,7 +44,7 @@ def bundle_root() -> Path:
 
 
 def browser_root() -> Path | None:
-    """The folder to mount at ``BROWSER``, or None when the package handiwork-browser is not installed."""
+    """Return the folder to mount at ``BROWSER``, or None if the package handiwork-browser is not installed."""
     return _root_of("handiwork_browser")
 
 
@@ -54,25 +54,25 @@ def _root_of(package: str) -> Path | None:
 
 
 def host_command(name: str, root: Path | None = None) -> list[str]:
-    """The command that runs a program of the bundle, like bwrap, outside of a sandbox, where nothing is mounted.
+    """Return the command that runs a program of the bundle, such as bwrap, outside a sandbox, without its mount.
 
-    ``root`` is where the tree can be reached if that is not ``bundle_root()``, as for a user who may not enter
-    it. Raises SandboxError when the bundle is not installed or has no such program.
+    ``root`` is another path of the tree, for a user who may not enter ``bundle_root()``. Raises SandboxError if the
+    bundle is not installed or has no such program.
     """
     root = root or bundle_root()
     program = root / "bin" / name
     if not program.is_file():
         raise SandboxError(f"The bundle has no program {name!r}.")
-    # The empty name stands for the program itself: whatever lies at the prefix on the host must not be loaded.
+    # The empty name stands for the program itself: libraries at the prefix on the host must not be loaded.
     loader = [str(root / "lib/ld-linux-x86-64.so.2"), "--inhibit-rpath", "", "--library-path", str(root / "lib")]
     return [*loader, str(program)]
 
 
 def chromium_outside(folder: Path) -> Path:
-    """Write a script into ``folder`` that runs Chromium outside of a sandbox, and return its path.
+    """Write a script into ``folder`` that runs Chromium outside a sandbox, and return its path.
 
-    The script sees all of this machine, but the trees in place of what is below /opt. Chromium's own sandbox must be
-    off. Raises SandboxError when the bundle or the browser is not installed.
+    The script sees all of this machine, except that the trees replace the content of /opt. Chromium's own sandbox must
+    be off. Raises SandboxError if the bundle or the browser is not installed.
     """
     browser = browser_root()
     if browser is None:
@@ -86,9 +86,9 @@ def chromium_outside(folder: Path) -> Path:
 
 
 def inside_code() -> Path:
-    """The folder to mount at ``PREFIX/app``: a compiled copy of the package ``inside`` which everybody can read.
+    """Return the folder to mount at ``PREFIX/app``: a compiled copy of the package ``inside`` that every user can read.
 
-    It is made once for each version of the sources. Raises SandboxError when they do not compile.
+    It is built once for each version of the sources. Raises SandboxError if they do not compile.
     """
     source = Path(__file__).parent / "inside"
     files = {
@@ -108,7 +108,7 @@ def inside_code() -> Path:
 
 
 def _make_copy(files: dict[Path, bytes], folder: Path) -> None:
-    """Build the copy aside and move it into place; a process that was faster has made the same one."""
+    """Build the copy aside and move it into place; a faster process has built the same one."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".inside-") as work:
         copy = Path(work, "copy")
@@ -136,7 +136,7 @@ def _compile(copy: Path) -> None:
 
 
 def _move_unused(cache: Path, target: Path) -> None:
-    """Move old copies, and what killed processes left, to where they are removed; never half a copy stays."""
+    """Move old copies, and leftovers of killed processes, to a folder that is removed; never leave half a copy."""
     for old in (*cache.glob("inside-*"), *cache.glob(".inside-*")):
         with suppress(FileNotFoundError):  # another process does the same
             if old.stat().st_mtime < time.time() - UNUSED_SECONDS:

@@ -1,4 +1,4 @@
-"""Speaks with the action server inside a sandbox: HTTP over a unix socket."""
+"""Client of the action server inside a sandbox: HTTP over a unix socket."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from handiwork.events.codec import to_dict
 from handiwork.sandbox.base import NO_SECRETS, OnOutput
 
 SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
-"""Keeps bytes and returns their SHA-256 in hex."""
+"""Saves bytes and returns their SHA-256 in hex."""
 
 KEEP = {"head": 8192, "tail": 8192}
-"""Bytes of a large output that the observation itself holds."""
+"""Bytes of a large output that are kept in the observation itself."""
 
 KEEP_ALIVE = 600.0
 """Seconds that an idle connection is kept; the server keeps it for an hour."""
 
 SPOOL_LIMIT = 64 << 20
-"""Bytes of one observation's whole text that are fetched from a sandbox; its server keeps no more."""
+"""Bytes of one observation's whole text that are fetched from a sandbox; its server stores no more."""
 
 GRACE = 150.0
-"""Seconds that an action may take besides its own time: a shell that does not start is tried again, so is a notebook.
+"""Seconds that an action may take beyond its timeout: a shell or notebook that does not start is tried again.
 
-Also what an action without a time of its own may take, like a file's, and a command of the browser.
+Also the limit for an action without a timeout, such as a file's, and for a command of the browser.
 """
 
 IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
-"""Bytes of one picture, and how many of one observation are fetched; more is not taken by models."""
+"""Bytes of one picture, and the number of pictures fetched for one observation; models accept no more."""
 
 IMAGE_BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
-"""The media types of pictures that are taken, and how their files begin."""
+"""The accepted media types of pictures, and the first bytes of their files."""
 
 _REFUSED = 409
 _MAX_ANSWER = 32 << 20
-_MAX_STATE = 2 << 20  # bytes; a shell's state is half of that
+_MAX_STATE = 2 << 20  # bytes; a shell's state takes at most half of that
 _MAX_PROBLEM = 2000  # characters
-_SHORT, _FETCH, _IDLE = 60.0, 300.0, 60.0  # seconds of a short request, of a spool, between two pieces of a file
+_SHORT, _FETCH, _IDLE = 60.0, 300.0, 60.0  # seconds for a short request, for a spool, between two pieces of a file
 _SPOOL_ID = re.compile("[0-9a-zA-Z]{1,64}")
 _NOT_UNDERSTOOD = "the sandbox's server gave an answer that is not of its protocol; the sandbox can be started again."
 _LOST = "the sandbox was lost: its server no longer answers. It can be started again; files are kept."
@@ -62,9 +62,9 @@ _FILE_ERRORS: dict[str, type[OSError]] = {
 
 
 class Client:
-    """The requests of the control protocol. What comes back is not trusted: the agent shares the server's world.
+    """The requests of the control protocol. Answers are not trusted: the agent runs beside the server.
 
-    ``spool_limit`` is in bytes. ``soft_timeout`` is that of the server; ``grace`` is as GRACE says.
+    ``spool_limit`` is in bytes. ``soft_timeout`` is the server's; ``grace`` is explained at GRACE.
     """
 
     def __init__(
@@ -79,28 +79,28 @@ class Client:
         self._spool_limit = spool_limit
         self._soft_timeout = soft_timeout
         self._grace = grace
-        # The transport alone: a whole client's cookies, redirects and proxies have no place here, and take time.
+        # Only the transport: a whole client's cookies, redirects and proxies are not needed here, and cost time.
         self._http = httpx2.AsyncHTTPTransport(
             uds=str(socket),
-            # Given up long before the server closes an idle one, which would fail the request that follows.
+            # Dropped long before the server closes an idle connection, which would fail the next request.
             limits=httpx2.Limits(keepalive_expiry=KEEP_ALIVE),
             retries=0,
-            # Nothing is encrypted: an empty context spares reading all the certificates there are.
+            # Nothing is encrypted: an empty context avoids reading all the machine's certificates.
             verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
         )
 
     async def health(self) -> None:
-        """Return when the server answers. Raises SandboxError."""
+        """Wait until the server answers. Raises SandboxError."""
         async with self._request("GET", "/health") as response:
             await _checked(response)
 
     async def execute(
         self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
     ) -> Observation:
-        """Run the action; output that is too large for the observation is saved as a blob. Raises SandboxError."""
+        """Run the action; output too large for the observation is saved as a blob. Raises SandboxError."""
         async with _within(self._time_of(action) + self._grace):
             said = await self._ask(action, on_output, secrets)
-        # Which blobs there are is not the sandbox's to say.
+        # The sandbox may not name blobs itself.
         found: dict[str, Any] = {"blob": None}
         spool = said.pop("spool", None)
         if spool is not None:
@@ -121,7 +121,7 @@ class Client:
             raise SandboxError(f"the sandbox's server gave an answer that does not fit: {error}.") from error
 
     async def _ask(self, action: Action, on_output: OnOutput | None, secrets: Mapping[str, str]) -> dict[str, Any]:
-        """Return what the server says the observation is, as it came."""
+        """Return the server's raw answer for the observation."""
         body = {"action": to_dict(action), "keep": KEEP, "secrets": dict(secrets)}
         said: dict[str, Any] | None = None
         async with self._request("POST", "/execute", json=body) as response:
@@ -130,7 +130,7 @@ class Client:
                 match line:
                     case {"output": str(text)} if said is None:
                         if on_output is not None:
-                            # A lone surrogate can be said in JSON but not be printed.
+                            # JSON can hold a lone surrogate, which cannot be printed.
                             on_output(text.encode("utf-8", "replace").decode())
                     case {"observation": dict()} if said is None:
                         said = cast(dict[str, Any], line["observation"])
@@ -156,7 +156,7 @@ class Client:
             await _checked(response)
 
     async def browser(self, command: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
-        """Ask the browser something. Raises BrowserError, SandboxError."""
+        """Run a command of the browser. Raises BrowserError, SandboxError."""
         body = {"command": command, "arguments": dict(arguments)}
         async with _within(self._grace), self._request("POST", "/browser", json=body) as response:
             if response.status_code == _REFUSED:
@@ -165,19 +165,19 @@ class Client:
             return _object(await _all_of(response)).get("value")
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
-        """Write a file. Raises SandboxError, or the OSError that fits."""
+        """Write a file. Raises SandboxError, or the matching OSError."""
         async with self._request("PUT", "/files", idle=_IDLE, params={"path": path}, content=data) as response:
             await _checked(response, path)
 
     async def download(self, path: str) -> AsyncIterator[bytes]:
-        """Read a file. Raises SandboxError, or the OSError that fits."""
+        """Read a file. Raises SandboxError, or the matching OSError."""
         async with self._request("GET", "/files", idle=_IDLE, params={"path": path}) as response:
             await _checked(response, path)
             async for piece in response.aiter_raw():
                 yield piece
 
     async def list_files(self, path: str) -> list[str]:
-        """List a directory. Raises SandboxError, or the OSError that fits."""
+        """List a directory. Raises SandboxError, or the matching OSError."""
         async with _within(_SHORT), self._request("GET", "/list", params={"path": path}) as response:
             await _checked(response, path)
             entries: object = _object(await _all_of(response)).get("entries")
@@ -192,11 +192,11 @@ class Client:
             return await _all_of(response, _MAX_STATE)
 
     async def close(self) -> None:
-        """Give back what the client holds."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def _fetch_spool(self, spool: object) -> tuple[str, bool]:
-        """Save the spool as a blob, and tell whether that is all of it."""
+        """Save the spool as a blob; return the blob, and whether it holds the whole spool."""
         path = _spool_path(spool)
         whole = True
 
@@ -217,7 +217,7 @@ class Client:
         return blob, whole
 
     async def _fetch_images(self, images: object) -> tuple[list[dict[str, Any]], list[str]]:
-        """Save the pictures as blobs; return them as parts, and why some are left out."""
+        """Save the pictures as blobs; return them as parts, and a message for each picture left out."""
         if not isinstance(images, list) or len(cast(list[object], images)) > IMAGE_COUNT:
             raise SandboxError(_NOT_UNDERSTOOD)
         parts: list[dict[str, Any]] = []
@@ -229,7 +229,7 @@ class Client:
             media_type = found.get("media_type")
             data = await self._take_spool(found.get("spool"), IMAGE_LIMIT)
             beginning = IMAGE_BEGINNINGS.get(media_type) if isinstance(media_type, str) else None
-            # A model's provider refuses a whole conversation with a picture that is none.
+            # A model's provider refuses a whole conversation if one of its pictures is invalid.
             if beginning is None or not data.startswith(beginning) or len(data) > IMAGE_LIMIT:
                 problems.append(f"[a picture is left out: it is no {' or '.join(IMAGE_BEGINNINGS)} of usual size]")
             else:
@@ -237,7 +237,7 @@ class Client:
         return parts, problems
 
     async def _take_spool(self, spool: object, limit: int) -> bytes:
-        """Return the first bytes of a spool, a little over the limit where there are more, and delete it."""
+        """Return the first bytes of a spool, slightly over the limit if it is longer, and delete it."""
         path = _spool_path(spool)
         data = bytearray()
         async with _within(_FETCH), self._request("GET", path) as response:
@@ -257,7 +257,7 @@ class Client:
     async def _request(
         self, method: str, url: str, *, idle: float | None = None, **rest: Any
     ) -> AsyncGenerator[httpx2.Response]:
-        """Send a request; ``idle`` is the seconds in which nothing may be sent or received."""
+        """Send a request; it fails after ``idle`` seconds in which nothing was sent or received."""
         waits = {"timeout": {"read": idle, "write": idle}}
         request = httpx2.Request(method, f"http://sandbox{url}", extensions=waits, **rest)
         try:
@@ -272,7 +272,7 @@ class Client:
 
 @asynccontextmanager
 async def _within(seconds: float) -> AsyncGenerator[None]:
-    """Have what is done take ``seconds`` at most. Raises SandboxError where it takes longer."""
+    """Limit the enclosed work to ``seconds``. Raises SandboxError when it takes longer."""
     try:
         async with asyncio.timeout(seconds):
             yield
@@ -285,7 +285,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
-    """The JSON objects of the response, one a line; split at newlines only, as JSON text may hold other breaks."""
+    """Yield the JSON objects of the response, one a line; only newlines split, as JSON text may hold other breaks."""
     line = bytearray()
     async for piece in _pieces(response):
         *ends, rest = piece.split(b"\n")
@@ -300,7 +300,7 @@ async def _all_of(response: httpx2.Response, most: int = _MAX_ANSWER) -> bytes:
 
 
 async def _pieces(response: httpx2.Response, most: int = _MAX_ANSWER) -> AsyncIterator[bytes]:
-    """The bytes of an answer as they came, not unpacked; too many of them are an error."""
+    """Yield the raw bytes of an answer, not decompressed. Raises SandboxError for more than ``most`` bytes."""
     left = most
     async for piece in response.aiter_raw():
         left -= len(piece)
@@ -316,7 +316,7 @@ def _spool_path(spool: object) -> str:
 
 
 def _add(said: dict[str, Any], name: str, lines: Sequence[str]) -> None:
-    """Put lines of the platform's own after a text that the sandbox gave."""
+    """Append the platform's own lines to a text from the sandbox."""
     text = said.get(name, "")
     if lines and isinstance(text, str):
         added = "".join(f"\n{line}" for line in lines)
@@ -324,7 +324,7 @@ def _add(said: dict[str, Any], name: str, lines: Sequence[str]) -> None:
 
 
 def _problem(said: Mapping[str, Any], otherwise: str) -> str:
-    """Return what the server says is wrong."""
+    """Return the error message of the server."""
     text = said.get("error")
     return (text if isinstance(text, str) else otherwise)[:_MAX_PROBLEM]
 

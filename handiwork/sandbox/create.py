@@ -1,4 +1,4 @@
-"""Makes the sandbox that is asked for by name: SANDBOXES is the table of all there are."""
+"""Creates the sandbox of a given kind: SANDBOXES is the table of all kinds."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def create(
 ) -> Sandbox:
     """Return the sandbox of a kind of SANDBOXES, not started.
 
-    "docker" needs an ``image``, and tells ``on_status`` what its start waits for. "none" works in the base itself
-    where there is one, with the user's environment but for the variables ``withheld``; it has no mounts and takes no
+    "docker" needs an ``image``, and reports to ``on_status`` why its start takes time. "none" works directly in the
+    base if there is one, with the user's environment except the variables ``withheld``; it has no mounts and takes no
     snapshots. Raises SandboxError.
     """
     if kind not in SANDBOXES:

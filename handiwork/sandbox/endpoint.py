@@ -1,4 +1,4 @@
-"""Sockets of running sandboxes, each recorded with the process that owns it, so that leftovers can be told."""
+"""Sockets of running sandboxes, each recorded with its owning process, so that leftovers can be recognised."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pathlib import Path
 from handiwork.paths import runtime_dir
 from handiwork.sandbox.limits.cgroups import group_folders, remove_groups
 
-_GROUPS_TIMEOUT = 1.0  # seconds in which the last processes of a sandbox should have ended
+_GROUPS_TIMEOUT = 1.0  # seconds in which the last processes of a sandbox should end
 _GROUPS_PAUSE = 0.02
-_ENDING = 2.0  # seconds in which a server whose platform died should have ended
+_ENDING = 2.0  # seconds in which a server whose platform died should end
 _PART = ".part"
-_CLOSED = "0 closed"  # in the place of an owner: there never is a process 0
+_CLOSED = "0 closed"  # recorded instead of an owner: there is never a process 0
 
 
 class Endpoint:
@@ -28,7 +28,7 @@ class Endpoint:
     def __init__(self) -> None:
         folder = runtime_dir()
         owner = f"{os.getpid()} {_start_time(os.getpid())}"
-        # A record has its name only when it is whole, so that one of a process that was killed names its owner.
+        # A record gets its name only once it is complete; until then the temporary file's name records the owner.
         part = folder / f"{owner} {secrets.token_hex(4)}{_PART}"
         while True:
             self.id = secrets.token_hex(4)
@@ -43,17 +43,17 @@ class Endpoint:
             finally:
                 part.unlink()
         self.proxy = self.path.with_name(f"{self.id}.proxy")
-        """Where the sandbox's proxy may listen."""
+        """The path on which the sandbox's proxy may listen."""
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.bind(str(self.path))
         self.socket.listen(64)
 
     async def close(self) -> None:
-        """Remove the socket, the groups and the record; what cannot go yet is left to ``sweep_stale``."""
+        """Remove the socket, the groups and the record; ``sweep_stale`` removes groups that are still in use."""
         self.socket.close()
         self.path.unlink(missing_ok=True)
         self.proxy.unlink(missing_ok=True)
-        # The kernel takes a process out of its groups after its end is told, and tells nobody when.
+        # The kernel reports a process's end before it takes it out of its groups, and does not signal the latter.
         for _ in range(round(_GROUPS_TIMEOUT / _GROUPS_PAUSE)):
             if remove_groups(self.groups.values()):
                 _remove(self.path)
@@ -62,14 +62,14 @@ class Endpoint:
         self.path.with_name(f"{self.id}.owner").write_text(self._record(_CLOSED))
 
     def _record(self, owner: str) -> str:
-        """Name the groups too: who sweeps may be in others than the owner was."""
+        """Name the groups too: the sweeping process may be in other groups than the owner was."""
         return "\n".join([owner, *map(str, self.groups.values())])
 
 
 def sweep_stale() -> list[str]:
-    """Remove the sockets and groups of owners that are dead and return their names; living ones are left alone.
+    """Remove the sockets and groups of dead owners and return their names; those of living owners stay.
 
-    Ends who listens on such a socket: bubblewrap's child, when its parent died just after it was made.
+    Ends processes listening on such a socket: bubblewrap's child, if its parent died just after creating it.
     """
     gone: list[str] = []
     folder = runtime_dir()
@@ -92,7 +92,7 @@ def sweep_stale() -> list[str]:
 
 
 def _end_listeners(path: Path) -> None:
-    """End who listens on a socket; a server without a sandbox is ending already, and removes its files first."""
+    """End the processes that listen on a socket; a server without a sandbox is ending already and removes its files."""
     deadline = time.monotonic() + _ENDING
     while listeners := list(_listeners(path)):
         if time.monotonic() > deadline:
@@ -119,16 +119,16 @@ def _remove(path: Path) -> None:
 
 
 def _start_time(pid: int) -> str:
-    """Return when a process began, in clock ticks since boot, or "" if there is none: pids are used again."""
+    """Return a process's start in clock ticks since boot, "" if it does not exist: pids are reused."""
     try:
-        # The command's name, in brackets, may hold spaces and brackets of its own.
+        # The command's name, in brackets, may contain spaces and brackets.
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     except (FileNotFoundError, ProcessLookupError):
         return ""
 
 
 def in_memory(data: bytes) -> int:
-    """Return a descriptor from which the bytes can be read."""
+    """Return a descriptor of an anonymous in-memory file with the bytes."""
     descriptor = os.memfd_create("handiwork")
     os.write(descriptor, data)
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -1,4 +1,4 @@
-"""No sandbox at all: the action server runs on this machine, as the calling user, with all its rights."""
+"""No sandbox at all: the action server runs on this machine, as the calling user, with all their rights."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _STOP_TIMEOUT = 5.0
 _SECRET = re.compile(
     r"(^|.*_)(KEY|TOKEN|PASSWD|PASSPHRASE|CREDENTIALS)|.*SECRET.*|.*PASSWORD.*|(AWS|HANDIWORK)_.*", re.IGNORECASE
 )
-"""Names of variables that look as if they held something secret."""
+"""Names of variables that probably hold a secret."""
 
 
 class HostSandbox(ServedSandbox):
-    """Runs actions in ``workspace`` without isolating anything; ``soft_timeout`` is in seconds.
+    """Runs actions in ``workspace`` without isolation; ``soft_timeout`` is in seconds.
 
-    Commands get the user's environment but for the variables ``withheld`` and what looks like a secret. Of ``limits``
-    those of memory and processes hold.
+    Commands get the user's environment except the variables ``withheld`` and probable secrets. Of ``limits``, only
+    memory and processes are enforced.
     """
 
     name = "none"
@@ -49,13 +49,13 @@ class HostSandbox(ServedSandbox):
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
         listening = endpoint.socket.fileno()
         return await asyncio.create_subprocess_exec(
-            # The server ends its shell when it is told to end, which the kernel does when this process dies; and it
-            # does not begin where this process died before the kernel was asked for that.
+            # On SIGTERM the server ends its shell; the kernel sends it SIGTERM when this process dies. The server does
+            # not start if this process died before that was set.
             *(*bundle.host_command("setpriv"), "--pdeathsig", "TERM"),
             *(sys.executable, "-E", "-s", "-m", "inside", "--fd", str(listening)),
             *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
             *("--parent", str(os.getpid())),
-            # The environment is the user's already, and it would bring back what was left out of it.
+            # The environment is the user's already, and .bashrc would restore the withheld variables.
             "--no-bashrc",
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,

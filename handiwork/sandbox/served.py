@@ -1,4 +1,4 @@
-"""What every sandbox with an action server of ours in it has in common: the server's process and its client."""
+"""The base of all sandboxes with an action server: they run the server's process and its client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class ServedSandbox(ABC):
-    """Starts an action server, asks it to run actions, and ends it."""
+    """Starts an action server, sends it actions, and ends it."""
 
     name: str
 
@@ -63,18 +63,18 @@ class ServedSandbox(ABC):
 
     @abstractmethod
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
-        """End the server and all it started."""
+        """End the server and all processes it started."""
 
     @abstractmethod
     def _first_process(self, process: asyncio.subprocess.Process) -> int | None:
-        """Return the pid, as it is outside, of which all others inside are descendants, if it is there yet."""
+        """Return the host's pid of the sandbox's first process, the ancestor of all others; None before it exists."""
 
     @abstractmethod
     def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
-        """Begin to watch the limits of the server that was started as ``process``."""
+        """Start to watch the limits of the server that runs as ``process``."""
 
     async def start(self) -> None:
-        """Start it, or start it again after it was lost. Raises SandboxError."""
+        """Start the sandbox, or restart it after it was lost. Raises SandboxError."""
         await self.close()
         try:
             sweep_stale()
@@ -83,7 +83,7 @@ class ServedSandbox(ABC):
                 await self._proxy.listen(self._endpoint.proxy)
             self._client = Client(self._endpoint.path, self._save_blob, soft_timeout=self._soft_timeout)
             self._process = await self._spawn(self._endpoint)
-            # Only the server's own copy may remain, so that its end is noticed by who connects.
+            # Only the server's own copy may remain, so that clients notice when the server ends.
             self._endpoint.socket.close()
             await self._until_ready(self._process, self._client)
             self._guard = self._guarded(self._process, self._client)
@@ -106,7 +106,7 @@ class ServedSandbox(ABC):
             await self._make_harmless()
 
     async def interrupt(self) -> None:
-        """Stop the action that runs; its ``execute`` returns what there was. Raises SandboxError."""
+        """Stop the running action; its ``execute`` returns the output so far. Raises SandboxError."""
         await self._started().interrupt()
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
@@ -118,15 +118,15 @@ class ServedSandbox(ABC):
         return self._started().download(path)
 
     async def list_files(self, path: str = ".") -> list[str]:
-        """Names in a directory, directories first and ending in "/". Raises OSError, SandboxError."""
+        """Return the names in a directory, directories first and ending in "/". Raises OSError, SandboxError."""
         return await self._started().list_files(path)
 
     async def browser(self, command: str, **arguments: JsonValue) -> JsonValue:
-        """Ask the browser something for the platform. Raises BrowserError, SandboxError."""
+        """Run a command of the browser for the platform. Raises BrowserError, SandboxError."""
         return await self._started().browser(command, arguments)
 
     async def snapshot(self) -> Snapshot | None:
-        """Keep the files and the shell's state; the processes stand still while files are copied."""
+        """Save the files and the shell's state; processes are paused while files are copied."""
         if self._snapshots is None:
             return None
         first, state = None, b""
@@ -142,7 +142,7 @@ class ServedSandbox(ABC):
         return await _to_its_end(partial(self._snapshots.take, state, partial(paused, first) if first else nullcontext))
 
     async def close(self) -> None:
-        """End all its processes and mounts; the workspace's files stay. Closing twice is allowed."""
+        """End all processes and mounts of the sandbox; the workspace's files stay. Closing twice is allowed."""
         if self._guard is not None:
             await self._guard.close()
             self._guard = None
@@ -165,7 +165,7 @@ class ServedSandbox(ABC):
             await _to_its_end(in_place.close)
 
     async def _enter_folder(self, workspace: Path, session_dir: Path) -> None:
-        """Begin to work in the user's directory. Raises SandboxError, OSError."""
+        """Start to work in the user's directory. Raises SandboxError, OSError."""
 
         def enter() -> None:
             self._in_place = InPlaceFolder(workspace, session_dir)
@@ -173,7 +173,7 @@ class ServedSandbox(ABC):
         await _to_its_end(enter)
 
     async def _make_harmless(self) -> None:
-        """Make repositories that the agent made in place run nothing, while its processes stand still."""
+        """Disable programs that repositories created in place would run, while the sandbox's processes are paused."""
         if self._in_place is None or self._process is None:
             return
         in_place, first = self._in_place, self._first_process(self._process)
@@ -207,7 +207,7 @@ class ServedSandbox(ABC):
 
 
 async def _to_its_end(work: Callable[[], T]) -> T:
-    """Do in a thread what must not stop half-way: a caller that is cancelled waits for its end."""
+    """Run work that must not stop half-way in a thread; a cancelled caller waits for its end."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(working)
@@ -217,7 +217,7 @@ async def _to_its_end(work: Callable[[], T]) -> T:
 
 
 async def _last_of(stream: asyncio.StreamReader) -> bytes:
-    """Read to the end and return the last of it; what is inside may write without end, and must not block."""
+    """Read to the end and return the last bytes; processes inside may write without end and must not block."""
     kept = b""
     while piece := await stream.read(65536):
         kept = (kept + piece)[-_STDERR_KEPT:]

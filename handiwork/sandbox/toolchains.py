@@ -1,4 +1,4 @@
-"""Compilers, interpreters and package managers of the user's that the sandbox may see, read-only."""
+"""The user's compilers, interpreters and package managers that the sandbox may see, read-only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from handiwork.errors import SandboxError
 
 SYSTEM = tuple(Path(f"/{name}") for name in ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "nix"))
-"""Directories of the operating system, seen in every sandbox where they exist."""
+"""Directories of the operating system, visible in every sandbox if they exist."""
 
 CREDENTIALS = (
     ".aws",
@@ -28,31 +28,31 @@ CREDENTIALS = (
     ".pypirc",
     ".ssh",
 )
-"""Never seen, whatever is mounted around them."""
+"""Never visible, whatever is mounted around them."""
 
 DAEMONS = ("docker.sock", "podman/podman.sock", "containerd/containerd.sock", "crio/crio.sock")
-"""Sockets of container daemons, below the directory for those of running programs."""
+"""Sockets of container daemons, relative to the runtime directory."""
 
 _DESKTOP = ("run", "desktop")
 
 
 @dataclass
 class Toolchains:
-    """``roots`` are to be mounted at their own paths; ``path`` and ``variables`` make programs find them."""
+    """``roots`` are mounted at their own paths; ``path`` and ``variables`` make programs find them."""
 
     roots: list[Path] = field(default_factory=list[Path])
     path: list[str] = field(default_factory=list[str])
     variables: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, *roots: Path) -> None:
-        """Add roots that are neither there nor parts of what is seen anyway."""
+        """Add roots that are not yet covered by the system's directories or earlier roots."""
         for root in roots:
             if not any(root.is_relative_to(seen) for seen in (*SYSTEM, *self.roots)):
                 self.roots.append(root)
 
 
 def find_toolchains(workspace: Path, environment: Mapping[str, str]) -> Toolchains:
-    """Return what the project's virtual environment needs, and what the user's PATH names of known kinds."""
+    """Return the toolchains of the project's virtual environment, and the known kinds on the user's PATH."""
     home = Path(environment.get("HOME") or "/nonexistent")
     found = Toolchains()
     for virtual in _environments(workspace):
@@ -69,7 +69,7 @@ def find_toolchains(workspace: Path, environment: Mapping[str, str]) -> Toolchai
 
 
 def programs_of(workspace: Path, names: Collection[str]) -> frozenset[str]:
-    """Return those of the names that a virtual environment of the workspace has programs for, found before others."""
+    """Return the names for which a virtual environment of the workspace has programs, which come first on the PATH."""
     folders = [virtual / "bin" for virtual in _environments(workspace)]
     return frozenset(name for name in names if any(os.path.lexists(folder / name) for folder in folders))
 
@@ -79,14 +79,14 @@ def _environments(workspace: Path) -> list[Path]:
 
 
 def _add_known(found: Toolchains, entry: Path, home: Path) -> bool:
-    """Add what a directory of PATH belongs to, and tell whether that is a kind that is known."""
+    """Add the toolchain that a directory of PATH belongs to; return whether its kind is known."""
     if entry.is_relative_to(home / ".pyenv"):
         found.add(home / ".pyenv")
         found.variables["PYENV_ROOT"] = str(home / ".pyenv")
     elif entry.is_relative_to(home / ".nvm"):
         found.add(home / ".nvm")
     elif entry == home / ".cargo/bin":
-        # Not all of .cargo: what cargo downloads goes to the sandbox's own home.
+        # Not all of .cargo: cargo downloads into the sandbox's own home.
         found.add(entry, *filter(Path.is_dir, [home / ".rustup"]))
         found.variables["RUSTUP_HOME"] = str(home / ".rustup")
     elif entry.is_relative_to(home / ".local/share/uv/python"):
@@ -101,9 +101,9 @@ def _add_known(found: Toolchains, entry: Path, home: Path) -> bool:
 
 
 def _interpreter_roots(virtual: Path) -> Iterable[Path]:
-    """The installations that a virtual environment's interpreter leads to, by name and with links resolved.
+    """Yield the installations that a virtual environment's interpreter leads to, by name and with links resolved.
 
-    The environment is part of the project, which may be hostile: only what looks like a Python is given.
+    The environment is part of the project, which may be hostile: only directories that look like a Python are returned.
     """
     lines = (virtual / "pyvenv.cfg").read_text(errors="replace").splitlines()
     settings = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
@@ -125,7 +125,7 @@ def _is_python(root: Path) -> bool:
 
 
 def check_mounts(paths: Iterable[Path]) -> None:
-    """Raise SandboxError if one of the paths does not exist, has a container daemon's socket in it, or credentials."""
+    """Raise SandboxError if a path does not exist, contains a container daemon's socket, or holds credentials."""
     paths = tuple(paths)
     check_no_daemon(paths)
     for path in paths:
@@ -137,13 +137,13 @@ def check_mounts(paths: Iterable[Path]) -> None:
 
 
 def check_no_daemon(paths: Iterable[Path]) -> None:
-    """Raise SandboxError if the socket of a container daemon is in one of the paths: who reaches it is root here."""
+    """Raise SandboxError if a path contains a container daemon's socket: access to it means root on this machine."""
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nonexistent")
     host = os.environ.get("DOCKER_HOST", "")
     places = [Path(f"/run/{name}") for name in DAEMONS]
     places += [runtime / name for name in DAEMONS] + [Path.home() / f".docker/{name}/docker.sock" for name in _DESKTOP]
     places += [Path(host.removeprefix("unix://"))] if host.startswith("unix://") else []
-    # What the user may not look for, the sandbox may not reach either.
+    # Sockets the user may not look up are out of the sandbox's reach too.
     sockets = [place.resolve() for place in places if os.path.exists(place)]
     for path in paths:
         for socket in sockets:
@@ -152,5 +152,5 @@ def check_no_daemon(paths: Iterable[Path]) -> None:
 
 
 def credentials_in(roots: Iterable[Path]) -> list[Path]:
-    """Return the places for credentials that lie directly in the roots and must be covered."""
+    """Return the existing credential paths directly below the roots, which must be covered."""
     return [root / name for root in roots for name in CREDENTIALS if (root / name).exists()]

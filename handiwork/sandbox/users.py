@@ -1,4 +1,4 @@
-"""As whom a sandbox runs: the calling user, or when that is root somebody who is not."""
+"""The user a sandbox runs as: the caller, or an unprivileged user if the caller is root."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _COUNT = 100_000_000
 def sandbox_ids(session_dir: Path) -> tuple[int, int]:
     """Return the (uid, gid) on the host for this session, the same every time.
 
-    For root it is a number from a range nobody else uses, given out once in each folder of sessions.
+    For root it is a number from a range nobody else uses, allocated once in each folder of sessions.
     """
     if os.geteuid() != 0:
         return os.getuid(), os.getgid()
     remembered = session_dir / "uid"
-    # It is empty if the platform was killed while it wrote.
+    # The file is empty if the platform was killed while writing it.
     if remembered.exists() and (text := remembered.read_text()):
         uid = int(text)
     else:
@@ -31,10 +31,11 @@ def sandbox_ids(session_dir: Path) -> tuple[int, int]:
 
 
 def container_ids(files: Path) -> tuple[int, int]:
-    """Return the (uid, gid) of a container's processes: the calling user, or when that is root the owner of ``files``.
+    """Return the (uid, gid) of a container's processes: the calling user, or for root the owner of ``files``.
 
-    Docker mounts no directory with its owner mapped to another uid, so only the owner can write to it, and what a
-    uid of the sandbox's own made would be nobody's. Root inside has no capability and no root file system to write to.
+    Docker mounts no directory with its owner mapped to another uid, so only the owner can write to it, and files made
+    by a uid of the sandbox's own would belong to no user. Root inside has no capability and no writable root file
+    system.
     """
     if os.geteuid() != 0:
         return os.getuid(), os.getgid()
@@ -45,7 +46,7 @@ def container_ids(files: Path) -> tuple[int, int]:
 def _next_uid(counter: Path) -> int:
     with open(os.open(counter, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        # Beginning anywhere keeps two folders of sessions on one machine apart.
+        # A random start keeps two folders of sessions on one machine apart.
         number = int(file.read() or secrets.randbelow(_COUNT))
         file.seek(0)
         file.truncate()

@@ -19,7 +19,7 @@ from handiwork.evals.scoring import sqlite_rows
 from handiwork.evals.scoring.answers import fenced, tagged
 
 SECONDS = 30.0
-"""What the predicted and the gold query may take together."""
+"""Seconds for the predicted and the gold query together."""
 
 _FILES = {
     "mini_dev": (
@@ -40,11 +40,11 @@ class Bird(Benchmark):
     """Text to SQL on SQLite; the query's rows must be those of the gold query, as a set.
 
     The rule is execution accuracy, EX, as in evaluation_ex.py of bird-bench/mini_dev: ``set(predicted) == set(gold)``;
-    an error is 0, and so is what takes both queries together more than 30 s. Mini-dev's other two figures, R-VES and
-    soft F1, are not computed. The agent works on a copy of the database, and is scored on the original, read-only.
+    an error scores 0, and so do queries that together take more than 30 s. Mini-dev's other two figures, R-VES and soft
+    F1, are not computed. The agent works on a copy of the database, and is scored on the original, read-only.
 
-    The questions are fetched; the databases are not, being gigabytes in one archive: they must lie in the data folder
-    as in upstream's dev.zip, dev_databases/ID/ID.sqlite.
+    The questions are fetched; the databases are not, being gigabytes in one archive: they must be in the data folder as
+    in upstream's dev.zip, dev_databases/ID/ID.sqlite.
     """
 
     name = "bird"
@@ -83,14 +83,14 @@ class Bird(Benchmark):
         return found
 
     def skipped(self, instance: Instance) -> str:
-        """Return that the instance's database is missing, where it is."""
+        """Return that the instance's database is missing, if it is."""
         database = Path(instance.row["database"])
         if database.is_file():
             return ""
         return f"{database} is missing: get BIRD's dev.zip from {self.source} and unpack dev_databases there"
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
-        """Write a copy of the database, and upstream's descriptions of its tables where they are."""
+        """Write a copy of the database, and upstream's descriptions of its tables if available."""
         shutil.copyfile(instance.row["database"], workspace / _file(instance))
         for folder in map(Path, instance.row["descriptions"]):
             if folder.is_dir():
@@ -98,7 +98,7 @@ class Bird(Benchmark):
                 return
 
     def instruction(self, instance: Instance) -> str:
-        """Return the question, the outside knowledge that upstream gives with it, and how to answer."""
+        """Return the question, upstream's outside knowledge for it, and how to answer."""
         row = instance.row
         hint = f"\nHint: {row['evidence']}" if row["evidence"] else ""
         return (
@@ -110,7 +110,7 @@ class Bird(Benchmark):
         )
 
     async def score(self, rollout: Rollout) -> Score:
-        """Score 1 if the query finds the same set of rows as the gold one. Raises DataError if that one fails."""
+        """Score 1 if the query finds the same set of rows as the gold one. Raises DataError if the gold one fails."""
         instance, query = rollout.instance, query_in(rollout.said)
         if not query:
             return Score(0.0, details={"error": "there is no query"})
@@ -121,7 +121,7 @@ class Bird(Benchmark):
 
 
 def query_in(said: str) -> str:
-    """Return the query in what an agent said: what its last <answer> holds, else its last ```sql block, else all."""
+    """Return the query in an agent's text: the content of its last <answer>, else its last ```sql block, else all."""
     answer = tagged(said)
     return (fenced(answer, "sql", "sqlite", "") or answer).strip()
 
@@ -131,7 +131,7 @@ def _file(instance: Instance) -> str:
 
 
 def _placed(row: Mapping[str, Any], data: Path) -> dict[str, Any]:
-    """Return a row with where its database is, and where the descriptions of its tables may be."""
+    """Return a row with the path of its database, and the possible paths of its tables' descriptions."""
     name = row["db_id"]
     folder = data.absolute() / "dev_databases" / name
     descriptions = [str(folder / "database_description"), str(data.absolute() / "database_description" / name)]
@@ -139,9 +139,9 @@ def _placed(row: Mapping[str, Any], data: Path) -> dict[str, Any]:
 
 
 async def compare(database: str, predicted: str, gold: str, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return what the process of ``sqlite_rows`` says of two queries: ``equal``, ``error``, ``gold``.
+    """Return the result of the process ``sqlite_rows`` for two queries: ``equal``, ``error``, ``gold``.
 
-    It is ended after ``seconds``, which then is the predicted query's error. Raises RuntimeError if it fails itself.
+    It is killed after ``seconds``, which counts as the predicted query's error. Raises RuntimeError if it fails itself.
     """
     asked = json.dumps({"database": database, "predicted": predicted, "gold": gold}).encode()
     process = await asyncio.create_subprocess_exec(

@@ -1,13 +1,13 @@
-"""Entity Deduction Arena: twenty questions to find out which thing or which person the other one thinks of.
+"""Entity Deduction Arena: twenty questions to find out which thing or person the other player has in mind.
 
 The rule is that of Apple's game (https://github.com/apple/ml-entity-deduction-arena, game.py and eval_result.py): the
-game is won by the first question that has the entity, or another of its names, as a whole word in it, upper or lower
-case; that question's number n from 1 gives 1 - 0.02 * max(n - 5, 0), and a game not won within 20 gives 0. A model
-answers what is asked, with one of three words. Before the twentieth question the player is told that it must guess.
+game is won by the first question that contains the entity, or another of its names, as a whole word, in upper or lower
+case; that question's number n from 1 scores 1 - 0.02 * max(n - 5, 0), and a game not won within 20 scores 0. A model
+answers the questions with one of three words. Before the twentieth question the player is told to guess.
 
 Two things differ. Upstream reads the line of a person as a regular expression, so that aliases are found only with a
-space after or before them, and "." is any character; here names of persons are found as those of things are. And a
-question was cut after 64 tokens there, here after 64 words: without that, a list of all things wins.
+space after or before them, and "." is any character; here names of persons are found like those of things. And
+upstream cuts a question after 64 tokens, here after 64 words: without that, a list of all things wins.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ STEM = {"things": "newlist_things.rmdup", "celebrities": "newlist_celebs.all.rmd
 
 TURNS = 20
 FREE = 5
-"""Questions that cost nothing."""
+"""Questions without a penalty."""
 WORDS = 64
 """Words of a question that count."""
 
 SORT = {"things": "a thing", "celebrities": "a well-known person"}
 UNSURE = {"things": "Maybe", "celebrities": "Dunno"}
-"""What is answered, by split, where neither yes nor no is right."""
+"""The answer that is neither yes nor no, by split."""
 
 EXAMPLES = {
     "things": "The thing: Apple\nIs it a fruit? Yes.\nIs it an animal? No.\nIs it a pear? No.\nIs it red? Maybe.\n"
@@ -41,7 +41,7 @@ EXAMPLES = {
     "celebrities": "The person: Marie Curie\nIs it a woman? Yes.\nIs she an actor? No.\nIs it Rosa Luxemburg? No.\n"
     "Did she like tea? Dunno.\nWas she born in Europe? Yes.\nIs she alive? No.\nWho is it? No.",
 }
-"""How questions are answered, by split."""
+"""Examples of answers, by split."""
 
 LAST = "You have one question left: guess now, and name it."
 
@@ -49,8 +49,8 @@ LAST = "You have one question left: guess now, and name it."
 class EDA(Benchmark):
     """Entity deduction by questions; the mean score, which falls with each question after the fifth.
 
-    A ``-dev`` split is the development list. The others are the test lists; without that file they are the
-    development list too, and the instances are named so.
+    A ``-dev`` split is the development list. The others are the test lists; if that file is missing, they are the
+    development list too, and the instances' names say so.
     """
 
     name = "eda"
@@ -70,7 +70,7 @@ class EDA(Benchmark):
         return {f"{kind}/{chosen[0]}.txt": f"{UPSTREAM}/data/{kind}/{STEM[kind]}.{chosen[0]}.txt"}
 
     def load(self, data: Path, split: str) -> list[Instance]:
-        """Return an instance for each line: the names of an entity, with "|" between them. Raises DataError."""
+        """Return an instance for each line: the names of an entity, separated by "|". Raises DataError."""
         kind, chosen = _lists(split)
         found = next((one for one in chosen if (data / kind / f"{one}.txt").is_file()), None)
         if found is None:
@@ -96,7 +96,7 @@ class EDA(Benchmark):
         )
 
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
-        """Answer the question, and say before the last one that it is; None when the game is over."""
+        """Answer the question, and announce the last one; None when the game is over."""
         row, asked = rollout.instance.row, questions(rollout.state)
         gave_up = rollout.state.agent_state == "rejected"
         if gave_up or turn >= TURNS or named(row["names"], asked[-1]):
@@ -105,7 +105,7 @@ class EDA(Benchmark):
         return f"{answer} {LAST}" if turn == TURNS - 1 else answer
 
     async def score(self, rollout: Rollout) -> Score:
-        """Score the number of the question that won, 0 without one."""
+        """Score the number of the winning question, 0 without one."""
         names, asked = rollout.instance.row["names"], questions(rollout.state)[:TURNS]
         won = next((number for number, text in enumerate(asked, 1) if named(names, text)), None)
         told = {"entity": names[0], "won": won is not None, "turns": won or len(asked)}
@@ -114,7 +114,7 @@ class EDA(Benchmark):
         return Score(1 - 0.02 * max(won - FREE, 0), asked[won - 1], told)
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
-        """Return the share of games won, and how many questions were asked in a game."""
+        """Return the share of games won, and the mean number of questions in a game."""
         return {
             "success rate": mean(float(score.details["won"]) for score in scores),
             "mean turns": mean(score.details["turns"] for score in scores),
@@ -122,9 +122,9 @@ class EDA(Benchmark):
 
 
 def questions(state: State) -> list[str]:
-    """Return what the agent asked in each turn, from its first; a turn ends with the user's next message.
+    """Return the agent's question of each turn, from the first; a turn ends with the user's next message.
 
-    Of several messages in a turn the last counts, as that is what is answered; "" stands for a turn without one.
+    Of several messages in a turn the last counts, as it is the one answered; "" stands for a turn without a question.
     Only the first 64 words of a question are kept.
     """
     asked = [""]
@@ -147,19 +147,19 @@ def questions(state: State) -> list[str]:
 
 
 def named(names: Sequence[str], question: str) -> bool:
-    """Say whether a question has one of the names as a whole word in it, upper or lower case."""
+    """Return whether a question contains one of the names as a whole word, in upper or lower case."""
     text = question.lower()
     return any(re.search(rf"(?:^|\W){re.escape(name.lower())}(?:$|\W)", text) for name in names)
 
 
 def one_word(answer: str, unsure: str) -> str:
-    """Return the first of "Yes.", "No." and the word for neither in a model's answer; the last where it has none."""
+    """Return the first of "Yes.", "No." and the ``unsure`` word in a model's answer; without any, the latter."""
     found = re.search(rf"\b(yes|no|{unsure.lower()})\b", answer.lower())
     return f"{found[1].capitalize() if found else unsure}."
 
 
 def _lists(split: str) -> tuple[str, tuple[str, ...]]:
-    """Return what kind of entity a split has, and the lists that it may be read from."""
+    """Return the kind of entity of a split, and the lists from which it may be read."""
     kind, _, development = split.partition("-")
     return kind, ("dev",) if development else ("test", "dev")
 
@@ -169,7 +169,7 @@ def _cut(text: str) -> str:
 
 
 def _prompt(kind: str, names: Sequence[str], question: str) -> str:
-    """Return what the model that knows the entity is asked, with examples, which small models follow too."""
+    """Return the prompt for the model that knows the entity, with examples that small models can follow too."""
     example, unsure = EXAMPLES[kind], UNSURE[kind]
     what = example.partition(":")[0]
     others = f" (also called {', '.join(names[1:])})" if names[1:] else ""

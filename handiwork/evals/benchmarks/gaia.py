@@ -1,8 +1,8 @@
 """GAIA: questions for an assistant with tools, each with one short answer; many need the web, some an attached file.
 
 Answers are scored as by ``question_scorer`` of the official leaderboard
-(https://huggingface.co/spaces/gaia-benchmark/leaderboard, scorer.py): a number where the truth is one, element by
-element where the truth is a list, else as text without white space, punctuation and case.
+(https://huggingface.co/spaces/gaia-benchmark/leaderboard, scorer.py): as a number if the truth is one, element by
+element if the truth is a list, else as text without white space, punctuation and case.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from handiwork.evals.scoring import jsonlines
 from handiwork.evals.scoring.answers import tagged
 
 COMMIT = "897f2dfbb5c952b5c3c1509e648381f9c7b70316"
-"""Of February 2025, the last form of the data set with JSON lines; later ones are Parquet."""
+"""The data set of February 2025, the last version with JSON lines; later ones are Parquet."""
 
 TRUTH, UNKNOWN = "Final answer", "?"
 FIELDS = ("task_id", "Question", "Level", TRUTH, "file_name")
@@ -44,7 +44,7 @@ class GAIA(Benchmark):
     )
 
     def files(self, split: str) -> Mapping[str, str]:
-        """Return the file of the questions; which files are attached stands in it."""
+        """Return the file of the questions, which names the attached files."""
         path = f"2023/{split}/metadata.jsonl"
         return {path: f"{self.source}/resolve/{COMMIT}/{path}"}
 
@@ -53,7 +53,7 @@ class GAIA(Benchmark):
         return (f"2023/{split}",)
 
     def load(self, data: Path, split: str) -> list[Instance]:
-        """Return the questions, by level; ``file_path`` of a row is its attached file's. Raises DataError, OSError."""
+        """Return the questions, by level; a row's ``file_path`` is its attached file's. Raises DataError, OSError."""
         file = data / "2023" / split / "metadata.jsonl"
         instances: list[Instance] = []
         for row in jsonlines.read(file, FIELDS):
@@ -62,7 +62,7 @@ class GAIA(Benchmark):
         return instances
 
     def skipped(self, instance: Instance) -> str:
-        """Return why a question cannot be asked: its answer or its file is not there."""
+        """Return why a question cannot be used: its answer or its file is missing."""
         if instance.row[TRUTH].strip() == UNKNOWN:
             return "its answer is not published: only the leaderboard can score it"
         path = instance.row["file_path"]
@@ -71,12 +71,12 @@ class GAIA(Benchmark):
         return ""
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
-        """Copy the attached file into the workspace, by a name that does not tell the question's id."""
+        """Copy the attached file into the workspace, under a name without the question's id."""
         if path := instance.row["file_path"]:
             shutil.copyfile(path, workspace / _attachment(path))
 
     def instruction(self, instance: Instance) -> str:
-        """Return the question and the form that the official scorer wants of its answer."""
+        """Return the question and the form of answer that the official scorer requires."""
         path = instance.row["file_path"]
         attached = f"The attached file is {_attachment(path)}, in your working directory.\n\n" if path else ""
         return (
@@ -87,7 +87,7 @@ class GAIA(Benchmark):
         )
 
     async def score(self, rollout: Rollout) -> Score:
-        """Score 1 for an answer that the official scorer takes, else 0."""
+        """Score 1 for an answer that the official scorer accepts, else 0."""
         answer, truth = answer_in(rollout.said), str(rollout.instance.row[TRUTH])
         return Score(float(answer != "" and matches(answer, truth)), answer, {"truth": truth})
 
@@ -97,12 +97,12 @@ def _attachment(path: str) -> str:
 
 
 def answer_in(text: str) -> str:
-    """Return the tagged answer, or what follows the last "FINAL ANSWER:" where none is tagged, else the whole text."""
+    """Return the tagged answer; without a tag, the text after the last "FINAL ANSWER:", else the whole text."""
     return SAID.split(tagged(text))[-1].strip()
 
 
 def matches(answer: str, truth: str) -> bool:
-    """Return whether an answer is the truth, by the official rule."""
+    """Return whether an answer is right by the official rule."""
     if (number := _number(truth)) is not None:
         return _number(answer.translate(UNITS)) == number
     if not re.search("[,;]", truth):

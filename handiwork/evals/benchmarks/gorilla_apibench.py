@@ -1,19 +1,18 @@
-"""Gorilla APIBench: to name the call that loads a model fit for a task, from one of three hubs of models.
+"""Gorilla APIBench: name the call that loads a suitable model for a task, from one of three hubs of models.
 
 Scored by the rule of upstream's ``ast_eval_{hf,th,tf}.py`` (https://github.com/ShishirPatil/gorilla): the answer's call
-is looked up in the hub's database, and the first entry with the same name whose arguments all occur in the call is
-taken; the answer is right where that entry's domain is the question's, and a hallucination where there is none. Which
-arguments must occur differs by hub. Two slips of upstream's code are not kept: with no call of an entry's name in the
-answer it compares the entry with whatever part of the answer it looked at last, and for Torch Hub an answer without
-``api_call`` is no hallucination. For Torch Hub upstream reads the call only from what follows ``api_call`` and takes
-any other answer as wrong; here a call counts for every hub with or without that word, as the task asks for the call
-alone.
+is looked up in the hub's database, and matches the first entry with the same name whose arguments all occur in the
+call; the answer is right if that entry's domain is the question's, and a hallucination if there is none. The arguments
+that must occur differ by hub. Two slips of upstream's code are not kept: if the answer has no call of an entry's name,
+it compares the entry with the part of the answer it looked at last, and for Torch Hub an answer without ``api_call`` is
+no hallucination. For Torch Hub upstream reads the call only from the text after ``api_call`` and takes any other answer
+as wrong; here a call counts for every hub with or without that word, as the task asks for the call alone.
 
-Upstream finds calls by tree-sitter. Here a call is a dotted name and what stands in balanced parentheses after it, for
-neither the answers nor the database are all valid Python. On every API, example and reference answer of Hugging Face
-and Torch Hub, and every API and example of TensorFlow Hub, both come to the same domain, but for calls within quotes
-or after a quote that is never closed, which only are found here. The database has some calls twice, with different
-domains, so that not even all reference calls score (861 of the 904 of Hugging Face, all 186 of Torch Hub).
+Upstream finds calls by tree-sitter. Here a call is a dotted name followed by balanced parentheses, as neither the
+answers nor the database are all valid Python. On every API, example and reference answer of Hugging Face and Torch Hub,
+and every API and example of TensorFlow Hub, both find the same domain, except for calls within quotes or after a quote
+that is never closed, which are found only here. The database has some calls twice, with different domains, so that
+not even all reference calls score (861 of the 904 of Hugging Face, all 186 of Torch Hub).
 """
 
 from __future__ import annotations
@@ -40,19 +39,19 @@ HUBS: dict[str, tuple[str, str]] = {
     "torchhub": ("PyTorch Hub", "torch.hub.load(repo_or_dir='OWNER/REPOSITORY', model='MODEL', pretrained=True)"),
     "tensorflowhub": ("TensorFlow Hub", "hub.load('https://tfhub.dev/PUBLISHER/MODEL/VERSION')"),
 }
-"""What each hub is called, and the form of its calls."""
+"""Each hub's name, and the form of its calls."""
 
 CALL = re.compile(r"(?<![\w.])([^\W\d][\w.]*)\s*\(")
 TOKEN = re.compile(r"""'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[(\[{)\]},]""")
 LONGEST = 1000
-"""Characters of a call that are read, since a model that repeats itself opens thousands within each other."""
+"""The most characters of a call, since a model that repeats itself opens thousands within each other."""
 
 KEYWORD = re.compile(r"(\w+)\s*=(?!=)\s*(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class ApiCall:
-    """A call found in a text: its dotted name, the texts of its arguments, its whole text, and where it ends."""
+    """A call found in a text: its dotted name, the texts of its arguments, its whole text, and its end offset."""
 
     name: str
     arguments: tuple[str, ...]
@@ -62,7 +61,7 @@ class ApiCall:
 
 @dataclass(frozen=True, slots=True)
 class ApiEntry:
-    """An API of a hub's database: the call's name, what must occur in an answer's call, and what it is good for."""
+    """An API of a hub's database: the call's name, the texts required in an answer's call, and the API's domain."""
 
     name: str
     needed: tuple[str, ...]
@@ -83,7 +82,7 @@ class GorillaAPIBench(Benchmark):
     limits = Limits(iterations=20)
 
     def files(self, split: str) -> Mapping[str, str]:
-        """Return the questions of a hub, the answers to them, and the hub's database."""
+        """Return a hub's questions, their answers, and the hub's database."""
         questions, answers, database = _paths(split)
         asked = f"gorilla/eval/eval-data/questions/{split}/{questions.removeprefix('questions/')}"
         return {
@@ -101,7 +100,7 @@ class GorillaAPIBench(Benchmark):
         pairs = jsonlines.read(answers, ["api_data"])
         instances: list[Instance] = []
         for row in jsonlines.read(questions, ["question_id", "text"]):
-            # Question ids count the lines of the answers from 1, and some of them are not asked.
+            # Question ids count the lines of the answers from 1; some lines have no question.
             number = int(row["question_id"])
             if not 1 <= number <= len(pairs):
                 raise DataError(f"{answers} has no line {number}, which {questions.name} asks: get both whole")
@@ -122,7 +121,7 @@ class GorillaAPIBench(Benchmark):
         )
 
     async def score(self, rollout: Rollout) -> Score:
-        """Score 1 where the call's API is of the question's domain; ``hallucination`` tells a call of none."""
+        """Score 1 if the call's API has the question's domain; ``hallucination`` marks a call of no known API."""
         row = rollout.instance.row
         answer = answered(rollout.said)
         found = matched(answer, _database(row["database"], row["hub"]))
@@ -141,14 +140,14 @@ class GorillaAPIBench(Benchmark):
 
 
 def answered(text: str) -> str:
-    """Return the part of an answer that has its call: what is tagged; of that, upstream's field where it has one."""
+    """Return the part of an answer with its call: the tagged text, and in that upstream's field if it has one."""
     answer = tagged(text)
     fields = answer.split("api_call")
     return fields[1].split("api_provider")[0].strip() if len(fields) > 1 else answer
 
 
 def matched(answer: str, database: Sequence[ApiEntry]) -> ApiEntry | None:
-    """Return the first entry whose call an answer has, None where it has none of any."""
+    """Return the first entry whose call the answer contains, None if it contains none."""
     made: dict[str, ApiCall] = {}
     for call in calls(answer):
         # Of several calls with a name upstream sees the last in the text, and the outer before the inner.
@@ -162,7 +161,7 @@ def matched(answer: str, database: Sequence[ApiEntry]) -> ApiEntry | None:
 
 
 def calls(text: str) -> Iterator[ApiCall]:
-    """Yield the calls in a text, also those within others; one that is not closed goes on for LONGEST."""
+    """Yield the calls in a text, including nested ones; an unclosed one extends for LONGEST characters."""
     for match in CALL.finditer(text):
         depth, begin, arguments, end = 0, match.end(), list[str](), min(len(text), match.end() + LONGEST)
         for token in TOKEN.finditer(text, match.end() - 1, end):
@@ -183,7 +182,7 @@ def calls(text: str) -> Iterator[ApiCall]:
 
 
 def needed(call: ApiCall, hub: str) -> tuple[str, ...]:
-    """Return what of a database's call must occur in an answer's, by the hub's own rule."""
+    """Return the parts of a database's call that must occur in an answer's, by the hub's own rule."""
     wanted: list[str] = []
     for argument in call.arguments:
         keyword = KEYWORD.fullmatch(argument)
@@ -200,7 +199,7 @@ def needed(call: ApiCall, hub: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=len(HUBS))
 def _database(file: str, hub: str) -> tuple[ApiEntry, ...]:
-    """Return the APIs of a hub that can be matched: those that are a call, with arguments that must occur."""
+    """Return the matchable APIs of a hub: those that are a call with required arguments."""
     entries: list[ApiEntry] = []
     for row in jsonlines.read(Path(file), ["api_call", "domain"]):
         call = next(calls(row["api_call"]), None)

@@ -1,10 +1,10 @@
-"""GPQA: questions of biology, physics and chemistry with four choices that experts wrote and a search does not answer.
+"""GPQA: expert questions of biology, physics and chemistry with four choices, whose answers a search does not find.
 
-The order of the choices is drawn anew for each record by a generator seeded with the record's id, so that every run
-shows the same one. Scored is the letter; an answer that names none is wrong. Of the phrases that name a letter, those
-of the authors' own parser are understood (https://github.com/idavidrein/gpqa), and a letter alone. One thing differs:
-of several letters that are named their parser takes the first, and here the last counts, so that an answer which first
-considers (A) and then decides for (C) is C.
+The choices of each record are shuffled by a generator seeded with the record's id, so that every run shows the same
+order. The letter is scored; an answer that names none is wrong. The phrases that name a letter are those of the
+authors' own parser (https://github.com/idavidrein/gpqa), and a letter alone. One thing differs: if several letters are
+named, their parser takes the first, and here the last counts, so that an answer which first considers (A) and then
+decides for (C) is C.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NAMED = (
     re.compile(r".*\b(?i:answer)(?i:\s+is)?[^\w]*([A-D])\b.*", re.DOTALL),
     re.compile(r".*\(([A-D])\).*", re.DOTALL),
 )
-"""How a whole answer names a letter, the surest first: alone, before its choice, "the answer is B", "(B)"."""
+"""Patterns of whole answers that name a letter, surest first: alone, before its choice, "the answer is B", "(B)"."""
 
 
 class GPQA(Benchmark):
@@ -85,6 +85,6 @@ def choices(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def letter_in(answer: str) -> str:
-    """Return the letter that an answer names, "" where it names none."""
+    """Return the letter that an answer names, "" if it names none."""
     found = next((match for pattern in NAMED if (match := pattern.fullmatch(answer))), None)
     return found[1].upper() if found else ""

@@ -1,4 +1,4 @@
-"""HumanEvalFix: a function with a bug, its tests, and nothing else said."""
+"""HumanEvalFix: a function with a bug and its tests, without further hints."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _CRATES = re.compile(r"^use (rand::Rng|regex::Regex|md5);\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How one language is put to an agent and scored.
+    """The settings of one language.
 
-    The agent runs ``command`` on the files ``solution`` and ``tests``; ``programs`` are what it needs, "a|b" being
-    either. ``seconds`` is what compiling, where that is done, and running may take together in the scorer, which runs
-    ``scoring`` with ``says`` as the last statement of the tests.
+    The agent runs ``command`` on the files ``solution`` and ``tests``; ``programs`` are its requirements, "a|b" meaning
+    either. ``seconds`` limits compiling, if any, and running together in the scorer, which runs ``scoring`` with
+    ``says`` as the last statement of the tests.
     """
 
     folder: str
@@ -82,23 +82,23 @@ LANGUAGES = {
         'println!("\\n{nonce}");',
     ),
 }
-"""By the first part of an instance's id."""
+"""Settings by the first part of an instance's id."""
 
 
 class HumanEvalFix(Benchmark):
     """A function with a bug and its tests as files; the repaired file is run with the benchmark's own tests.
 
     The rule is that of the benchmark's scorer (bigcode-evaluation-harness, humanevalpack.py, and the metric
-    code_eval_octopack): the program made of solution and test ends well within the language's time; for JavaScript it
-    also prints nothing, because console.assert only prints. As there, what follows ``int main`` in C++ and an empty
-    class Main in Java are taken away. Three things differ. The scorer puts imports of its own before an answer that is
-    only a function body; here the file stands as the agent left it. Rust and Go have no packages from a registry here:
-    see ``skipped``. And an exit code alone is no pass: the tests print a nonce at their end. Tests in Python and
-    JavaScript run in another process than the solution and get copies of its values; in the other languages both are
-    one program, which could find the nonce in itself.
+    code_eval_octopack): the program made of solution and test exits with success within the language's time; for
+    JavaScript it also prints nothing, because console.assert only prints. As there, the code after ``int main`` in C++
+    and an empty class Main in Java are removed. Three things differ. The scorer puts its own imports before an answer
+    that is only a function body; here the file is used as the agent left it. Rust and Go have no packages from a
+    registry here: see ``skipped``. And an exit code alone is no pass: the tests print a nonce at their end. Tests in
+    Python and JavaScript run in a process separate from the solution and get copies of its values; in the other
+    languages both are one program, which could find the nonce in itself.
 
-    Upstream's own flaws stay: the bug of JavaScript/10 passes its tests, and the declaration of CPP/38 holds half of
-    the function's body, so that its file does not compile as it is given.
+    Upstream's own flaws stay: the bug of JavaScript/10 passes its tests, and the declaration of CPP/38 contains half of
+    the function's body, so that its file does not compile as given.
     """
 
     name = "humanevalfix"
@@ -121,7 +121,7 @@ class HumanEvalFix(Benchmark):
         return [Instance(row["task_id"], row, row["bug_type"]) for row in rows]
 
     def skipped(self, instance: Instance) -> str:
-        """Return which compiler, header or package this machine lacks for the instance."""
+        """Return the compilers, headers or packages for the instance that this machine lacks."""
         language = _language(instance)
         lacking = [p for p in language.programs if not any(map(shutil.which, p.split("|")))]
         if lacking:
@@ -135,12 +135,12 @@ class HumanEvalFix(Benchmark):
         (workspace / language.tests).write_text(_tests(instance.row, language))
 
     def instruction(self, instance: Instance) -> str:
-        """Return that the tests fail, how they are run, and which function is to be repaired."""
+        """Return the task: the failing command, and the function to repair."""
         language, entry = _language(instance), instance.row["entry_point"]
         return f"`{language.command}` fails: there is a bug in {language.solution}. Repair the function {entry}."
 
     async def score(self, rollout: Rollout) -> Score:
-        """Score 1 if the solution, as it is in the workspace, passes the benchmark's own tests."""
+        """Score 1 if the workspace's solution passes the benchmark's own tests."""
         name = _language(rollout.instance).solution
         solution = await left_in(rollout.sandbox, name)
         if not solution.strip():
@@ -150,7 +150,7 @@ class HumanEvalFix(Benchmark):
 
 
 async def run(instance: Instance, solution: str) -> Tested:
-    """Return what the benchmark's tests say of a solution, in a new sandbox. Raises SandboxError."""
+    """Run the benchmark's tests of a solution in a new sandbox. Raises SandboxError."""
     row, language = instance.row, _language(instance)
     if language.folder == "python":
         return await run_program(solution, row["test"], language.seconds)
@@ -161,14 +161,14 @@ async def run(instance: Instance, solution: str) -> Tested:
         files = {**programs, "case.json": json.dumps(case), "solution.js": solution}
         command = "mkfifo questions answers && node tester.js < /dev/null"
         return await run_tests(files, command, nonce, language.seconds, silent=True)
-    # Its name cannot be guessed when the solution is compiled, and the file is gone when it runs.
+    # The file's name cannot be guessed when the solution is compiled, and the file is gone when it runs.
     tests = language.tests if language.folder == "java" else f"{nonce[:8]}_{language.tests}"
     files = {language.solution: without_main(solution, language), tests: ended(_tests(row, language), language, nonce)}
     return await run_tests(files, language.scoring.format(tests=tests), nonce, language.seconds)
 
 
 def without_main(solution: str, language: Language) -> str:
-    """Return a solution without the program's entry, of which the tests bring their own, as upstream takes it away."""
+    """Return a solution without the program's entry point, as upstream does, because the tests bring their own."""
     match language.folder:
         case "cpp":
             return solution.split("int main")[0]
@@ -179,7 +179,7 @@ def without_main(solution: str, language: Language) -> str:
 
 
 def ended(tests: str, language: Language, nonce: str) -> str:
-    """Return tests that print the nonce as the last statement of their one function."""
+    """Return the tests with a last statement in their one function that prints the nonce."""
     closing = re.search(r"\}\s*\}\s*$" if language.folder in ("java", "rust") else r"\}\s*$", tests)
     if closing is None:
         raise DataError(f"the tests of {language.folder} end in no function: get the file again")
@@ -201,7 +201,7 @@ def solution_of(row: Mapping[str, Any], field: str) -> str:
 
 
 def _javascript_names(row: Mapping[str, Any]) -> list[str]:
-    """Return the names that the row's own code defines, which its tests use."""
+    """Return the names defined by the row's own code, which its tests use."""
     code = row["declaration"] + row["buggy_solution"]
     return re.findall(r"^(?:const|let|var|function)\s+(\w+)", code, re.MULTILINE)
 
@@ -214,7 +214,7 @@ def _language(instance: Instance) -> Language:
 
 
 def _tests(row: Mapping[str, Any], language: Language) -> str:
-    """Return the file with the benchmark's tests, which takes in that of the solution."""
+    """Return the file with the benchmark's tests, which imports the solution's file."""
     tests = row["test"].strip()
     match language.folder:
         case "python":
@@ -233,14 +233,14 @@ def _tests(row: Mapping[str, Any], language: Language) -> str:
 
 
 def _go_imports(row: Mapping[str, Any], code: str, *more: str) -> str:
-    """Return the imports of the row that the code uses: Go takes none that is not used."""
+    """Return the row's imports that the code uses: Go rejects unused ones."""
     named: list[str] = re.findall(r'"([^"\s]+)"', f"{row['import']}\n{row['test_setup']}")
     used = {name for name in named if re.search(rf"\b{name.rsplit('/')[-1]}\.", code)} | set(more)
     return "".join(f'import "{name}"\n' for name in sorted(used)) + "\n"
 
 
 def _lacking(row: Mapping[str, Any], language: Language) -> str:
-    """Return what a task needs beside the compiler and is not there; what the sandbox sees lies below /usr."""
+    """Return a task's missing requirements besides the compiler; those visible in the sandbox are below /usr."""
     code = row["declaration"] + row["canonical_solution"] + row["test"]
     match language.folder:
         case "cpp":

@@ -1,13 +1,12 @@
 """MiniWoB++: small tasks on small web pages, each drawn at random from a seed.
 
 Tasks and rule are BrowserGym's (https://github.com/ServiceNow/BrowserGym, browsergym/miniwob/base.py): 125 tasks, a
-window of 332 x 214 pixels, 10 steps, 1000 s for an episode, success where the page's raw reward is above 0, and an end
-without success for who leaves the page. As there, the page does not show the goal, the time and the last rewards. The
-seed of a task is the number of the trial. In one way it is milder: following a link to a place of the same page is not
-leaving it.
+window of 332 x 214 pixels, 10 steps, 1000 s for an episode, success if the page's raw reward is above 0, and failure
+for an agent that leaves the page. As there, the page does not show the goal, the time and the last rewards. The seed
+of a task is the number of the trial. In one way it is milder: following a link within the same page does not leave it.
 
-The pages are the files of the package miniwob, got from PyPI and used as data. They are read-only in the sandbox, where
-the browser is: an agent cannot rewrite the page that scores it.
+The pages are the files of the package miniwob, fetched from PyPI and used as data. They are read-only in the sandbox
+with the browser: an agent cannot rewrite the page that scores it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ SHA256 = "297006e84219d56ad037e843527ed773a4a82509dc43b6031ec4a3ad3e3e61d9"
 STEPS = 10
 VIEWPORT = (332, 214)
 PAGE = "task/page.html"
-"""Where the task's page is among what is provided: neither the benchmark nor the task is in its address."""
+"""The path of the task's page in the provided folder: its address names neither the benchmark nor the task."""
 
 GOALS = {
     "click-menu-2": """() => {
@@ -51,7 +50,7 @@ GOALS = {
       return [before.textContent, hex, after.textContent].map((part) => part.replace(/\\s+/g, ' ').trim()).join(' ');
     }""",
 }
-"""Reads the goal where the page shows a part of it as a picture, in the words that BrowserGym gives it."""
+"""Scripts that read the goal if the page shows a part of it as a picture, in BrowserGym's words."""
 
 _BEGIN = """async ([seed, goalOf]) => {
   const style = document.createElement('style');
@@ -72,7 +71,7 @@ _STANDS = """() => typeof WOB_DONE_GLOBAL === 'undefined' ? null
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How an episode stands: ``reward`` is the raw one, from -1 to 1, 0 until it is over; ``reason`` is the page's."""
+    """The state of an episode: ``reward`` is the raw one, from -1 to 1, and 0 until the end; ``reason`` the page's."""
 
     over: bool
     reward: float
@@ -94,7 +93,7 @@ class MiniWoB(Benchmark):
     agent = "BrowsingAgent"
 
     def files(self, split: str) -> Mapping[str, str]:
-        """Return BrowserGym's list of the tasks; the pages are got when a task is prepared."""
+        """Return BrowserGym's list of the tasks; the pages are fetched when a task is prepared."""
         return {FILE: f"{UPSTREAM}/{METADATA}/{FILE}"}
 
     def load(self, data: Path, split: str) -> list[Instance]:
@@ -106,7 +105,7 @@ class MiniWoB(Benchmark):
         return [Instance(row["task_name"].removeprefix("miniwob."), row, row["miniwob_category"]) for row in rows]
 
     def provide(self, instance: Instance, folder: Path) -> None:
-        """Put the task's page, and what all pages use, into the folder. Raises DataError."""
+        """Copy the task's page, and the files shared by all pages, into the folder. Raises DataError."""
         pages = packages.fetched(PACKAGE, SHA256) / "miniwob/html"
         for shared in ("core", "common"):
             shutil.copytree(pages / shared, folder / shared)
@@ -118,7 +117,7 @@ class MiniWoB(Benchmark):
         await sandbox.browser("open", url=_url(sandbox), viewport=list(VIEWPORT))
 
     def instruction(self, instance: Instance) -> str:
-        """Return what is known before the episode begins."""
+        """Return the task as known before the episode begins."""
         return "Do what the page that is open in the browser asks for."
 
     async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
@@ -136,13 +135,13 @@ class MiniWoB(Benchmark):
 
 
 async def begin(instance: Instance, sandbox: Sandbox) -> str:
-    """Begin an episode on the page that is open, and return its goal. Raises BrowserError."""
+    """Begin an episode on the open page, and return its goal. Raises BrowserError."""
     argument: list[JsonValue] = [instance.trial, GOALS.get(instance.id)]
     return str(await sandbox.browser("evaluate", expression=_BEGIN, argument=argument))
 
 
 async def standing(sandbox: Sandbox) -> Standing:
-    """Return how the episode stands. Raises BrowserError."""
+    """Return the state of the episode. Raises BrowserError."""
     found = await sandbox.browser("evaluate", expression=_STANDS)
     match found:
         case [url, bool(over), int() | float() as reward, reason] if url == _url(sandbox):

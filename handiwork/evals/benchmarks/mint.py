@@ -1,4 +1,4 @@
-"""MINT: reasoning and code, where a wrong proposal may be mended once."""
+"""MINT: reasoning and code, with one chance to correct a wrong proposal."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _UNITS = (
 )
 
 STEPS, PROPOSALS = 5, 2
-"""What an agent has for an instance (the paper, section 2.2; max_steps and max_propose_solution upstream)."""
+"""An agent's steps and proposals (the paper, section 2.2; max_steps and max_propose_solution upstream)."""
 
 SECONDS = 10
-"""What a solution and its tests may take together."""
+"""Seconds for a solution and its tests together."""
 
 CODE = ("mbpp", "humaneval")
 
@@ -41,19 +41,19 @@ FORMS = {
     "mbpp": "the whole Python code",
     "humaneval": "the whole Python code, with imports and the function's first line",
 }
-"""What an answer is."""
+"""The form of an answer in each set."""
 
 
 class Mint(Benchmark):
     """Six sets of tasks of MINT; the simulated user says whether a proposal is right, as upstream without feedback.
 
-    The rules are those of upstream's mint/tasks and mint/envs: 5 steps in all, of which 2 may be proposals; what an
-    answer must be is said at ``correct``. A step is one of the agent's, whatever it does. In two ways it is stricter
-    than upstream's code, which reads answers from a tag only: what has no tag must be the answer and nothing else; and
-    the letter of an option must be named, where upstream looks for it anywhere in the text, so that any sentence with
-    a "c" in it is right where c is. ``more`` gives the accuracy as upstream's code has it. In one way it
-    is milder: a formula of theoremqa may use sqrt, pi and the like by name; else it may use less Python than upstream's
-    eval runs, see ``arithmetic.value_of``.
+    The rules are those of upstream's mint/tasks and mint/envs: 5 steps in all, of which 2 may be proposals; ``correct``
+    describes right answers. A step is one of the agent's, whatever it does. In two ways it is stricter than upstream's
+    code, which reads answers from a tag only: an answer without a tag must be the answer and nothing else; and the
+    letter of an option must be named, while upstream looks for it anywhere in the text, so that any sentence with a "c"
+    in it is right if c is. ``more`` returns the accuracy by upstream's code. In one way it is milder: a formula of
+    theoremqa may use sqrt, pi and the like by name; otherwise it may use less Python than upstream's eval runs, see
+    ``arithmetic.value_of``.
     """
 
     name = "mint"
@@ -89,7 +89,7 @@ class Mint(Benchmark):
         )
 
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
-        """Return that the proposal is wrong, where it is and there is a step left for another."""
+        """Return that the proposal is wrong, if it is and a step is left for another."""
         left = STEPS - rollout.state.iteration
         if left < 1 or (await self.score(rollout)).value == 1:
             return None
@@ -114,17 +114,17 @@ class Mint(Benchmark):
         return Score(float(right), answer, details)
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
-        """Return, for mmlu, the success rate as upstream's code has it."""
+        """Return, for mmlu, the success rate by upstream's code."""
         found = [score.details["as upstream"] for score in scores if "as upstream" in score.details]
         return {"success rate as upstream's code has it": sum(found) / len(found)} if found else {}
 
 
 def correct(row: Mapping[str, Any], answer: str, whole: bool = False) -> bool:
-    """Return whether an answer is right; ``whole`` if it is all that was said, and not what a tag held.
+    """Return whether an answer is right; ``whole`` if it is the agent's whole text rather than the content of a tag.
 
-    gsm8k and math: within 5 % of the reference where both are numbers, else the reference occurs in it. mmlu: it
-    names the right option, by its letter or by its text. theoremqa: as TheoremQA's scorer, numbers within 4 % where
-    the reference is no integer, lists in any order.
+    gsm8k and math: within 5 % of the reference if both are numbers, else the reference occurs in it. mmlu: it names the
+    right option, by its letter or by its text. theoremqa: as TheoremQA's scorer, numbers within 4 % if the reference is
+    no integer, lists in any order.
     """
     reference = row["reference"]
     match row["set"]:
@@ -171,7 +171,7 @@ def _choice(row: Mapping[str, Any], answer: str) -> bool:
 
 
 def _by_text(options: Mapping[str, str], reference: str, answer: str) -> bool:
-    """Return whether the right option's text is in the answer, and no wrong one's that is not a part of it."""
+    """Return whether the answer contains the right option's text, and no wrong one's that is not a part of it."""
     right = options.get(reference, "")
     wrong = [text for text in options.values() if text not in right]
     return bool(right) and right in answer and not any(text in answer for text in wrong)
@@ -184,7 +184,7 @@ def _upstream_choice(row: Mapping[str, Any], answer: str) -> bool:
 
 
 def _theorem_answer(text: str) -> str:
-    """Return an answer without what people write around a number: units, equations, approximations."""
+    """Return an answer without the usual text around a number: units, equations, approximations."""
     text = re.split(r"[=≈]", text)[-1].strip()
     text = re.sub(r"[`$°]|approximately", "", text).strip()
     if re.search(r"True|False", text) or text in ("true", "yes", "false", "no"):
@@ -217,7 +217,7 @@ def _same(value: Value | None, reference: Value) -> bool:
 
 
 def _numbers(value: Value | None) -> list[int | float]:
-    """Return a list of nothing but numbers in rising order, an empty one for all else."""
+    """Return the sorted numbers of a list with numbers only, an empty list for any other value."""
     parts = value if isinstance(value, list) else []
     numbers = [part for part in parts if isinstance(part, int | float)]
     return sorted(numbers) if len(numbers) == len(parts) else []

@@ -1,10 +1,11 @@
-"""ProofWriter, as Logic-LM uses it: is a statement true, false or unknown, given facts and rules in plain English?
+"""ProofWriter, as used by Logic-LM: is a statement true, false or unknown, given facts and rules in plain English?
 
-Theories of depth 5 in the open world, where what does not follow is unknown. The letter is taken from the answer as
-Logic-LM does (https://github.com/teacherpeterpan/Logic-LLM): of an answer with "The correct option is:" what follows
-the last of these counts (models/model_baseline.py); of that, the first character, if it is a capital from A to H,
-whatever follows, else the first character after the first of a few phrases (models/evaluation.py). An answer that names
-no letter so is wrong. Unlike OpenHands, no logic program that another model wrote is given to the agent.
+Theories of depth 5 in the open world, in which a statement that does not follow is unknown. The letter is taken from
+the answer as in Logic-LM (https://github.com/teacherpeterpan/Logic-LLM): if the answer contains "The correct option
+is:", only the text after the last of these counts (models/model_baseline.py). The letter is that text's first
+character, if it is a capital from A to H, whatever follows it; else the first character after the first of a few
+phrases (models/evaluation.py). An answer without such a letter is wrong. Unlike OpenHands, the agent gets no logic
+program written by another model.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ FIELDS = ("id", "context", "question", "options", "answer")
 LETTERS = "ABCDEFGH"
 
 LABEL = "The correct option is:"
-"""What Logic-LM's prompts make an answer begin with."""
+"""The beginning of answers that Logic-LM's prompts ask for."""
 
 PHRASES = (
     "the correct option is",
@@ -33,7 +34,7 @@ PHRASES = (
     "The correct option is",
     "Thus, the answer is",
 )
-"""What the letter may follow; only the first of them that occurs counts."""
+"""Phrases before the letter; only the first of them that occurs counts."""
 
 
 class ProofWriter(Benchmark):
@@ -83,7 +84,7 @@ class ProofWriter(Benchmark):
 
 
 def letter_in(answer: str) -> str:
-    """Return the letter that an answer names by Logic-LM's rule, "" where it names none."""
+    """Return the letter that an answer names by Logic-LM's rule, "" if it names none."""
     answer = answer.split(LABEL)[-1].strip()
     if answer[:1] not in LETTERS:
         phrase = next((one for one in PHRASES if one in answer), "")

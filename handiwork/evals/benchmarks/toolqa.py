@@ -1,8 +1,9 @@
-"""ToolQA: questions on eight sets of data that a model cannot know by heart and must look up, or compute.
+"""ToolQA: questions on eight sets of data that a model cannot know by heart and must look up or compute.
 
 Scored by upstream's exact match (https://github.com/night-chen/ToolQA, benchmark/ReAct/code/agents_chatgpt.py): the
-same text after lower-casing and removing punctuation and the words a, an, the and usd. It knows no numbers, so that 147
-is not 147.0: the instruction says where an answer needs a decimal point, and ``more`` has the share with equal numbers.
+same text after lower-casing and removing punctuation and the words a, an, the and usd. It does not compare numbers, so
+147 is not 147.0: the instruction says when an answer needs a decimal point, and ``more`` has the share with equal
+numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ UPSTREAM = f"https://raw.githubusercontent.com/night-chen/ToolQA/{COMMIT}/data/q
 
 EASY = ("agenda", "airbnb", "coffee", "dblp", "flight", "gsm8k", "scirex", "yelp")
 HARD = {name: name.removeprefix("a") if name == "agenda" else name for name in EASY if name != "gsm8k"}
-"""The data sets with hard questions, by the names in upstream's files: one of these has lost its first letter."""
+"""The data sets with hard questions, by the names in upstream's files, one of which has lost its first letter."""
 
 CORPUS = "external_corpus"
 FOLDERS = {name: "flights" if name == "flight" else name for name in EASY if name != "gsm8k"}
@@ -54,7 +55,7 @@ class ToolQA(Benchmark):
         return (CORPUS,)
 
     def load(self, data: Path, split: str) -> list[Instance]:
-        """Return the questions of the data sets that are there. Raises DataError, OSError."""
+        """Return the questions of the available data sets. Raises DataError, OSError."""
         instances: list[Instance] = []
         for name, path in _paths(split).items():
             corpus = str(data / CORPUS / FOLDERS[name]) if name in FOLDERS else ""
@@ -66,19 +67,19 @@ class ToolQA(Benchmark):
         return instances
 
     def skipped(self, instance: Instance) -> str:
-        """Return why a question cannot be asked: the corpus that it is about is not there."""
+        """Return why a question cannot be used: its corpus is missing."""
         corpus = instance.row["corpus"]
         if not corpus or (Path(corpus).is_dir() and any(Path(corpus).iterdir())):
             return ""
         return f"its corpus {CORPUS}/{Path(corpus).name} is not there: {self.source} says where to get it"
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
-        """Copy the corpus into the workspace, as a folder of its name."""
+        """Copy the corpus into the workspace, under its own name."""
         if corpus := instance.row["corpus"]:
             shutil.copytree(corpus, workspace / Path(corpus).name)
 
     def instruction(self, instance: Instance) -> str:
-        """Return the question, where the corpus is, and the form of the answer."""
+        """Return the question, the place of the corpus, and the form of the answer."""
         corpus = instance.row["corpus"]
         about = (
             f"The answer is in the files of the folder {Path(corpus).name} in your working directory. Look it up there "
@@ -99,20 +100,20 @@ class ToolQA(Benchmark):
         return Score(float(same), answer, details)
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
-        """Return the share of answers that are the same text, or the same number."""
+        """Return the share of answers that are the same text or the same number."""
         same = sum(bool(score.details["same_number"]) for score in scores)
         return {"exact match or same number": same / len(scores)}
 
 
 def answer_in(text: str) -> str:
-    """Return what is tagged; of that, what stands in upstream's ``Finish[...]`` where there is one."""
+    """Return the tagged answer; in that, the content of upstream's ``Finish[...]`` if there is one."""
     answer = tagged(text)
     _, found, after = answer.rpartition(FINISH)
     return after[: after.rfind("]")].strip() if found and "]" in after else answer
 
 
 def normalised(text: str) -> str:
-    """Return a text as it is compared."""
+    """Return a text normalised for comparison."""
     bare = text.lower().translate(PUNCTUATION)
     return " ".join(re.sub(r"\b(a|an|the|usd)\b", " ", bare).split())
 

@@ -1,4 +1,4 @@
-"""Programs of a scoring sandbox: the tests run in one process, the solution in another that serves its functions."""
+"""Programs of a scoring sandbox: one process runs the tests, another serves the solution's functions."""
 
 from pathlib import Path
 

@@ -13,24 +13,24 @@ import types
 from typing import Any, cast
 
 PLAIN: dict[str, list[str]] = {}
-"""The classes whose objects cross, besides None and bytes: ``main`` takes them from tester.py."""
+"""The classes whose objects are copied, besides None and bytes: ``main`` gets them from tester.py."""
 
 BASES: tuple[Any, ...] = (str, bytes, tuple, list, dict, set, frozenset, int, float)
 
 kept: list[Any] = []
-"""The objects that stay here; tester.py knows their places in the list."""
+"""The objects that stay in this process; tester.py knows their indices."""
 
 
 def is_plain(kind: type) -> bool:
-    """Return whether objects of a class cross to tester.py as they are."""
+    """Return whether objects of a class are copied to tester.py."""
     return kind in (type(None), bytes) or kind.__qualname__ in PLAIN.get(kind.__module__, ())
 
 
 class Pickler(pickle.Pickler):
-    """Pickles plain values; objects of their subclasses become values of the base, others stay here."""
+    """Pickles plain values; objects of their subclasses become values of the base, others stay in this process."""
 
     def persistent_id(self, obj: Any) -> int | None:
-        """Return the number of an object that stays here."""
+        """Return the index of an object that stays in this process."""
         kind = cast("type[object]", type(obj))
         if is_plain(kind) or (kind is type and is_plain(obj)) or isinstance(obj, (*BASES, numbers.Real)):
             return None
@@ -38,7 +38,7 @@ class Pickler(pickle.Pickler):
         return len(kept) - 1
 
     def reducer_override(self, obj: Any, /) -> Any:
-        """Return how an object of a subclass is made again as one of its base."""
+        """Return how to rebuild an object of a subclass as one of its base."""
         if isinstance(obj, type) or is_plain(cast("type[object]", type(obj))):
             return NotImplemented
         if isinstance(obj, numbers.Integral):
@@ -48,10 +48,10 @@ class Pickler(pickle.Pickler):
 
 
 class Unpickler(pickle.Unpickler):
-    """Unpickles what tester.py sends."""
+    """Unpickles messages from tester.py."""
 
     def persistent_load(self, pid: Any) -> Any:
-        """Return the object of a number."""
+        """Return the object with an index."""
         return kept[pid]
 
 
@@ -67,12 +67,12 @@ def _call(function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> A
 
 
 def main() -> None:
-    """Load the solution, tell its names, and answer questions until there are no more."""
+    """Load the solution, send its names, and answer questions until there are no more."""
     PLAIN.update(json.loads(sys.argv[3]))
     questions, answers = os.fdopen(int(sys.argv[1]), "rb"), os.fdopen(int(sys.argv[2]), "wb")
     names: dict[str, Any] = {}
     with open("solution.py") as file:
-        exec(compile(file.read(), "solution.py", "exec"), names)  # noqa: S102 - what the sandbox is for
+        exec(compile(file.read(), "solution.py", "exec"), names)  # noqa: S102 - the sandbox is meant for this
     listed = [(n, o.__name__ if isinstance(o, types.ModuleType) else "") for n, o in names.items()]
     answers.write(pickled(("value", [one for one in listed if one[0] != "__builtins__"])))
     answers.flush()
@@ -88,7 +88,7 @@ def main() -> None:
         what, *given = Unpickler(io.BytesIO(questions.read(size))).load()
         try:
             message = pickled(("value", operations[what](*given)))
-        except BaseException as error:  # noqa: BLE001 - tester.py raises it where the tests called
+        except BaseException as error:  # noqa: BLE001 - tester.py raises it in the tests
             message = pickled(("error", type(error).__name__, str(error)))
         answers.write(message)
         answers.flush()

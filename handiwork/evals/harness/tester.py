@@ -1,7 +1,7 @@
 """Runs the tests of a Python solution that server.py has loaded in another process, and prints a nonce at their end.
 
-Arguments and results cross as plain values: no object of the solution takes part in a comparison, and its process sees
-neither the tests nor the nonce.
+Arguments and results are copied as plain values: no object of the solution takes part in a comparison, and its
+process sees neither the tests nor the nonce.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ PLAIN = {
     "decimal": ["Decimal"],
     "fractions": ["Fraction"],
 }
-"""The classes whose objects cross; all others stay where they are, and are used from here by a Remote."""
+"""The classes whose objects are copied; others stay in their process, and are used through a Remote."""
 
 
 class Remote:
-    """An object in the solution's process; it equals nothing but itself."""
+    """An object in the solution's process; it equals only itself."""
 
     def __init__(self, server: Server, number: int) -> None:
         self.__dict__.update(_server=server, _number=number)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call it with copies of the arguments."""
+        """Call the object with copies of the arguments."""
         return self.__dict__["_server"].ask("call", self, arguments, named)
 
     def __getattr__(self, name: str) -> Any:
@@ -80,7 +80,7 @@ class Server:
         self._questions, self._answers = os.fdopen(ours, "wb"), os.fdopen(answers, "rb")
 
     def ask(self, *question: Any) -> Any:
-        """Return the server's answer to a question. Raises what the solution raises."""
+        """Return the server's answer to a question. Raises the solution's exceptions."""
         message = io.BytesIO()
         _Pickler(message).dump(question)
         self._questions.write(message.tell().to_bytes(8, "big") + message.getvalue())
@@ -126,8 +126,8 @@ class _Unpickler(pickle.Unpickler):
 
 
 def main() -> None:
-    """Run the tests of case.json, which is gone before the solution is loaded."""
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # no other process reads this one's memory
+    """Run the tests of case.json, which is deleted before the solution is loaded."""
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)  # other processes cannot read this one's memory
     with open("case.json") as file:
         case = json.load(file)
     os.unlink("case.json")
@@ -146,5 +146,5 @@ def main() -> None:
 if __name__ == "__main__":
     try:
         main()
-    except BaseException as error:  # noqa: BLE001 - whatever a test raises fails the solution
+    except BaseException as error:  # noqa: BLE001 - any exception of a test fails the solution
         raise SystemExit(f"{type(error).__name__}: {error}") from None

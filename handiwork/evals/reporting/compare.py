@@ -1,4 +1,4 @@
-"""Two runs of the same benchmark beside each other, instance by instance."""
+"""Compares two runs of the same benchmark, instance by instance."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class CompareError(HandiworkError):
 
 
 class Flip(Model):
-    """An instance that scored otherwise in the second run; its trials are averaged."""
+    """An instance whose score differs in the second run; its trials are averaged."""
 
     id: str
     before: float
@@ -24,12 +24,12 @@ class Flip(Model):
 
 
 class Comparison(Model):
-    """How the second run, "after", differs from the first, "before", on the instances that both have measured.
+    """The differences between the second run, "after", and the first, "before", on the instances that both measured.
 
-    ``before`` and ``after`` are the mean scores on these. ``difference`` is after less before, with the interval of the
-    paired bootstrap. ``p`` is that of McNemar's exact test, None unless every instance's score is 0 or 1. ``better``
-    and ``worse`` are the flips, the largest first; ``only_before`` and ``only_after`` the ids that one run alone has
-    measured.
+    ``before`` and ``after`` are the mean scores on these. ``difference`` is after minus before, with the interval of
+    the paired bootstrap. ``p`` is that of McNemar's exact test, None unless every instance's score is 0 or 1.
+    ``better`` and ``worse`` are the flips, the largest first; ``only_before`` and ``only_after`` are the ids that only
+    one run measured.
     """
 
     before: float
@@ -43,7 +43,7 @@ class Comparison(Model):
 
 
 def compare(before: Sequence[Result], after: Sequence[Result]) -> Comparison:
-    """Return how two runs differ. Raises CompareError where they have no measured instance in common."""
+    """Return the comparison of two runs. Raises CompareError if they have no measured instance in common."""
     first = {one: mean(scores) for one, scores in scores_of(before).items()}
     second = {one: mean(scores) for one, scores in scores_of(after).items()}
     pairs = [Flip(id=one, before=first[one], after=second[one]) for one in first if one in second]

@@ -16,7 +16,7 @@ QUARTERS = ("cheapest quarter", "second", "third", "dearest quarter")
 
 
 class Point(NamedTuple):
-    """A score and what a rollout of it costs, in USD."""
+    """A score and the cost of one of its rollouts, in USD."""
 
     label: str
     cost: float
@@ -24,13 +24,13 @@ class Point(NamedTuple):
 
 
 def point(summary: Summary, label: str) -> Point | None:
-    """Return the point of a run, None where its score or its cost is not known."""
+    """Return the point of a run, None if its score or its cost is unknown."""
     known = summary.score is not None and not summary.unpriced
     return Point(label, summary.cost.mean, summary.score) if known and summary.score else None
 
 
 def quarters(results: Sequence[Result]) -> list[Point]:
-    """Return a run's instances in four parts, from the cheapest to the dearest, none where costs tell nothing."""
+    """Return a run's instances in four parts, from the cheapest to the dearest, none if costs hardly differ."""
     scored = [result for result in results if result.score is not None]
     trials, spent = scores_of(scored), dict[str, list[float]]()
     for result in scored:
@@ -49,7 +49,7 @@ def quarters(results: Sequence[Result]) -> list[Point]:
 
 
 def draw(points: Sequence[Point]) -> str:
-    """Return the points, each with its interval, as one SVG element; "" where there are none."""
+    """Return the points, each with its interval, as one SVG element; "" if there are none."""
     if not points:
         return ""
     step = _step(max(one.cost for one in points))

@@ -1,4 +1,4 @@
-"""Writes what came of a run, or of two beside each other, for people and for programs."""
+"""Writes reports of a run, or of a comparison of two, for people and for programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME, COMPARISON = "report", "comparison"
 
 
 def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
-    """Write report.md, .json, .html and, where costs tell something, .svg into the run's folder.
+    """Write report.md, .json, .html and, if costs differ, .svg into the run's folder.
 
     report.html is one file that fetches nothing, with all trajectories. Raises OSError.
     """
@@ -30,7 +30,7 @@ def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
 
 
 def write_comparison(folder: Path, comparison: Comparison, before: Summary, after: Summary) -> None:
-    """Write comparison.md, .json, .html and, where both runs' costs are known, .svg into a folder. Raises OSError."""
+    """Write comparison.md, .json, .html and, if both runs' costs are known, .svg into a folder. Raises OSError."""
     points = [plot.point(before, "before"), plot.point(after, "after")]
     known = [point for point in points if point is not None]
     words = _Words(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
@@ -39,7 +39,7 @@ def write_comparison(folder: Path, comparison: Comparison, before: Summary, afte
 
 
 class _Words(NamedTuple):
-    """What all forms of a report say."""
+    """The content common to all forms of a report."""
 
     title: str
     notes: list[str]
@@ -47,7 +47,7 @@ class _Words(NamedTuple):
 
 
 def _write(base: Path, words: _Words, data: str, points: Sequence[Point], results: Sequence[Result]) -> None:
-    """Write the forms of a report as files that are called ``base`` but for their endings."""
+    """Write the forms of a report as files named ``base`` with different suffixes."""
     drawn, svg = plot.draw(points), base.with_suffix(".svg")
     svg.unlink(missing_ok=True)
     if drawn:
@@ -73,7 +73,7 @@ def _write(base: Path, words: _Words, data: str, points: Sequence[Point], result
 
 
 def _rollouts(folder: Path, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
-    """Give what the page shows of each rollout, one by one: all of them together may not fit into memory."""
+    """Yield the page's data of each rollout, one by one: all of them together may not fit into memory."""
     for result in results:
         file = folder / result.trajectory if result.trajectory else None
         yield {

@@ -32,9 +32,10 @@ def wilson(successes: int, n: int) -> Interval:
 
 
 def bootstrap(values: Sequence[float]) -> Interval:
-    """Return the percentile bootstrap interval of the mean (Efron 1979), the same for the same values in any run.
+    """Return the percentile bootstrap interval of the mean (Efron 1979), reproducible for the same values.
 
-    Of the differences of pairs it is the paired bootstrap. 2,000 values take 1.3 s. Raises ValueError for no values.
+    Applied to the differences of pairs it is the paired bootstrap. 2,000 values take 1.3 s. Raises ValueError for no
+    values.
     """
     if not values:
         raise ValueError("the mean of no values has no interval")
@@ -45,7 +46,7 @@ def bootstrap(values: Sequence[float]) -> Interval:
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """Return a quantile of values in order, interpolated between the two it lies between."""
+    """Return a quantile of sorted values, interpolated between its two neighbours."""
     place = share * (len(ordered) - 1)
     below = math.floor(place)
     above = min(below + 1, len(ordered) - 1)
@@ -53,14 +54,14 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def mcnemar_exact(only_a: int, only_b: int) -> float:
-    """Return the p-value of as many instances that only a, and only b, has solved (McNemar 1947, binomial form)."""
+    """Return the p-value for the counts of instances solved only by a and only by b (McNemar 1947, binomial form)."""
     n = only_a + only_b
     tail = sum(math.comb(n, successes) for successes in range(min(only_a, only_b) + 1))
     return min(1.0, 2 * tail / 2**n)
 
 
 def pass_at_k(n: int, c: int, k: int) -> float:
-    """Return the unbiased estimate that one of ``k`` trials is right, where ``c`` of ``n`` were (Chen et al. 2021).
+    """Return the unbiased estimate that one of ``k`` trials is right, given ``c`` of ``n`` (Chen et al. 2021).
 
     Raises ValueError unless 0 <= c <= n and 1 <= k <= n.
     """
@@ -70,15 +71,15 @@ def pass_at_k(n: int, c: int, k: int) -> float:
 
 
 def precision(hits: int, made: int) -> float:
-    """Return the share of what was made that is right, 0 where nothing was made."""
+    """Return the share of hits among ``made`` items, 0 if none were made."""
     return hits / made if made else 0.0
 
 
 def recall(hits: int, wanted: int) -> float:
-    """Return the share of what was wanted that was made, 0 where nothing was wanted."""
+    """Return the share of hits among ``wanted`` items, 0 if none were wanted."""
     return hits / wanted if wanted else 0.0
 
 
 def f1(hits: int, made: int, wanted: int) -> float:
-    """Return the harmonic mean of precision and recall, 0 where nothing was made nor wanted."""
+    """Return the harmonic mean of precision and recall, 0 if no items were made or wanted."""
     return 2 * hits / (made + wanted) if made + wanted else 0.0

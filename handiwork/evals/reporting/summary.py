@@ -1,4 +1,4 @@
-"""What came of a run: its score with an interval, how its rollouts ended, and what they took."""
+"""The summary of a run: its score with an interval, the outcomes of its rollouts, and their cost."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from handiwork.events.base import Model
 from handiwork.events.record import Usage
 
 RIGHT, PARTIAL, WRONG = "right answer", "answer with a part of the score", "wrong answer"
-"""How "submitted" is told: by whether its score is 1, between, or 0."""
+"""The endings of "submitted", by whether the score is 1, between, or 0."""
 
 Trials = Mapping[str, Sequence[float]]
 """The scores of each instance's trials, by its id."""
 
 
 class Estimate(Model):
-    """A mean over ``n`` instances, and its 95 % interval: None where all are alike, from which none can be drawn.
+    """A mean over ``n`` instances, and its 95 % interval: None if all values are equal, so that it has none.
 
     "Wilson" is the interval of a proportion, for scores that are 0 or 1 and one trial each; "bootstrap" the percentile
-    bootstrap over the instances, whose trials are averaged first, for they are not independent.
+    bootstrap over the instances, whose trials are averaged first, as they are not independent.
     """
 
     mean: float
@@ -35,28 +35,28 @@ class Estimate(Model):
 
 
 class Amount(Model):
-    """What all rollouts took together, and each on average."""
+    """The total over all rollouts, and the mean."""
 
     total: float
     mean: float
 
 
 class Ending(Model):
-    """The rollouts that ended in one way; ``score`` is their mean, None where they have none."""
+    """The rollouts that ended in one way; ``score`` is their mean, None if they have none."""
 
     rollouts: int
     score: float | None
 
 
 class Summary(Model):
-    """What came of a run.
+    """The summary of a run.
 
-    ``run`` is what it ran with. Of the ``wanted`` instances, ``measured`` have the score of at least one trial;
-    ``skipped`` are the instances that cannot be run on the machine, by the reason. ``failures`` are the rollouts that
-    infrastructure, or the grader, has spoilt; ``if_failed`` is the score if each of them counted as 0, None where there
-    are none. ``pass_at`` is pass@k by k, for scores of 0 and 1, over the instances with k trials that were measured.
-    ``figures`` are the benchmark's others. Amounts are of all rollouts: USD, tokens, steps, and seconds of wall time.
-    ``unpriced`` counts completions whose price nobody knows and which ``cost`` leaves out.
+    ``run`` holds its conditions. Of the ``wanted`` instances, ``measured`` have the score of at least one trial;
+    ``skipped`` are the instances that cannot run on the machine, by the reason. ``failures`` are the rollouts lost to
+    infrastructure or the grader; ``if_failed`` is the score if each of them counted as 0, None if there are none.
+    ``pass_at`` is pass@k by k, for scores of 0 and 1, over the instances with k measured trials. ``figures`` are the
+    benchmark's others. Amounts cover all rollouts: USD, tokens, steps, and seconds of wall time. ``unpriced`` counts
+    completions of unknown price, which ``cost`` leaves out.
     """
 
     run: dict[str, JsonValue]
@@ -81,10 +81,10 @@ class Summary(Model):
 
 
 def summarise(run: Mapping[str, Any], results: Sequence[Result], figures: Mapping[str, float]) -> Summary:
-    """Return the summary of a run, ``run`` being its manifest as a plain mapping.
+    """Return the summary of a run; ``run`` is its manifest as a plain mapping.
 
-    Its key "instances" is how many were wanted, "trials" of how many trials each, and "skipped" (none where it is
-    lacking) maps the ids of instances that cannot be run to why; the others are told as they are.
+    Its key "instances" is the number wanted, "trials" the number of trials of each, and "skipped" (optional) maps the
+    ids of instances that cannot run to the reasons; the other keys are copied.
     """
     trials = scores_of(results)
     failures = _counted("grader" if r.outcome == "grader" else "infrastructure" for r in results if _spoilt(r))
@@ -114,7 +114,7 @@ def summarise(run: Mapping[str, Any], results: Sequence[Result], figures: Mappin
 
 
 def scores_of(results: Iterable[Result]) -> dict[str, list[float]]:
-    """Return the scores of each instance's trials that were measured; instances with none are not there."""
+    """Return the scores of each instance's measured trials; instances without any are left out."""
     found: dict[str, list[float]] = {}
     for result in results:
         if result.score is not None:
@@ -133,12 +133,12 @@ def natural(name: str) -> list[str | int]:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean of one value or more; of the same values it is the same, in any order."""
+    """Return the mean of at least one value; it does not depend on their order."""
     return fsum(values) / len(values)
 
 
 def estimate(trials: Trials) -> Estimate | None:
-    """Return the mean score over instances with its interval, None where there are none."""
+    """Return the mean score over instances with its interval, None if there are none."""
     if not trials:
         return None
     means = [mean(scores) for scores in trials.values()]
@@ -148,13 +148,13 @@ def estimate(trials: Trials) -> Estimate | None:
 
 
 def bootstrapped(values: Sequence[float]) -> Estimate:
-    """Return the mean of one value or more with its bootstrap interval."""
+    """Return the mean of at least one value with its bootstrap interval."""
     interval = bootstrap(values) if len(set(values)) > 1 else None
     return Estimate(mean=mean(values), n=len(values), interval=interval, method="bootstrap")
 
 
 def ending(result: Result) -> str:
-    """Return how a rollout ended, in the words of the report."""
+    """Return the ending of a rollout in the words of the report."""
     if result.outcome != "submitted":
         return result.outcome
     return RIGHT if result.score == 1 else PARTIAL if result.score else WRONG
@@ -182,7 +182,7 @@ def _groups(results: Sequence[Result]) -> dict[str, Estimate]:
 
 
 def _endings(results: Sequence[Result]) -> dict[str, Ending]:
-    """Return the taxonomy of outcomes, the most frequent first."""
+    """Return the endings with their counts, the most frequent first."""
     found: dict[str, Ending] = {}
     for name, count in _counted(ending(result) for result in results).items():
         scores = [r.score for r in results if ending(r) == name and r.score is not None]

@@ -1,4 +1,4 @@
-"""Summaries and comparisons as headlines and tables of words, which every form of a report shows."""
+"""Summaries and comparisons as headlines and tables of text, for every form of a report."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from handiwork.evals.reporting.summary import Amount, Estimate, Summary
 from handiwork.evals.running.results import NOT_MEASURED
 
 NAMED = 20
-"""Instances that a cell names; the rest is counted."""
+"""Instances that a cell names; the others are counted."""
 
 
 THE_RUN = "The run"
-"""The title of the table of what the run ran with."""
+"""The title of the table with the run's conditions."""
 
 
 class Table(NamedTuple):
-    """A table of texts; ``numbers`` tells that all columns but the first are numbers."""
+    """A table of texts; with ``numbers`` all columns but the first are numbers."""
 
     title: str
     header: tuple[str, ...]
@@ -31,7 +31,7 @@ class Table(NamedTuple):
 
 
 def headline(summary: Summary) -> str:
-    """Return the score with its interval, and of what, in one line."""
+    """Return the benchmark and its score with the interval in one line."""
     run, score = summary.run, summary.score
     name = f"{run.get('benchmark', '')} {run.get('split', '')}".strip()
     counts = f"{summary.measured} of {summary.wanted} instances measured"
@@ -46,12 +46,12 @@ def told(score: Estimate, summary: Summary) -> str:
 
 
 def value(score: float, summary: Summary) -> str:
-    """Return a score as its metric is usually given: in per cent, a mean score from 0 to 1."""
+    """Return a score in its metric's usual form: in per cent, a mean score from 0 to 1."""
     return f"{score:.3f}" if summary.run.get("metric") == "mean score" else f"{100 * score:.1f} %"
 
 
 def of_run(summary: Summary) -> list[Table]:
-    """Return the tables of a run, those left out that have no rows."""
+    """Return the tables of a run that have rows."""
     groups = [
         (name, str(one.n), value(one.mean, summary), _interval(one.interval, summary))
         for name, one in summary.groups.items()
@@ -79,7 +79,7 @@ def of_run(summary: Summary) -> list[Table]:
 
 
 def notes(summary: Summary) -> list[str]:
-    """Return what must be known to read the tables."""
+    """Return notes for the reader of the tables."""
     found: list[str] = []
     if summary.score is not None:
         resampled = f"percentile bootstrap over the instances, their trials averaged first, {RESAMPLES:,} resamples"
@@ -93,7 +93,7 @@ def notes(summary: Summary) -> list[str]:
 
 
 def difference(comparison: Comparison, before: Summary) -> str:
-    """Return how two runs differ in one line."""
+    """Return the difference of two runs in one line."""
     change = comparison.difference
     p = "" if comparison.p is None else f", McNemar's exact p = {comparison.p:.3g}"
     return (
@@ -142,7 +142,7 @@ def markdown(title: str, notes: Sequence[str], tables: Sequence[Table], picture:
 
 
 def _cell(text: str) -> str:
-    """Return a text that Markdown shows as it is, on one line."""
+    """Return a text escaped for Markdown, on one line."""
     return re.sub(r"([\\`*_\[\]<>|#~])", r"\\\1", " ".join(text.split()))
 
 
@@ -188,7 +188,7 @@ def _facts(run: dict[str, JsonValue]) -> Iterator[tuple[str, ...]]:
 
 
 def _fact(found: JsonValue) -> str:
-    """Return a value of the manifest in words, "" where it has none; a list has too many."""
+    """Return a value of the manifest as text, "" if it has none; lists are too long."""
     if isinstance(found, dict):
         return ", ".join(f"{key} {fact}" for key, one in found.items() if (fact := _fact(one)))
     return "" if found is None or isinstance(found, list) else str(found)

@@ -1,4 +1,4 @@
-"""A trajectory as it is read in a report: what the agent thought, did and saw, one after the other."""
+"""A trajectory in readable form for a report: the agent's thoughts, actions and observations, in order."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ from handiwork.events.observation import (
 from handiwork.events.record import CompletionEvent, CondensationEvent, LoopEvent, StepStarted
 
 MOST = 20_000
-"""Characters of one text that a report has; the trajectory's file has all."""
+"""The most characters of one text in a report; the trajectory's file has all."""
 
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-# Control characters, and those that turn the direction of writing: a text could read otherwise than it is.
+# Control characters, and those that change the direction of writing: with them a text could look different.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(slots=True)
 class Moment:
-    """An action with what came of it, or a fact in between, which has a ``note`` alone.
+    """An action with its observation, or a fact in between, which has only a ``note``.
 
-    ``step`` counts the agent's steps from 1, 0 being before the first; ``subtask`` is the id of the action that opened
-    the subtask, 0 the root. ``bad`` says that it went wrong.
+    ``step`` counts the agent's steps from 1, 0 is before the first; ``subtask`` is the id of the action that opened the
+    subtask, 0 the root. ``bad`` marks a failure.
     """
 
     step: int
@@ -64,7 +64,7 @@ class Moment:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    """Return the moments of the trajectory in a file, as JSON; a line that is no event is one that says so."""
+    """Return the moments of the trajectory in a file, as JSON; an invalid line becomes a moment that says so."""
     told = _Telling()
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -76,7 +76,7 @@ def read(file: Path) -> list[dict[str, Any]]:
 
 
 def harmless(text: str) -> str:
-    """Return a text without colours, its unseen characters made visible, and its middle left out where it is long."""
+    """Return a text without colours, with unseen characters made visible, and shortened in its middle if it is long."""
     text = _UNSEEN.sub("\ufffd", _COLOURS.sub("", text).replace("\r\n", "\n"))
     if len(text) <= MOST:
         return text
@@ -85,7 +85,7 @@ def harmless(text: str) -> str:
 
 
 class _Telling:
-    """Makes moments of events, in order."""
+    """Builds moments from events, in order."""
 
     def __init__(self) -> None:
         self.moments: list[Moment] = []
@@ -151,7 +151,7 @@ class _Telling:
                 pass
 
     def _unasked(self, event: Observation) -> Moment:
-        """Return the moment of an observation that answers no action, but maybe a reply that was not understood."""
+        """Return the moment of an observation without an action, perhaps with the malformed reply that caused it."""
         moment = Moment(self._step, event.subtask, "environment")
         if reply := self._replies.pop(event.cause or 0, None):
             calls = reply.response.get("tool_calls")
@@ -168,7 +168,7 @@ def _thinking(reply: CompletionEvent) -> list[str]:
 
 
 def _told(action: Action) -> tuple[str, str]:
-    """Return what an action is called, and its text."""
+    """Return the verb for an action, and its text."""
     match action:
         case CmdRunAction(command=command):
             return "types" if action.is_input else "starts" if action.background else "runs", command

@@ -1,4 +1,4 @@
-"""Divides what a run may spend among the rollouts that run at the same time."""
+"""Divides a run's budget among the rollouts that run at the same time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextlib import contextmanager
 from handiwork.evals.running.results import Results
 
 MARGIN = 2.0
-"""How many times the cost of the dearest rollout so far each gets."""
+"""Each rollout's share, as a multiple of the cost of the dearest rollout so far."""
 
 
 class SharedBudget:
-    """The USD that a run may spend, ``cap``, None for no cap; ``results`` say what it has spent.
+    """A run's budget of ``cap`` USD, None for no cap; ``results`` record the money spent.
 
-    What a rollout costs is known when one has ended: until then one runs alone. From then on another begins only if
-    what is left, less what the others may still spend, pays for the dearest so far.
+    The cost of a rollout is known only after one has ended: until then one runs alone. From then on another starts only
+    if the remaining money, less the shares of the running ones, pays for the dearest so far.
     """
 
     def __init__(self, cap: float | None, results: Results) -> None:
@@ -26,11 +26,11 @@ class SharedBudget:
 
     @property
     def spent_up(self) -> bool:
-        """Whether nothing is left."""
+        """Whether the budget is used up."""
         return self._cap is not None and self._results.spent >= self._cap
 
     async def ready(self) -> bool:
-        """Return True if a rollout may begin; else wait until another has ended, and return False."""
+        """Return True if a rollout may start; otherwise wait until another has ended, and return False."""
         if self._cap is None or not self._shares:
             return True
         dearest = self._results.dearest
@@ -42,13 +42,13 @@ class SharedBudget:
 
     @contextmanager
     def reserved(self) -> Generator[float | None]:
-        """Yield what a rollout may spend, None for no cap, and keep it from others until it has ended."""
+        """Yield the share of a rollout in USD, None for no cap, and reserve it until the rollout has ended."""
         if self._cap is None:
             yield None
             return
         dearest, left = self._results.dearest, self._left
         share = min(left, MARGIN * dearest) if dearest else left
-        # Where rollouts cost nothing, as on a local model, they need not wait for each other.
+        # Free rollouts, as on a local model, need not wait for each other.
         kept = 0.0 if dearest == 0 else share
         self._shares.append(kept)
         try:

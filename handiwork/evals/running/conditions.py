@@ -1,4 +1,4 @@
-"""The conditions of a run: all that decides what a rollout does."""
+"""The conditions of a run: all settings that determine a rollout."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from handiwork.events.record import Limits
 
 
 class Conditions(Model):
-    """What is run on what.
+    """The settings of a run.
 
     ``benchmark`` is a name or the absolute path of a file, ``data`` the absolute folder of its data. ``user_model``
-    plays the user, or judges, where the benchmark has one. ``deadline`` is seconds of running for one rollout, and
-    ``limits`` what its session may spend besides.
+    plays the user, or judges, if the benchmark has one. ``deadline`` is the running time of one rollout in seconds, and
+    ``limits`` are the other limits of its session.
     """
 
     benchmark: str

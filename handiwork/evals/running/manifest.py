@@ -1,4 +1,4 @@
-"""The manifest of a run: what it takes to believe it, and to do it again."""
+"""The manifest of a run: the facts needed to trust it, and to repeat it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Host(Model):
 
 
 class Manifest(Model):
-    """Written before the first rollout. Hashes are SHA-256 in hex.
+    """The facts of a run, written before the first rollout. Hashes are SHA-256 in hex.
 
-    ``commit`` is the project's, with "+" where files were changed since, "" where it was installed without its
-    history; ``code`` hashes the whole package and ``agent_code`` the agent's own files, its prompts with them.
-    ``image`` is the digest of a container's image, "" for a sandbox on the machine's own system. ``skipped`` says why
-    of instances that cannot be run here; ``instances`` are those that are.
+    ``commit`` is the project's, with "+" if files have changed since, "" if it was installed without its history;
+    ``code`` hashes the whole package and ``agent_code`` the agent's own files, including its prompts. ``image`` is the
+    digest of a container's image, "" for a sandbox on the machine's own system. ``skipped`` gives the reasons for
+    instances that cannot run here; ``instances`` are those that can.
     """
 
     conditions: Conditions
@@ -64,7 +64,7 @@ class Manifest(Model):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What a report says of the run, the conditions with the rest; "instances" is their number."""
+        """The facts of a report, conditions included; "instances" is their number."""
         said = self.model_dump(mode="json", exclude={"conditions", "instances"})
         return {**self.conditions.model_dump(mode="json"), "instances": len(self.instances), **said}
 
@@ -72,7 +72,7 @@ class Manifest(Model):
 def make(
     conditions: Conditions, benchmark: Benchmark, instances: list[str], skipped: dict[str, str], trials: int, data: str
 ) -> Manifest:
-    """Return the manifest of a run that begins now. Raises AgentNotFoundError."""
+    """Return the manifest of a run that starts now. Raises AgentNotFoundError."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Manifest(
         conditions=conditions,
@@ -93,7 +93,7 @@ def make(
 
 
 def read(out: Path) -> Manifest:
-    """Return the manifest of the run in a folder. Raises ResultsError where there is none."""
+    """Return the manifest of the run in a folder. Raises ResultsError if there is none."""
     try:
         return Manifest.model_validate_json((out / FILE).read_bytes())
     except FileNotFoundError:
@@ -103,14 +103,14 @@ def read(out: Path) -> Manifest:
 
 
 def write(out: Path, manifest: Manifest) -> None:
-    """Write it, whole or not at all."""
+    """Write the manifest atomically."""
     part = out / f"{FILE}.part"
     part.write_text(manifest.model_dump_json(indent=1) + "\n")
     part.rename(out / FILE)
 
 
 def differences(then: Manifest, now: Manifest) -> list[str]:
-    """Return what is not as it was, in words, of what decides a run's results."""
+    """Return descriptions of the changes that can affect a run's results."""
     names = {
         "data_hash": "the data",
         "code": "Handiwork's code",
@@ -139,7 +139,7 @@ def _hash(place: Path) -> str:
 
 
 def _commit() -> str:
-    """Return the commit of the project's checkout, "" outside of one."""
+    """Return the commit of the project's checkout, "" outside one."""
     if not (PACKAGE.parent / ".git").exists():
         return ""
 

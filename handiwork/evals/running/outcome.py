@@ -1,4 +1,4 @@
-"""How a rollout ended, from its state, which is folded from its log."""
+"""The outcome of a rollout, from its state, which is folded from its log."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from handiwork.events.base import Event
 from handiwork.events.observation import ErrorObservation
 
 MALFORMED = 3
-"""Replies at the end that could not be understood, from which on it is the form that a model fails in."""
+"""The number of malformed replies at the end that makes the format the cause of the failure."""
 
 
 def outcome_of(state: State, events: Sequence[Event]) -> tuple[Outcome, str]:
-    """Return the outcome of the session with these events, and what was said of it."""
+    """Return the outcome of the session with these events, and its explanation."""
     why = state.change.content if state.change else ""
     if any(isinstance(event, ErrorObservation) and event.error_id == "sandbox_lost" for event in events):
-        # The session went on, but on a machine that had lost its programs: what came of it measures nothing.
+        # The session continued, but on a machine that had lost its programs: its result measures nothing.
         return "sandbox", "the sandbox was lost"
     match state.agent_state:
         case "finished" | "awaiting_user_input":

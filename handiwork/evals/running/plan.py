@@ -1,4 +1,4 @@
-"""What a run is to do: its benchmark, the instances chosen, and the manifest that says so."""
+"""The plan of a run: its benchmark, the chosen instances, and the manifest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handiwork.evals.scoring import data
 
 @dataclass(frozen=True, slots=True)
 class InstanceSelection:
-    """Which instances: the first ``limit`` that can be run, of those whose ids are named; None is all."""
+    """A choice of instances: the first ``limit`` that can run, of those with the given ids; None means all."""
 
     limit: int | None = None
     ids: Sequence[str] | None = None
@@ -25,7 +25,7 @@ class InstanceSelection:
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """A run that can begin, or go on."""
+    """A run that can start, or be resumed."""
 
     benchmark: Benchmark
     instances: Mapping[str, Instance]
@@ -35,7 +35,7 @@ class RunPlan:
 async def new(
     benchmark: Benchmark, conditions: Conditions, choice: InstanceSelection, trials: int, status: Callable[[str], None]
 ) -> RunPlan:
-    """Plan a run. ``conditions.data`` may be "": then the data are found, or got from upstream.
+    """Plan a run. If ``conditions.data`` is "", the data are located, or fetched from upstream.
 
     Raises DataError, AgentNotFoundError.
     """
@@ -55,7 +55,7 @@ async def new(
 
 
 async def begun(out: Path) -> RunPlan:
-    """Plan to go on with the run in a folder. Raises ResultsError, DataError where the data are not the same."""
+    """Plan to resume the run in a folder. Raises ResultsError, and DataError if the data have changed."""
     made = manifest.read(out)
     conditions = made.conditions
     benchmark, folder = registry.find(conditions.benchmark), Path(conditions.data)

@@ -18,17 +18,17 @@ from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, roll_ou
 from handiwork.evals.running.run import Engine, EngineError, Execute
 
 CONNECT = 10.0
-"""Seconds until a cluster must answer."""
+"""Seconds within which a cluster must answer."""
 
 RETRIES = 3
-"""How often a rollout is begun again on another node when its own was lost."""
+"""The number of retries on another node after a node was lost."""
 
 
 def on_ray(address: str | None) -> Engine:
-    """Return the engine that executes rollouts on the cluster at ``address``, a new one on this machine where None.
+    """Return the engine that executes rollouts on the cluster at ``address``; None means a new one on this machine.
 
-    Handiwork must be installed on every node, with the benchmark's data in the same folder. Entering the engine
-    raises EngineError.
+    Handiwork must be installed on every node, with the benchmark's data in the same folder. Entering the engine raises
+    EngineError.
     """
 
     @asynccontextmanager
@@ -59,14 +59,14 @@ async def _join(ray: Any, address: str | None) -> None:
         await _answers(address)
     here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
-        # Without "local" an environment variable or a file of Ray's would name a cluster to join.
+        # Without "local" an environment variable or a file of Ray's could name a cluster to join.
         ray.init(address or "local", log_to_driver=False, logging_level="error", **({} if address else here))
     except (OSError, RuntimeError, ValueError) as error:
         raise EngineError(_nothing_at(address or "this machine", error)) from error
 
 
 async def _answers(address: str) -> None:
-    """Raise EngineError where nothing listens at HOST:PORT: Ray would wait for long, and end the process."""
+    """Raise EngineError if nothing listens at HOST:PORT: Ray would wait long, and end the process."""
     host, _, port = address.rpartition(":")
     try:
         _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), CONNECT)
@@ -83,7 +83,7 @@ def _nothing_at(address: str, error: Exception) -> str:
 
 
 def _on_node(conditions: Conditions, job: RolloutJob) -> FinishedRollout:
-    """Do a rollout in this process, on whatever machine it is."""
+    """Execute a rollout in this process, on any node."""
     benchmark = registry.find(conditions.benchmark)
     with tempfile.TemporaryDirectory(prefix="handiwork-") as place:
         Path(place).chmod(0o755)

@@ -1,4 +1,4 @@
-"""What came of each instance, one line each in ``output.jsonl``, appended as they finish."""
+"""The results of a run's rollouts, one line each in ``output.jsonl``, appended as they finish."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ Outcome = Literal[
     "unfit",
     "stopped",
 ]
-"""How a rollout ended, computed from its log.
+"""The outcome of a rollout, computed from its log.
 
-Of the agent: "submitted" an answer, "gave up" and said so; was ended because it did the same again and again
-("repeat"), because its last replies could not be understood ("format"), or because it ran into a "limit" of steps,
-tokens or cost, or into that of time ("timeout"); or it raised an exception ("agent error"). Not of the agent: the
-"model", the "sandbox" or the "platform" around them failed, or what scores it did ("grader"); the sandbox cannot be
-what the instance needs ("unfit"); or the run as a whole had spent what it may ("stopped"). Then there is no score.
+Of the agent: it "submitted" an answer, or "gave up" and said so; it was ended because it repeated itself ("repeat"),
+because its last replies could not be parsed ("format"), or by a "limit" of steps, tokens or cost, or of time
+("timeout"); or it raised an exception ("agent error"). Not of the agent: the "model", the "sandbox" or the "platform"
+around them failed, or the scorer did ("grader"); the sandbox cannot meet the instance's requirements ("unfit"); or the
+whole run's budget was used up ("stopped"). Then there is no score.
 """
 
 INFRASTRUCTURE: frozenset[Outcome] = frozenset({"model", "sandbox", "platform"})
-"""The outcomes that are tried again."""
+"""The outcomes that are retried."""
 
 NOT_MEASURED: frozenset[Outcome] = frozenset({*INFRASTRUCTURE, "grader", "unfit", "stopped"})
-"""The outcomes that say nothing about the agent."""
+"""The outcomes that do not measure the agent."""
 
 
 LEFT: frozenset[Outcome] = NOT_MEASURED - {"unfit"}
-"""Those with which a rollout is still to be done when its run goes on."""
+"""The outcomes whose rollouts are repeated when the run is resumed."""
 
 
 class ResultsError(HandiworkError):
-    """A file of results cannot be read; the text says where and why."""
+    """A file of results cannot be read; the message says where and why."""
 
 
 class Result(Model):
-    """One rollout of an instance: ``trial`` counts from 1; ``score`` is from 0 to 1, None where it was not measured.
+    """One rollout of an instance: ``trial`` counts from 1; ``score`` is from 0 to 1, None if it was not measured.
 
-    ``cost`` is USD of the agent's model in all attempts, as far as known (``unpriced`` completions are not), and
-    ``user_cost`` that of the model that played the user or judged. ``seconds`` is wall time, scoring included;
-    ``attempts`` how often it was begun: more than once after failures of infrastructure. ``trajectory`` is the file
-    of its events in the run's folder. ``why`` says how it ended where the agent did not end it with an answer.
+    ``cost`` is USD for the agent's model in all attempts, as far as known (``unpriced`` completions are not), and
+    ``user_cost`` that for the model that played the user or judged. ``seconds`` is wall time, scoring included;
+    ``attempts`` counts starts: more than one after infrastructure failures. ``trajectory`` is the file of its events in
+    the run's folder. ``why`` explains an end other than the agent's answer.
     """
 
     id: str
@@ -80,22 +80,22 @@ class Result(Model):
     trajectory: str = ""
 
     def after(self, before: Result) -> Result:
-        """Return this result with the cost, tokens, time and attempts of the one before it added."""
+        """Return this result with the cost, tokens, time and attempts of the previous one added."""
         names = ("cost", "unpriced", "user_cost", "usage", "seconds", "attempts")
         return self.model_copy(update={name: getattr(before, name) + getattr(self, name) for name in names})
 
     @property
     def key(self) -> tuple[str, int]:
-        """What tells it from all others of its run."""
+        """The unique key of the rollout in its run."""
         return self.id, self.trial
 
 
 class Results:
-    """The results of a run in the folder ``out``; a half line that a killed process left is taken away.
+    """The results of a run in the folder ``out``; an incomplete line left by a killed process is removed.
 
-    ``found`` has the last result of each rollout, with what the earlier ones took added: a rollout that failed is done
-    again when a run is resumed. ``spent`` is USD of all there were, and ``dearest`` that of the dearest, None without
-    any. Raises ResultsError.
+    ``found`` has the last result of each rollout, with the cost of its earlier ones added: a failed rollout is repeated
+    when a run is resumed. ``spent`` is the USD of all results, and ``dearest`` that of the dearest, None without any.
+    Raises ResultsError.
     """
 
     def __init__(self, out: Path) -> None:

@@ -1,4 +1,4 @@
-"""One rollout: an instance put to an agent in a session of its own, and what came of it scored."""
+"""One rollout: an agent works on an instance in its own session, and the result is scored."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from handiwork.log.store import Store
 from handiwork.session.open import Opened, Setup, create
 
 ATTEMPTS, PAUSE = 3, 2.0
-"""How often a rollout is begun when it is not the agent that fails, and the seconds before the second time."""
+"""The number of attempts for failures that are not the agent's, and the seconds before the second one."""
 
 HANGING = 2.0, 300.0
-"""A rollout is ended after its deadline so many times and so many seconds: sandbox and scorer take time too."""
+"""Factor and seconds by which a rollout may exceed its deadline: sandbox and scorer take time too."""
 
 TALKS = frozenset({"finished", "rejected", "awaiting_user_input"})
-"""Where an agent can be answered."""
+"""States in which an agent can be answered."""
 
 TITLE = "task"
 """The title of every rollout's session."""
@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RolloutJob:
-    """A rollout to be done: ``budget`` is the USD that the run has left for it, None for no cap."""
+    """A rollout to execute: ``budget`` is the USD that the run has left for it, None for no cap."""
 
     instance: Instance
     trial: int
@@ -52,18 +52,18 @@ class RolloutJob:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRollout:
-    """A rollout that was done, and its trajectory: the events of its session as JSON lines."""
+    """An executed rollout, and its trajectory: the events of its session as JSON lines."""
 
     result: Result
     trajectory: str
 
 
 async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, place: Path) -> FinishedRollout:
-    """Do a rollout in the folder ``place``, which is left as it was; never raises for what goes wrong in it."""
+    """Execute a rollout in the folder ``place``, which is left as it was; errors become outcomes, not exceptions."""
     began, cost, user_cost, attempt = time.monotonic(), 0.0, 0.0, 0
     while True:
         attempt += 1
-        # Agents see the path of their workspace: a name made of the instance could tell them the answer.
+        # Agents see the path of their workspace: a name derived from the instance could reveal the answer.
         folder = place / secrets.token_hex(8)
         done = await _attempt(conditions, benchmark, job, folder)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
@@ -76,7 +76,7 @@ async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
 
 
 def file_name(instance: str) -> str:
-    """Return a name for files of an instance; others have other names."""
+    """Return a name for files of an instance, unique to it."""
     plain = re.sub(r"[^\w.-]", "_", instance)[:100]
     return plain if plain == instance else f"{plain}-{hashlib.sha256(instance.encode()).hexdigest()[:8]}"
 
@@ -103,7 +103,7 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
                 await user.close()
             events = "".join(f"{to_json(event)}\n" for event in await opened.log.read())
             return FinishedRollout(told.model_copy(update=found | _figures(opened.session.state, user)), events)
-    except Exception as error:  # noqa: BLE001 - one rollout never ends a run; what happened is told in its result
+    except Exception as error:  # noqa: BLE001 - one rollout never ends a run; its result has the error
         outcome, why = _blamed(error)
         return FinishedRollout(told.model_copy(update={"outcome": outcome, "why": why}), "")
 
@@ -111,7 +111,7 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
 async def _judged(
     conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Opened, user: User
 ) -> dict[str, Any]:
-    """Return the fields of a result that say how the rollout ended and how it scored."""
+    """Return the fields of a result about the rollout's end and its score."""
     times, more = HANGING
     try:
         async with asyncio.timeout(times * conditions.deadline + more), opened.session.hold_lease():
@@ -124,7 +124,7 @@ async def _judged(
             if outcome in NOT_MEASURED:
                 return {"outcome": outcome, "why": why}
             score = await _graded(benchmark.score(rollout))
-    except Exception as error:  # noqa: BLE001 - as above; what was spent until then is kept
+    except Exception as error:  # noqa: BLE001 - as above; the cost so far is kept
         outcome, why = _blamed(error)
         return {"outcome": outcome, "why": why}
     said = {"score": score.value, "answer": score.answer, "details": dict(score.details)}
@@ -132,21 +132,21 @@ async def _judged(
 
 
 class _GraderError(Exception):
-    """The scorer failed; the text is its traceback."""
+    """The scorer failed; the message is its traceback."""
 
 
 async def _graded(grading: Awaitable[T]) -> T:
-    """Return what the benchmark says of a rollout. Raises SandboxError, BrowserError, LLMError, _GraderError."""
+    """Return the benchmark's judgement of a rollout. Raises SandboxError, BrowserError, LLMError, _GraderError."""
     try:
         return await grading
     except (SandboxError, BrowserError, LLMError):
         raise
-    except Exception:  # noqa: BLE001 - a scorer is anybody's code
+    except Exception:  # noqa: BLE001 - a scorer may be third-party code
         raise _GraderError(traceback.format_exc(limit=-5)) from None
 
 
 def _blamed(error: Exception) -> tuple[Outcome, str]:
-    """Return whose failure an exception is, and what is told of it."""
+    """Return the outcome for an exception, and its explanation."""
     match error:
         case UnfitError():
             return "unfit", str(error)
@@ -172,12 +172,12 @@ def _setup(conditions: Conditions, workspace: Path, budget: float | None, allow_
         workspace=str(workspace),
         allow_net=allow_net,
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),
-        snapshots=0,  # nobody goes back to a step of it
+        snapshots=0,  # such sessions are never rewound
     )
 
 
 class _End:
-    """Tells a session whether its task is at its end; what went wrong in finding out ends it, and is raised later."""
+    """Tells a session whether its task has ended; an error in the check ends the session too, and is raised later."""
 
     def __init__(self, benchmark: Benchmark, rollout: Rollout) -> None:
         self._benchmark, self._rollout = benchmark, rollout
@@ -186,7 +186,7 @@ class _End:
     async def __call__(self) -> bool:
         try:
             return await _graded(self._benchmark.over(self._rollout))
-        except Exception as error:  # noqa: BLE001 - the session would take it for the agent's
+        except Exception as error:  # noqa: BLE001 - the session would blame the agent
             self.failure = error
             return True
 
@@ -194,7 +194,7 @@ class _End:
 async def _talked(
     conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Opened, user: User
 ) -> Rollout:
-    """Have the agent and the simulated user talk until one of them has nothing more to say."""
+    """Let the agent and the simulated user talk until one of them ends the talk."""
     sandbox = await opened.session.sandbox()
     rollout = Rollout(instance, opened.session.state, sandbox, user.ask)
     end = _End(benchmark, rollout)

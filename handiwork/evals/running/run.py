@@ -1,4 +1,4 @@
-"""A run: all rollouts of a benchmark, a few at a time, their results on the disk as they finish."""
+"""A run: all rollouts of a benchmark, a few at a time, with results written to disk as they finish."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ LEAST_FREE = 1 << 30
 """Bytes that stay free on the disk of a run's folder."""
 
 FAILURES = 10
-"""Rollouts that fail one after another, for no fault of the agent, until the run stops: it would only spend time."""
+"""Consecutive failures through no fault of the agent after which the run stops: more would only waste time."""
 
 Execute = Callable[[RolloutJob], Awaitable[FinishedRollout]]
-"""Does a rollout, here or on another machine."""
+"""Executes a rollout, on this machine or another one."""
 
 Engine = Callable[[Conditions, Benchmark, Path], AbstractAsyncContextManager[Execute]]
-"""Makes ready what executes rollouts; the path is a folder for what they need while they run."""
+"""Prepares the execution of rollouts; the path is a folder for their files while they run."""
 
 
 class EngineError(HandiworkError):
-    """There is nothing that executes rollouts; the text says what to do."""
+    """No engine can execute rollouts; the message says how to fix it."""
 
     exit_code = Exit.INFRASTRUCTURE
 
 
 class RunStoppedError(Exception):
-    """The run stands before all is done, for a cap or because it ``failed``; the text says why and how to go on."""
+    """The run stopped early, at a cap or because it ``failed``; the message says why and how to resume it."""
 
     def __init__(self, text: str, *, failed: bool) -> None:
         super().__init__(text)
@@ -51,7 +51,7 @@ class RunStoppedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """What the whole run may take: ``cost`` in USD, ``disk`` in bytes of trajectories; None is no cap."""
+    """The limits of the whole run: ``cost`` in USD, ``disk`` in bytes of trajectories; None means no cap."""
 
     cost: float | None = None
     disk: int | None = None
@@ -68,7 +68,7 @@ async def local(conditions: Conditions, benchmark: Benchmark, place: Path) -> As
 
 
 class Run:
-    """The run in the folder ``out``, which has its manifest; ``finished`` hears of every result as it comes."""
+    """The run in the folder ``out``, which has its manifest; ``finished`` is called with every result."""
 
     def __init__(
         self,
@@ -88,10 +88,10 @@ class Run:
         self._why = ""
 
     async def go(self, engine: Engine, workers: int) -> None:
-        """Do every rollout that was not measured yet, ``workers`` at a time.
+        """Execute every rollout without a measured result, ``workers`` at a time.
 
-        Raises EngineError, and RunStoppedError where it stands before its end; ``go`` again goes on. Only one process
-        may run it.
+        Raises EngineError, and RunStoppedError if the run stops early; call ``go`` again to resume it. Only one process
+        may execute it.
         """
         with _alone(self._out):
             (self._out / TRAJECTORIES).mkdir(exist_ok=True)
@@ -110,7 +110,7 @@ class Run:
 
     @property
     def left(self) -> int:
-        """The number of rollouts that are not measured yet."""
+        """The number of rollouts without a measured result."""
         return sum(1 for _ in self._keys())
 
     def _keys(self) -> Iterator[tuple[str, int]]:
@@ -132,10 +132,10 @@ class Run:
                 done = await execute(RolloutJob(self._instances[one], trial, budget))
                 self._take(done)
             if done.result.outcome == "stopped":
-                jobs.append((one, trial))  # its share was spent, and perhaps not the run's
+                jobs.append((one, trial))  # its share was spent, but perhaps not the run's budget
 
     def _stops(self) -> str:
-        """Return why nothing more may be begun, "" if it may."""
+        """Return why no further rollout may start, "" if one may."""
         if self._budget.spent_up:
             return f"the run has spent {self.results.spent:.2f} USD, its --max-cost"
         if self._caps.disk is not None and self._bytes >= self._caps.disk:
@@ -159,10 +159,10 @@ class Run:
 
 @contextmanager
 def _work_folder(out: Path) -> Generator[Path]:
-    """Make the folder for the rollouts' files in the system's folder for temporary files.
+    """Create the folder for the rollouts' files in the system's temporary folder.
 
-    Agents see the path of their workspace: the run's own folder would tell them the benchmark. The run's folder has a
-    link to it meanwhile, by which the next process finds and removes what a killed one left.
+    Agents see the path of their workspace: the run's own folder would reveal the benchmark. Meanwhile the run's folder
+    has a link to it, with which the next process finds and removes the files of a killed one.
     """
     link = out / "work"
     if link.is_symlink():

@@ -1,4 +1,4 @@
-"""The model that plays the user of a benchmark, or judges what an agent said."""
+"""The model that plays the user of a benchmark, or judges an agent's answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from handiwork.llm.types import LLM, Message
 
 
 class User:
-    """Made without a call; ``cost`` is USD as far as known, of all calls but the ``unpriced`` ones."""
+    """The simulated user; its model is created at the first call. ``cost`` is USD of all but the ``unpriced`` calls."""
 
     def __init__(self, model: str, base_url: str | None) -> None:
         self._model, self._base_url = model, base_url
@@ -16,7 +16,7 @@ class User:
         self.unpriced = 0
 
     async def ask(self, prompt: str) -> str:
-        """Return what the model answers to the prompt, at temperature 0. Raises LLMError."""
+        """Return the model's answer to the prompt, at temperature 0. Raises LLMError."""
         if self._llm is None:
             self._llm = llms.create(self._model, self._base_url)
         answer = await self._llm.complete([Message.text("user", prompt)], temperature=0.0)
@@ -25,6 +25,6 @@ class User:
         return answer.content
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the model's connections."""
         if self._llm is not None:
             await self._llm.close()

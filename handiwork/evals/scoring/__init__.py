@@ -1,1 +1,1 @@
-"""What several benchmarks use to score answers."""
+"""Scoring code shared by several benchmarks."""

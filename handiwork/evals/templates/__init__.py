@@ -1,4 +1,4 @@
-"""The templates of reports, every value escaped: what they show comes from agents, and is hostile."""
+"""The templates of reports, with every value escaped: the values come from agents, and are hostile."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _environment() -> jinja2.Environment:
 
 
 def render(name: str, **values: Any) -> str:
-    """Return a template with its values filled in."""
+    """Return a template rendered with these values."""
     return _environment().get_template(name).render(values)
 
 
 def write(name: str, file: Path, **values: Any) -> None:
-    """Write a template with its values filled in, piece by piece, whole or not at all."""
+    """Write a template rendered with these values piece by piece, but atomically."""
     part = file.with_name(f"{file.name}.part")
     _environment().get_template(name).stream(values).dump(str(part), encoding="utf-8", errors="replace")
     part.rename(file)

@@ -1,4 +1,4 @@
-"""How far a download is: a bar on a terminal, a line now and then elsewhere."""
+"""The progress of a download: a bar on a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 PAUSE = 5.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines without a terminal."""
 
 
 def to_stderr(line: str) -> None:
@@ -21,9 +21,9 @@ def to_stderr(line: str) -> None:
 
 
 class Reporter:
-    """Shows how far the download of ``what`` is, from its first byte on; called with bytes done and of the whole.
+    """Shows the progress of the download of ``what`` from its first byte on; call it with bytes done and in total.
 
-    ``status`` gets lines; None is standard error, with a bar if that is a terminal.
+    ``status`` gets lines; None means standard error, with a bar if that is a terminal.
     """
 
     def __init__(self, what: str, status: Callable[[str], None] | None) -> None:
@@ -44,7 +44,7 @@ class Reporter:
             self._bar = None
 
     def __call__(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` bytes are there."""
+        """Show that ``done`` of ``total`` bytes have arrived."""
         if self._draw:
             self._show(done, total)
         else:

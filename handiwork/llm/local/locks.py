@@ -1,4 +1,4 @@
-"""Locks between processes, which the kernel gives back when their holder dies."""
+"""Locks between processes, which the kernel releases when their holder dies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FileLock:
         self._fd: int | None = None
 
     def acquire(self, wait: bool = True) -> bool:
-        """Take the lock; with ``wait`` False return False where another holds it."""
+        """Take the lock; with ``wait`` False return False if another process holds it."""
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(fd, self._mode | (0 if wait else fcntl.LOCK_NB))
@@ -30,7 +30,7 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Give the lock back; without effect where it is not held."""
+        """Release the lock; no effect if it is not held."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -50,7 +50,7 @@ def is_held(path: Path) -> bool:
 async def locked(path: Path) -> AsyncGenerator[None]:
     """Hold the exclusive lock on ``path``; waiting for it can be cancelled."""
     lock = FileLock(path)
-    # Nothing tells of a lock's release; waiting for it in a thread could not be cancelled.
+    # A lock's release is not signalled, and waiting for it in a thread could not be cancelled.
     while not lock.acquire(wait=False):  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     try:

@@ -1,4 +1,4 @@
-"""Local models: llama.cpp in a process shared by all sessions, spoken to like any OpenAI-compatible server."""
+"""Local models: llama.cpp in a process shared by all sessions, accessed like any OpenAI-compatible server."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, O
 from handiwork.paths import runtime_dir
 
 IDLE = 60.0
-"""Seconds after which the server ends when its last client is gone."""
+"""Seconds after the last client's end until the server ends."""
 
 LONGEST_ANSWER = 2048
-"""Tokens of one answer, so that a model that repeats itself comes to an end."""
+"""The most tokens of one answer, so that a model that repeats itself stops."""
 
 Status = Callable[[str], None]
-"""Called with a line about what is being waited for."""
+"""Called with a line about a slow step."""
 
 
 class LocalLLM:
     """A model that runs on this machine; ``model`` is a known name or the path of a GGUF file.
 
-    The weights are fetched and the server started when the first answer is asked for, and a server that died
-    is started again. ``status`` hears what takes time; None is standard error. ``idle`` is how many seconds the
-    server outlives its last client, if this one starts it.
+    The first request fetches the weights and starts the server; a server that died is restarted. ``status`` is called
+    for slow steps; None means standard error. ``idle`` is how many seconds the server outlives its last client, if this
+    object starts it.
     """
 
     def __init__(self, model: str, status: Status | None = None, idle: float = IDLE) -> None:
@@ -68,16 +68,15 @@ class LocalLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What small models can do: no native tool calls, replies constrained by a schema.
+        """The capabilities of small models: no native tool calls, replies constrained by a schema.
 
-        The window is that of the server, which has less of it where the model was made for less, and is known
-        once it was opened.
+        The window is the server's, which is smaller if the model's own is, and is known after ``open``.
         """
         known = self._chat.capabilities
         return known if known.window is not None else replace(known, window=WINDOW)
 
     async def open(self) -> None:
-        """Start the server where need be, and ask it for its window. Raises as ``complete`` does."""
+        """Start the server if needed, and ask it for its window. Raises the same errors as ``complete``."""
         await self.start()
         await self._chat.open()
 
@@ -89,16 +88,16 @@ class LocalLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the model's answer, at temperature 0 unless told otherwise; see LLM.complete.
+        """Return the model's answer, by default at temperature 0; see LLM.complete.
 
-        Raises ModelNotFoundError where the weights, the library or the GGUF file are missing or broken.
+        Raises ModelNotFoundError if the weights, the library or the GGUF file are missing or broken.
         """
         await self.start()
         await self._tell_if_busy()
         return await self._chat.complete(messages, tools, schema, on_delta, temperature or 0.0)
 
     async def start(self) -> None:
-        """Fetch the weights and start the server where need be; a new connection is made if it is another one."""
+        """Fetch the weights and start the server if needed; reconnect if the server is a new one."""
         async with self._opening:
             address = await self._running()
             if address != self._address:
@@ -106,7 +105,7 @@ class LocalLLM:
                 self._address = address
 
     async def close(self) -> None:
-        """Close the connection; the server ends some time after its last client did so."""
+        """Close the connection; the server ends some time after its last client."""
         await self._chat.close()
         if self._client is not None:
             self._client.release()
@@ -148,7 +147,7 @@ class LocalLLM:
         raise ModelNotFoundError(f"The local model {self._path} did not start: {_reason(place)} (log: {place.log})")
 
     async def _tell_if_busy(self) -> None:
-        """Say so if the call will have to wait until others are done."""
+        """Report that the call has to wait, if the server is busy with others."""
         address = self._address
         if address is None:
             return
@@ -162,9 +161,9 @@ class LocalLLM:
 
 
 def place_of(model: Path) -> ServerFolder:
-    """Return the folder of the model's server, made if there is none.
+    """Return the folder of the model's server, created if missing.
 
-    Raises ModelNotFoundError if others can enter it.
+    Raises ModelNotFoundError if other users can enter it.
     """
     stat = model.stat()
     identity = f"{model.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}"
@@ -180,7 +179,7 @@ async def _launch(place: ServerFolder, model: Path, idle: float) -> None:
     with place.log.open("wb") as log:
         launcher = await asyncio.create_subprocess_exec(
             sys.executable,
-            # Never from the current directory, which may be a project nobody has looked at.
+            # Never from the current directory, which may be an unreviewed project.
             "-P",
             "-m",
             "handiwork.llm.local.server",
@@ -197,7 +196,7 @@ async def _launch(place: ServerFolder, model: Path, idle: float) -> None:
 
 
 def _reason(place: ServerFolder) -> str:
-    """Return the log's last line that tells of an error, else its last line."""
+    """Return the log's last error line, else its last line."""
     lines = [line for line in place.log.read_text(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if " E " in line and "error loading model" in line]
     return (errors or lines or ["it said nothing"])[-1]

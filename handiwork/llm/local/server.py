@@ -1,9 +1,9 @@
-"""The process that runs a local model for every session on this machine, until nobody needs it.
+"""The process that runs a local model for all sessions on this machine, until it is unused.
 
-It listens on loopback, wants a key, and lives apart from whoever started it. Three files in its folder, which
-is private to the user, say how things are: the lock ``alive`` is held by the process as long as it lives, the
-lock ``clients`` is shared by all who use it, and ``endpoint.json`` tells where it listens. The kernel frees
-locks however their holders end, so nothing here can be left over that matters.
+It listens on loopback, requires a key, and is detached from the process that started it. Three files in its folder,
+which is private to the user, hold its state: the process holds the lock ``alive`` as long as it lives, all clients
+share the lock ``clients``, and ``endpoint.json`` holds its address. The kernel releases locks however their holders
+end, so no stale state can remain.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import Any
 from handiwork.llm.local.locks import FileLock, is_held
 
 WINDOW = 16_384
-"""Tokens one conversation may have."""
+"""The context window of one conversation in tokens."""
 
 SLOTS = 2
-"""Answers generated at a time; further calls wait their turn."""
+"""Answers generated at a time; further calls wait."""
 
 CACHE_MIB = 512
-"""Memory for the prompts of conversations that have no slot at the moment."""
+"""Memory in MiB for the prompts of conversations without a slot at the moment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the server listens and the key it wants."""
+    """The server's address and its key."""
 
     url: str
     key: str
@@ -47,7 +47,7 @@ class ServerFolder:
 
     @property
     def start_lock(self) -> Path:
-        """Held by who starts a server, and by a server that decides to end."""
+        """Held by a process that starts a server, and by a server that decides to end."""
         return self.folder / "start"
 
     @property
@@ -57,12 +57,12 @@ class ServerFolder:
 
     @property
     def clients_lock(self) -> Path:
-        """Shared by all who use the server."""
+        """Shared by all clients of the server."""
         return self.folder / "clients"
 
     @property
     def log(self) -> Path:
-        """What the server said since it was last started."""
+        """The server's output since its last start."""
         return self.folder / "log.txt"
 
     @property
@@ -74,14 +74,14 @@ class ServerFolder:
         return is_held(self.alive_lock)
 
     def address(self) -> Address | None:
-        """Return where it listens; None while it loads or when there is none."""
+        """Return the server's address; None while it loads or if there is none."""
         try:
             return Address(**json.loads(self._endpoint.read_text()))
         except FileNotFoundError:
             return None
 
     def publish(self, address: Address) -> None:
-        """Say where the server listens; only the user can read it."""
+        """Write the server's address; only the user can read it."""
         new = self._endpoint.with_suffix(".new")
         new.unlink(missing_ok=True)
         with open(new, "x", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
@@ -89,12 +89,12 @@ class ServerFolder:
         new.rename(self._endpoint)
 
     def withdraw(self) -> None:
-        """Forget where a server listened."""
+        """Remove the address of an earlier server."""
         self._endpoint.unlink(missing_ok=True)
 
 
 def serve(place: ServerFolder, model: Path, idle: float) -> None:
-    """Serve the model until it had no client for ``idle`` seconds."""
+    """Serve the model until it has had no client for ``idle`` seconds."""
     # Imported here, because this loads llama.cpp, and by name, because it has no types.
     xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
@@ -112,12 +112,12 @@ def serve(place: ServerFolder, model: Path, idle: float) -> None:
     server = xllamacpp.Server(params)
     place.publish(Address(server.listening_address, key, os.getpid()))
     _wait_until_unused(place, idle)
-    # llama.cpp's own threads need not be waited for: nothing is kept that could be lost.
+    # There is no need to wait for llama.cpp's own threads: they hold nothing that could be lost.
     os._exit(0)
 
 
 def _wait_until_unused(place: ServerFolder, idle: float) -> None:
-    """Return when there was no client for ``idle`` seconds, with the start lock held and the address withdrawn."""
+    """Wait until there was no client for ``idle`` seconds; return with the start lock held and the address removed."""
     last_used = time.monotonic()
     start, clients = FileLock(place.start_lock), FileLock(place.clients_lock)
     while True:
@@ -126,7 +126,7 @@ def _wait_until_unused(place: ServerFolder, idle: float) -> None:
             last_used = time.monotonic()
             continue
         clients.release()
-        # A client takes its lock while it holds the start lock, so with that one held none can come.
+        # Clients take their lock under the start lock, so while this process holds that, no new one can appear.
         if time.monotonic() - last_used >= idle and start.acquire(wait=False):
             if clients.acquire(wait=False):
                 place.withdraw()
@@ -135,12 +135,12 @@ def _wait_until_unused(place: ServerFolder, idle: float) -> None:
 
 
 def main(folder: str, model: str, idle: str) -> None:
-    """Become a process of its own, apart from the caller, and serve; returns in the caller's child at once."""
+    """Serve in a detached process of its own; return at once in the caller's child."""
     place = ServerFolder(Path(folder))
     alive = FileLock(place.alive_lock)
     alive.acquire()
     place.withdraw()
-    # The lock goes over to the child, so there is no moment at which the server does not seem to live.
+    # The child inherits the lock, so the server counts as alive without interruption.
     if os.fork():
         return
     os.chdir("/")

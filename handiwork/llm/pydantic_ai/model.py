@@ -1,4 +1,4 @@
-"""Models of the providers with a protocol of their own, through pydantic-ai."""
+"""Models of providers with their own protocols, through pydantic-ai."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ from handiwork.llm.window import window_of
 T = TypeVar("T")
 
 LONGEST_CALL = 1800.0
-"""Seconds without a byte after which a client ends a call that nobody ended before."""
+"""Seconds without a byte after which a client ends a call that no other limit has ended."""
 
 LONGEST_ANSWER = 4_000_000
-"""Characters of one answer, with its reasoning and the arguments of its calls."""
+"""The most characters of one answer, including its reasoning and the arguments of its calls."""
 
 _EMPTY_PART = 500
 _DELTAS = ("content_delta", "args_delta", "signature_delta", "tool_name_delta")
 
 Build = Callable[[], tuple[Model, httpx2.AsyncClient]]
-"""Makes a model, and the client that its requests go through."""
+"""Creates a model, and the client for its requests."""
 
 
 def provider_model(
     name: str, base_url: str | None, api_key: str | None, blobs: Blobs, patience: Patience | None
 ) -> LLM:
-    """Return the model ``name``, "PROVIDER:MODEL" in pydantic-ai's words.
+    """Return the model ``name``, "PROVIDER:MODEL" in pydantic-ai's terms.
 
-    Where the provider speaks OpenAI's chat completions it is a ChatLLM.
-    Raises AuthenticationError where the key is missing and LLMError for an unknown provider.
+    If the provider uses OpenAI's chat completions, the result is a ChatLLM. Raises AuthenticationError if the key is
+    missing and LLMError for an unknown provider.
     """
 
     def build() -> tuple[Model, httpx2.AsyncClient]:
@@ -90,7 +90,7 @@ def provider_model(
 
 
 def _inferred(name: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
-    """Return the model that pydantic-ai has for a name. Raises UserError, ImportError."""
+    """Return pydantic-ai's model for a name. Raises UserError, ImportError."""
 
     def provider(kind: str) -> Provider[Any]:
         options: dict[str, Any] = {} if api_key is None else {"api_key": api_key}
@@ -102,7 +102,7 @@ def _inferred(name: str, api_key: str | None, client: httpx2.AsyncClient) -> Mod
         try:
             build = cast("type[Any]", infer_provider_class(kind))
         except ValueError:
-            infer_model(name)  # raises an error that says which names there are
+            infer_model(name)  # raises an error that lists the valid names
             raise
         if "http_client" in signature(build).parameters:
             options["http_client"] = client
@@ -126,7 +126,7 @@ def _with_base_url(name: str, base_url: str, api_key: str | None, client: httpx2
 
 
 class ProviderLLM:
-    """A model that pydantic-ai talks to; after a failed attempt the deltas start again from the beginning."""
+    """A model accessed through pydantic-ai; after a failed attempt the deltas restart from the beginning."""
 
     def __init__(self, name: str, build: Build, *, blobs: Blobs, patience: Patience | None = None) -> None:
         self._name = name
@@ -145,16 +145,16 @@ class ProviderLLM:
 
     @property
     def name(self) -> str:
-        """The model string it was made from."""
+        """The model string it was created from."""
         return self._name
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do; a window that no list has is known once it was opened."""
+        """The model's capabilities; a window that no list has is known after ``open``."""
         return self._capabilities
 
     async def open(self) -> None:
-        """Ask the provider for the window where no list has it."""
+        """Ask the provider for the window if no list has it."""
         if not self._entered:
             self._entered = True
             if self._client.is_closed:
@@ -171,7 +171,7 @@ class ProviderLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the model's answer, trying again as Patience says; see LLM.complete."""
+        """Return the model's answer, with retries as Patience says; see LLM.complete."""
         if not self._capabilities.vision:
             require_vision(messages, self._name)
         await self.open()
@@ -230,7 +230,7 @@ class ProviderLLM:
                 raise RequestRejectedError(f"{self._name} ended without an answer: {response.finish_reason}")
             raise ProviderError(f"{self._name} sent an empty answer")
         counted = response.usage
-        # pydantic-ai counts cached tokens as input too, for every provider.
+        # pydantic-ai includes cached tokens in the input, for every provider.
         usage = usage_of(
             counted.input_tokens, counted.output_tokens, counted.cache_read_tokens, counted.cache_write_tokens
         )
@@ -258,7 +258,7 @@ class ProviderLLM:
 
     @contextmanager
     def _answer(self) -> Generator[None]:
-        """Raise LLMError for whatever an SDK raises: each has errors of its own for an answer it cannot read."""
+        """Convert all exceptions to LLMError: each SDK has its own for an answer it cannot read."""
         try:
             yield
         except LLMError:
@@ -298,7 +298,7 @@ class ProviderLLM:
 
 
 def _size(event: ModelResponseStreamEvent) -> int:
-    """Return how many characters an event adds to the answer; a new part counts as some, even when it is empty."""
+    """Return the number of characters an event adds to the answer; even an empty new part counts as some."""
     if isinstance(event, PartStartEvent):
         return _EMPTY_PART + len(str(event.part))
     if not isinstance(event, PartDeltaEvent):

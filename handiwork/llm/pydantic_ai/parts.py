@@ -1,4 +1,4 @@
-"""Messages in pydantic-ai's form, for the providers that have a protocol of their own."""
+"""Messages in pydantic-ai's form, for providers with their own protocols."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _KEPT = ("id", "signature", "provider_name", "provider_details")
 
 
 def thinking_of(parts: Sequence[ModelResponsePart]) -> tuple[dict[str, Any], ...]:
-    """Return what has to go back to the provider besides text and calls: reasoning, signatures and ids.
+    """Return the data to send back to the provider besides text and calls: reasoning, signatures and ids.
 
-    ``at`` is the part's place in the answer; the provider checks signatures against the order.
+    ``at`` is the part's index in the answer; the provider checks signatures against the order.
     """
     kept: list[dict[str, Any]] = []
     for at, part in enumerate(parts):
@@ -47,7 +47,7 @@ def thinking_of(parts: Sequence[ModelResponsePart]) -> tuple[dict[str, Any], ...
 
 
 def calls_of(parts: Sequence[ModelResponsePart]) -> tuple[ToolCall, ...]:
-    """Return the tool calls of an answer, their arguments as the model wrote them."""
+    """Return the tool calls of an answer, with their arguments as the model wrote them."""
     return tuple(
         ToolCall(
             part.tool_call_id, part.tool_name, part.args if isinstance(part.args, str) else part.args_as_json_str()
@@ -58,7 +58,7 @@ def calls_of(parts: Sequence[ModelResponsePart]) -> tuple[ToolCall, ...]:
 
 
 class MessageParts:
-    """Makes pydantic-ai's form of messages, once for each message; ``provider`` is whose reasoning goes back."""
+    """Builds pydantic-ai's form of messages, once for each message; only reasoning of ``provider`` is sent back."""
 
     def __init__(self, blobs: Blobs, provider: str) -> None:
         self._blobs = blobs
@@ -66,7 +66,7 @@ class MessageParts:
         self._made: WeakKeyDictionary[Message, ModelMessage] = WeakKeyDictionary()
 
     def forms(self, messages: Sequence[Message]) -> list[ModelMessage]:
-        """Return the conversation's form; what stands between two answers is one request."""
+        """Return the conversation's form; the messages between two answers become one request."""
         names: dict[str, str] = {}
         forms: list[ModelMessage] = []
         for message in messages:

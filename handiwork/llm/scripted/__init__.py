@@ -1,1 +1,1 @@
-"""Models whose replies are written in a file."""
+"""Models with replies from a file."""

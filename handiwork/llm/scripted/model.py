@@ -11,18 +11,18 @@ from handiwork.llm.scripted.script import Reply, position_after
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, ToolCall
 
 KEPT = 1_000
-"""Requests that are kept to be looked at."""
+"""The number of requests kept for inspection."""
 
 
 class ScriptedLLM:
-    """A model that gives the replies of a script in order, each once, whatever it is asked.
+    """A model that gives the replies of a script in order, each once, whatever the messages are.
 
-    The first call starts at the reply whose index is the number of assistant messages in its conversation, so
-    that a session resumed in a new process goes on with the next reply; from there on every call takes the
-    next line, delegates and condensed conversations too. A reply with ``error`` counts as a line of its own:
-    it raises ProviderError, and the call after it goes on behind it. A cancelled call gives its reply back.
-    A reply may be given as its text alone, or as a mapping like a line of a script's file; a mapping that is no reply
-    raises pydantic.ValidationError.
+    The first call starts at the reply whose index is the number of assistant messages in its conversation, so a session
+    resumed in a new process continues with the next reply; from there on every call takes the next line, including
+    those of delegates and condensers. A reply with ``error`` is a line of its own: it raises ProviderError, and the
+    next call takes the line after it. A cancelled call returns its reply to the script.
+    A reply may also be its text alone, or a mapping like a line of a script's file; a mapping that is no reply raises
+    pydantic.ValidationError.
     """
 
     def __init__(
@@ -41,16 +41,16 @@ class ScriptedLLM:
 
     @property
     def name(self) -> str:
-        """The model string it was made from."""
+        """The model string it was created from."""
         return self._name
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do: as it was told."""
+        """The capabilities passed to the constructor."""
         return self._capabilities
 
     async def open(self) -> None:
-        """Do nothing: what it can do it was told."""
+        """No-op: capabilities came with the constructor."""
 
     async def complete(
         self,
@@ -60,9 +60,9 @@ class ScriptedLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the next reply; ``requests`` keeps the conversation it was asked for, and the last KEPT before it.
+        """Return the next reply; ``requests`` keeps this conversation and the earlier ones, KEPT in all.
 
-        Raises ProviderError for a reply that is an error, and LLMError when the script has run out.
+        Raises ProviderError for a reply that is an error, and LLMError after the script's last reply.
         """
         started = time.monotonic()
         position = self._take(messages)
@@ -108,4 +108,4 @@ class ScriptedLLM:
         return self._next - 1
 
     async def close(self) -> None:
-        """Do nothing: a script holds nothing."""
+        """No-op: a script holds no resources."""

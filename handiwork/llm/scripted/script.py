@@ -1,4 +1,4 @@
-"""A script of replies: JSON lines that stand for what a model would answer."""
+"""A script of replies: JSON lines in place of a model's answers."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from handiwork.llm.errors import LLMError
 
 
 class ScriptedCall(Model):
-    """A tool call of a reply; ``arguments`` as a string is handed on as it is, broken JSON too."""
+    """A tool call of a reply; ``arguments`` given as a string is passed on unchanged, even invalid JSON."""
 
     name: str
     arguments: dict[str, JsonValue] | str = Field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """The arguments as the text a model would have written."""
+        """The arguments as JSON text."""
         return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
 
 
 class Reply(Model):
-    """One line of a script; with ``error`` the model fails with that text instead of answering.
+    """One line of a script; with ``error`` the model fails with that message instead of answering.
 
-    ``cost`` is USD. ``delay`` is seconds, spread over the pieces in which the content arrives.
+    ``cost`` is in USD. ``delay`` is in seconds, spread over the pieces in which the content arrives.
     """
 
     content: str = ""
@@ -39,14 +39,14 @@ class Reply(Model):
 
     @property
     def pieces(self) -> list[str]:
-        """The content in the pieces in which it arrives: line by line."""
+        """The pieces in which the content arrives: its lines."""
         return self.content.splitlines(keepends=True)
 
 
 def read_script(path: Path) -> list[Reply]:
     """Return the replies of a file of JSON lines; empty lines are skipped.
 
-    Raises LLMError, which names the line, for a file that cannot be read and a line that is no reply.
+    Raises LLMError for an unreadable file, or with its number for an invalid line.
     """
     try:
         lines = path.read_text().split("\n")
@@ -66,9 +66,9 @@ def read_script(path: Path) -> list[Reply]:
 
 
 def position_after(replies: list[Reply], answered: int) -> int:
-    """Return where a new process goes on in a script whose model has answered ``answered`` times already.
+    """Return the position at which a new process continues a script whose model has answered ``answered`` times.
 
-    That is behind the last reply given and the errors that follow it, which were met before.
+    It is after the last reply given and the errors that follow it, which were raised before.
     """
     position = 0
     while answered and position < len(replies):

@@ -1,8 +1,9 @@
-"""The step between the platform and bubblewrap: makes the mounts, gives up root, becomes bubblewrap.
+"""The step between the platform and bubblewrap: makes the mounts, drops root, becomes bubblewrap.
 
-Run as a program of its own (standard library only) whose argument is the descriptor to read its marshalled plan from.
-It happens in one process: as root a mount namespace first, where the sources are staged before root is given
-up; then, for everybody, a user namespace that owns the overlays; at last bubblewrap, nested in that one.
+Runs as a program of its own (standard library only); its argument is the descriptor of its marshalled plan.
+
+All steps happen in one process: as root, first a mount namespace, in which the sources are staged before root is
+dropped; then, for every user, a user namespace that owns the overlays; finally bubblewrap, nested in that namespace.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import stat
 import struct
 import sys
 
-# What takes long to import, like typing, json and signal, is left out: every start waits for it.
+# Modules that are slow to import, such as typing, json and signal, are avoided: every start waits for them.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 STAGE = "/tmp"
-"""Covered by a file system of our own, in the launcher's mount namespace only; sources appear in it by name."""
+"""Covered by the launcher's own file system, in its mount namespace only; sources appear in it by name."""
 
 _CLONE_NEWNS, _CLONE_NEWUSER = 0x00020000, 0x10000000
 _MS_NOSUID, _MS_NODEV, _MS_REC, _MS_SLAVE = 2, 4, 0x4000, 1 << 19
@@ -35,11 +36,11 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class LaunchError(Exception):
-    """A step failed; the text is for the user."""
+    """A step failed; the text is shown to the user."""
 
 
 def main() -> None:
-    """Carry out the plan; does not return."""
+    """Execute the plan; does not return."""
     with open(int(sys.argv[1]), "rb") as file:
         plan: dict[str, Any] = marshal.load(file)
     try:
@@ -122,7 +123,7 @@ def _clone_tree(source: dict[str, Any], uid: int, gid: int) -> int:
 
 
 def _handle(path: str, below: str) -> int:
-    """Open the path; what of it is ``below`` a directory that an agent may write to, without following a link."""
+    """Open the path; the part ``below`` a directory that an agent may write to is opened without following links."""
     if not below:
         return os.open(path, os.O_PATH | os.O_CLOEXEC)
     handle = os.open(below, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -134,7 +135,7 @@ def _handle(path: str, below: str) -> int:
 
 
 def _map_owner(tree: int, uids: tuple[int, int], gids: tuple[int, int]) -> None:
-    """Make files of the first uid and gid on disk those of the second in this mount, and the other way round."""
+    """Swap the first and the second uid and gid in this mount: files of one on disk appear as the other's."""
     ready, told = os.pipe()
     done, finish = os.pipe()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""What a bubblewrap sandbox sees of the machine: its mounts, its environment, its identity."""
+"""The view of the machine in a bubblewrap sandbox: its mounts, its environment, its identity."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _FILES = {
 
 @dataclass
 class MountPlan:
-    """Gathers the launcher's plan: ``sources`` to stage by name, ``overlays``, and bubblewrap's ``arguments``."""
+    """Collects the launcher's plan: ``sources`` to stage by name, ``overlays``, and bubblewrap's ``arguments``."""
 
     sources: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     overlays: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
@@ -46,26 +46,26 @@ class MountPlan:
     arguments: list[str] = field(default_factory=list[str])
 
     def stage(self, name: str, path: Path, *, owned: bool = False, below: Path | None = None) -> str:
-        """Have the launcher bring ``path`` to the stage and return where it is then.
+        """Let the launcher bring ``path`` to the stage, and return its path there.
 
-        With ``owned`` the owner of the directory, where that is not the sandbox's uid, is mapped to it. No link is
-        followed ``below`` a directory that an agent may have written to.
+        With ``owned``, the directory's owner is mapped to the sandbox's uid if they differ. No link is followed
+        ``below`` a directory that an agent may have written to.
         """
         above = "" if below is None else str(below)
         self.sources[name] = {"path": str(path), "owned": owned and os.geteuid() == 0, "below": above}
         return f"{STAGE}/{name}"
 
     def plan(self) -> dict[str, Any]:
-        """Return what the launcher is to do for this view."""
+        """Return the launcher's part of the plan."""
         names = ("sources", "overlays", "directories", "files")
         return {name: getattr(self, name) for name in names}
 
     def add(self, *arguments: str | Path) -> None:
-        """Add arguments of bubblewrap."""
+        """Add arguments for bubblewrap."""
         self.arguments += map(str, arguments)
 
     def add_system(self) -> None:
-        """Show the operating system read-only, with devices, processes and accounts of its own."""
+        """Show the operating system read-only, with the sandbox's own devices, processes and accounts."""
         for path in SYSTEM:
             if path.is_symlink():
                 self.add("--symlink", path.readlink(), path)
@@ -78,9 +78,9 @@ class MountPlan:
         self.add("--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp")
 
     def add_private(self, places: SandboxPaths, shared_memory: int) -> None:
-        """Give the session's own home, /tmp, and so many bytes of shared memory, which no process's end gives back.
+        """Mount the session's own home, /tmp, and ``shared_memory`` bytes, which outlive the processes that use them.
 
-        With a layer of a snapshot, the home is laid over that one's.
+        With a snapshot's layer, the session's home is laid over the snapshot's.
         """
         if places.layer:
             self.stage("layer", places.layer, owned=True)
@@ -99,17 +99,17 @@ class MountPlan:
             self.add("--ro-bind", self.stage("browser", browser), BROWSER)
 
     def add_read_only(self, paths: Sequence[Path]) -> None:
-        """Show paths of the machine where they are, read-only, with credentials in them covered."""
+        """Show paths of the machine at their own paths, read-only, with credentials in them covered."""
         for number, path in enumerate(sorted(paths)):
             self.add("--ro-bind", self.stage(f"root-{number}", path), path)
         for path in credentials_in(paths):
             self.add(*(("--tmpfs", path) if path.is_dir() else ("--ro-bind", f"{STAGE}/empty-file", path)))
 
     def add_copy(self, places: SandboxPaths, base: Path) -> None:
-        """Mount the session's copy over ``base`` at the workspace, with the mounts of the real one below it.
+        """Mount the session's copy over ``base`` at the workspace, with the real workspace's mounts below it.
 
-        The agent can change those too: each has an upper layer of its own. With a layer of a snapshot, what that has
-        of each comes in between.
+        The agent can change those too: each has its own upper layer. A snapshot's layer of each, if any, comes in
+        between.
         """
         above = "layer/{}:".format if places.layer else "".format
         self.stage("base", base, owned=True)
@@ -124,9 +124,9 @@ class MountPlan:
         self.add("--bind", f"{STAGE}/workspace", places.workspace)
 
     def add_in_place(self, workspace: Path, protected: Sequence[str], session_dir: Path) -> None:
-        """Mount the real directory, but nothing through which the agent could make the user's git run programs.
+        """Mount the real directory, except the parts through which the agent could make the user's git run programs.
 
-        What it changes in ``.git`` goes to a layer of the session's; ``protected`` paths are read-only.
+        Changes in ``.git`` go to a layer of the session's; ``protected`` paths are read-only.
         """
         place = self.stage("workspace", workspace, owned=True)
         self.add("--bind", place, workspace)
@@ -146,7 +146,7 @@ class MountPlan:
             self.add("--ro-bind", f"{place}/.git", git)
 
     def add_egress(self, proxy: Path, certificates: Path | None) -> None:
-        """Show the proxy's socket and the certificates that the machine trusts, and make programs use both."""
+        """Show the proxy's socket and the machine's trusted certificates, and make programs use both."""
         self.add("--ro-bind", self.stage("proxy", proxy), SOCKET)
         if certificates is not None:
             self.add("--ro-bind", self.stage("certificates", certificates.resolve()), CERTIFICATES)
@@ -171,7 +171,7 @@ class MountPlan:
 
 
 def git_environment() -> dict[str, str]:
-    """Return the variables that let git commit, and work on files that belong to another uid."""
+    """Return the variables that let git commit, and work on files owned by another uid."""
     people = {f"GIT_{who}_NAME": "Handiwork" for who in ("AUTHOR", "COMMITTER")}
     addresses = {f"GIT_{who}_EMAIL": "handiwork@localhost" for who in ("AUTHOR", "COMMITTER")}
     trust = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}

@@ -39,15 +39,15 @@ _NAMESPACES = (
 ).split()
 
 _NICE = 5
-"""Where processor time cannot be shared out by groups, other programs come first by this."""
+"""The niceness with which other programs come first if groups cannot divide processor time."""
 
 
 class BubblewrapSandbox(ServedSandbox):
-    """Runs actions as an unprivileged user who sees the system read-only and of the user's files the workspace.
+    """Runs actions as an unprivileged user, who sees the system read-only, and only the workspace of the user's files.
 
-    The workspace is where the user has it. ``read_only`` paths are shown as well. ``soft_timeout`` is in seconds.
-    Without ``egress`` there is no network at all; with it, no more than it allows. ``snapshots`` takes those of the
-    session.
+    The workspace has the same path as outside. ``read_only`` paths are visible as well. ``soft_timeout`` is in seconds.
+    Without ``egress`` there is no network at all; with it, only the hosts it allows. ``snapshots`` takes the session's
+    snapshots.
     """
 
     name = "bubblewrap"
@@ -83,7 +83,7 @@ class BubblewrapSandbox(ServedSandbox):
         self._groups = ControlGroups(endpoint.groups, self._limits)
         scoped, environment = scope(self._limits)
         self._info, tell = os.pipe()
-        # Bubblewrap's child dies with it only from some time on, so what it becomes has this as well.
+        # Bubblewrap's child dies with it only after some time; this pipe also ends the process it becomes.
         until, self._lifeline = os.pipe()
         listening = endpoint.socket.fileno()
         seccomp_fd = in_memory(filters)
@@ -109,7 +109,7 @@ class BubblewrapSandbox(ServedSandbox):
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=(listening, seccomp_fd, tell, arguments, plan_file, state, until),
-                # Everything it needs is in the plan: what is in an environment can be read in /proc.
+                # The plan holds everything it needs: an environment could be read in /proc.
                 env=environment,
                 start_new_session=True,
             )
@@ -131,17 +131,17 @@ class BubblewrapSandbox(ServedSandbox):
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
-            with suppress(ProcessLookupError):  # it has just ended, and asyncio is about to tell
+            with suppress(ProcessLookupError):  # it has just ended, and asyncio is about to report it
                 if first := self._first_process(process):
-                    # It ends only when all others of the sandbox are gone, and bubblewrap after it.
+                    # It ends only after all others of the sandbox, and bubblewrap after it.
                     os.kill(first, signal.SIGKILL)
                 else:
-                    # Bubblewrap may have a child by now that does not yet die with it, and keeps the pipe open.
+                    # Bubblewrap may already have a child that does not yet die with it, and keeps the pipe open.
                     os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
     async def close(self) -> None:
-        """End all its processes and mounts; the workspace's files stay. Closing twice is allowed."""
+        """End all processes and mounts of the sandbox; the workspace's files stay. Closing twice is allowed."""
         await super().close()
         if self._info is not None:
             os.close(self._info)
@@ -180,7 +180,7 @@ class BubblewrapSandbox(ServedSandbox):
         return view
 
     def _rlimits(self, *, counted: bool) -> dict[int, int]:
-        """The limits of each process; that on their number is for all of the sandbox, as its user namespace is new."""
+        """Return each process's limits; the one on their number covers the sandbox, as its user namespace is new."""
         own = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: self._limits.file_size}
         return own if counted else {**own, resource.RLIMIT_NPROC: self._limits.processes}
 
@@ -194,6 +194,6 @@ class BubblewrapSandbox(ServedSandbox):
 
 
 def _bubblewrap() -> list[str]:
-    """The command of bubblewrap; the bundle's is named by where it is staged, in reach of the sandbox's uid."""
+    """Return bubblewrap's command; its program is named by its staged path, which the sandbox's uid can reach."""
     root = str(bundle.bundle_root())
     return [part.replace(root, f"{launcher.STAGE}/bundle") for part in bundle.host_command("bwrap")]

@@ -18,9 +18,9 @@ _CLONE_NEWUSER = 0x10000000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 
 FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
-"""The sockets there may be; all others are refused with EAFNOSUPPORT.
+"""The allowed socket families; all others are refused with EAFNOSUPPORT.
 
-A network namespace does not hold all of them: an AF_VSOCK socket reaches the host of a virtual machine from any.
+A network namespace does not confine all of them: an AF_VSOCK socket reaches a virtual machine's host from any.
 """
 
 DENIED = {
@@ -81,8 +81,8 @@ DENIED = {
 def program(machine: str) -> bytes:
     """Return the filter for a machine as uname names it.
 
-    It refuses ``DENIED``, user namespaces, terminal injection and sockets of other families than ``FAMILIES``.
-    Raises SandboxError for all but x86_64, whose numbers these are.
+    It refuses ``DENIED``, user namespaces, terminal injection and sockets of families outside ``FAMILIES``. Raises
+    SandboxError for all but x86_64, whose numbers these are.
     """
     if machine != "x86_64":
         raise SandboxError(
@@ -95,7 +95,7 @@ def program(machine: str) -> bytes:
         _op(_LOAD, _OFFSET_NUMBER),
         _op(_JUMP_GREATER_EQUAL, _X32_BIT, if_false=1),
         _op(_RETURN, _EPERM),
-        # The flags of clone3 are behind a pointer; told it does not exist, libc uses clone.
+        # The flags of clone3 are behind a pointer. It is reported as missing, so that libc uses clone.
         _op(_JUMP_EQUAL, _CLONE3, if_false=1),
         _op(_RETURN, _ENOSYS),
     ]

@@ -1,4 +1,4 @@
-"""Asks a Docker daemon of this machine by its socket: to start the program ``docker`` takes longer than an answer."""
+"""Queries this machine's Docker daemon by its socket: starting the program ``docker`` takes longer than an answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TIMEOUT = {"connect": 5.0, "read": 30.0, "write": 5.0, "pool": 5.0}
 
 
 async def ask(path: str) -> Any | None:
-    """Return what the daemon answers to GET, from JSON; None where it does not, and ``docker`` may say why."""
+    """Return the daemon's JSON answer to GET; None if it gives none, in which case ``docker`` may say why."""
     socket = _socket()
     if socket is None:
         return None
@@ -28,7 +28,7 @@ async def ask(path: str) -> Any | None:
 
 
 def context_chosen() -> bool:
-    """Whether another context than the default one may be in use: to ask docker takes longer than to look."""
+    """Return whether a context other than the default may be in use: asking docker takes longer than this check."""
     if "DOCKER_CONTEXT" in os.environ:
         return True
     folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
@@ -39,7 +39,7 @@ def context_chosen() -> bool:
 
 
 def _socket() -> str | None:
-    """Return the socket that ``docker`` would use, None where it is another's to say which."""
+    """Return the socket that ``docker`` would use; None if only ``docker`` knows it."""
     if host := os.environ.get("DOCKER_HOST"):
         return host.removeprefix("unix://") if host.startswith("unix://") else None
     return None if context_chosen() else _USUAL

@@ -1,4 +1,4 @@
-"""Asks the Docker daemon through its command line, which knows contexts, credentials and daemons by ssh."""
+"""Calls the Docker daemon through its command line, which knows contexts, credentials and daemons by ssh."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from handiwork.process import Process
 from handiwork.sandbox.docker.api import ask, context_chosen
 
 OWNER, SESSION = "handiwork.owner", "handiwork.session"
-"""The labels of a container: the process that runs it, and for which session."""
+"""The labels of a container: the process that runs it, and its session."""
 
 OnStatus = Callable[[str], None]
-"""Called with what is waited for."""
+"""Called with a description of a slow step before it starts."""
 
 NOT_SEEN = "bind source path does not exist"
-"""What the daemon says of a file of this machine if it does not see it."""
+"""The daemon's message for a file of this machine that it does not see."""
 
 _ANSWER_TIMEOUT = 60.0
 _ARCHITECTURE = "amd64"
@@ -34,7 +34,7 @@ _CONTAINER = '{{.ID}} {{.Label "' + OWNER + '"}}'
 
 @dataclass(frozen=True)
 class DockerImage:
-    """What is known of an image before it runs; ``id`` is of what is in it, whatever it is called."""
+    """An image before it runs; ``id`` identifies its content, whatever its name."""
 
     id: str
     environment: dict[str, str]
@@ -42,9 +42,9 @@ class DockerImage:
 
 @dataclass(frozen=True)
 class Daemon:
-    """How containers run: of a ``rootless`` daemon, root inside is the calling user outside.
+    """How containers run: with a ``rootless`` daemon, root inside is the calling user outside.
 
-    ``machine`` is what uname calls the processor; one that is not x86_64 emulates what the containers run.
+    ``machine`` is uname's name of the processor; other machines than x86_64 emulate the containers' programs.
     """
 
     rootless: bool
@@ -52,9 +52,9 @@ class Daemon:
 
 
 async def is_elsewhere() -> bool:
-    """Tell whether the daemon is reached otherwise than by a socket of this machine. Raises SandboxError.
+    """Return whether the daemon is reached otherwise than by a socket of this machine. Raises SandboxError.
 
-    Where it is not, the daemon may still not see this machine's files, as one behind a forwarded socket.
+    If False, the daemon may still not see this machine's files, for example behind a forwarded socket.
     """
     host = os.environ.get("DOCKER_HOST")
     if not host and context_chosen():
@@ -63,7 +63,7 @@ async def is_elsewhere() -> bool:
 
 
 async def image_of(name: str, on_status: OnStatus) -> DockerImage:
-    """Return what is known of the image, which is pulled where it is not there. Raises SandboxError."""
+    """Return the image's description, after pulling the image if it is missing. Raises SandboxError."""
     if not name or name.startswith("-") or any(map(str.isspace, name)):
         raise SandboxError(f'"{name}" is no name of an image: give one like --image debian:12')
     found = await ask(f"/images/{quote(name)}/json")
@@ -79,14 +79,14 @@ async def image_of(name: str, on_status: OnStatus) -> DockerImage:
 
 
 async def daemon() -> Daemon:
-    """Describe the daemon. Raises SandboxError where none answers."""
+    """Describe the daemon. Raises SandboxError if it does not answer."""
     found = await ask("/info") or json.loads(await checked("info", "--format", _ALL))
     rootless = any(str(option).startswith("name=rootless") for option in found["SecurityOptions"] or ())
     return Daemon(rootless, found["Architecture"])
 
 
 async def sweep() -> list[str]:
-    """Remove the containers of processes of this machine that are dead, and return their ids. Raises SandboxError."""
+    """Remove the containers of this machine's dead processes, and return their ids. Raises SandboxError."""
     found = await ask(f"/containers/json?{urlencode({'all': 1, 'filters': json.dumps({'label': [OWNER]})})}")
     if found is None:
         lines = await checked("ps", "--all", "--no-trunc", "--filter", f"label={OWNER}", "--format", _CONTAINER)
@@ -100,13 +100,13 @@ async def sweep() -> list[str]:
 
 
 async def remove(*containers: str) -> None:
-    """End the containers and remove them with their volumes; those that are gone, or about to be, are no error."""
+    """End the containers and remove them with their volumes; missing or vanishing ones are no error."""
     await run("rm", "--force", "--volumes", *containers)
 
 
 @asynccontextmanager
 async def empty_image(name: str) -> AsyncGenerator[None]:
-    """Have an image with nothing in it, and remove it again. Raises SandboxError."""
+    """Create an empty image, and remove it at the end. Raises SandboxError."""
     with NamedTemporaryFile(suffix=".tar") as archive:
         archive.write(bytes(10240))
         archive.flush()
@@ -126,7 +126,7 @@ def owner() -> str:
 
 
 def explained(said: str) -> str:
-    """Return what Docker said as one message that says what to do."""
+    """Return Docker's error as one message that says how to fix it."""
     said = said.partition("\n\nRun 'docker")[0].strip().removeprefix("docker: ")
     host = os.environ.get("DOCKER_HOST")
     where = f" (DOCKER_HOST is {host})" if host else ""
@@ -141,7 +141,7 @@ def explained(said: str) -> str:
 
 
 async def _inspected(name: str, on_status: OnStatus) -> dict[str, Any]:
-    """Return what docker tells of an image, which is pulled where it is not there."""
+    """Return docker's description of an image, which is pulled if it is missing."""
     code, said = await run("image", "inspect", "--format", _ALL, name)
     if code and "no such image" in said.lower():
         await _pull(name, on_status)
@@ -152,7 +152,7 @@ async def _inspected(name: str, on_status: OnStatus) -> dict[str, Any]:
 
 
 async def checked(*arguments: str) -> str:
-    """Run docker and return what it printed. Raises SandboxError with what it said if that failed."""
+    """Run docker and return its output. Raises SandboxError with its error message if it fails."""
     code, said = await run(*arguments)
     if code:
         raise SandboxError(explained(said))
@@ -160,7 +160,7 @@ async def checked(*arguments: str) -> str:
 
 
 async def run(*arguments: str) -> tuple[int, str]:
-    """Run docker and return its exit code, and what it printed if that is 0, else its errors. Raises SandboxError."""
+    """Run docker; return its exit code, and its output if that is 0, else its errors. Raises SandboxError."""
     process = await _start(*arguments)
     try:
         output, errors = await asyncio.wait_for(process.communicate(), _ANSWER_TIMEOUT)
@@ -176,7 +176,7 @@ async def run(*arguments: str) -> tuple[int, str]:
 
 
 async def _pull(name: str, on_status: OnStatus) -> None:
-    """Fetch the image, telling how many of its layers are there."""
+    """Pull the image and report the number of layers that are ready."""
     on_status(f"pulling the image {name}")
     process = await _start("pull", name, merged=True)
     assert process.stdout is not None
@@ -209,7 +209,7 @@ async def _start(*arguments: str, merged: bool = False) -> asyncio.subprocess.Pr
 
 
 async def start(*arguments: str, stdin: int = DEVNULL, stdout: int, stderr: int) -> asyncio.subprocess.Process:
-    """Start docker in a session of its own, so that Ctrl-C in a terminal does not reach it. Raises SandboxError."""
+    """Start docker in its own process session, so that Ctrl-C in a terminal does not reach it. Raises SandboxError."""
     try:
         return await asyncio.create_subprocess_exec(
             *("docker", *arguments), stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True

@@ -1,4 +1,4 @@
-"""Asks the keeper of a sandbox's files on a daemon elsewhere, which runs beside the sandbox."""
+"""Client of the file agent of a sandbox on a remote daemon, which runs in a container beside the sandbox."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ _Result = TypeVar("_Result")
 _OPTIONS = [
     *("run", "--rm", "--interactive", "--pull=never", "--user=0:0", "--workdir=/", "--read-only", "--network=none"),
     *("--security-opt=no-new-privileges", "--log-driver=none", "--no-healthcheck", "--cap-drop=ALL"),
-    # All files of the sandbox are read and made by it, whatever their modes are.
+    # It reads and creates all files of the sandbox, whatever their modes are.
     *("--cap-add=CHOWN", "--cap-add=DAC_OVERRIDE", "--cap-add=FOWNER", "--cap-add=MKNOD"),
 ]
 
 
 class FileAgentClient:
-    """A container in which nothing of the sandbox runs, with the ``volume``; it ends with this process.
+    """A container with the ``volume`` in which nothing of the sandbox runs; it ends with this process.
 
-    Its methods are to be called one at a time.
+    Call its methods one at a time.
     """
 
     def __init__(self, image: str, bundle_volume: str, volume: str, labels: Sequence[str]) -> None:
@@ -47,18 +47,18 @@ class FileAgentClient:
         self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> None:
-        """Start it. Raises SandboxError."""
+        """Start the container. Raises SandboxError."""
         await self._in_thread(self._start)
 
     async def put(self, write: Callable[[BinaryIO], None], owner: tuple[int, int], trees: Sequence[str]) -> None:
-        """Let ``write`` send files, which are to belong to ``owner``; ``trees`` are known from then.
+        """Let ``write`` send files, which get the ``owner``; changes in ``trees`` are counted from then.
 
         Raises SandboxError.
         """
 
         def put() -> None:
             stream = self._ask({"do": "put", "owner": owner, "trees": trees})
-            with suppress(BrokenPipeError):  # it says why
+            with suppress(BrokenPipeError):  # the agent reports why
                 write(stream)
                 send_end(stream)
             receive(self._answers(), "/", None, 0, ())
@@ -66,9 +66,9 @@ class FileAgentClient:
         await self._in_thread(put)
 
     async def get(self, target: Path, trees: Sequence[str], owner: tuple[int, int] | None, limit: int) -> int:
-        """Make below ``target`` what is other in ``trees`` than before; return how many paths that were.
+        """Copy the paths in ``trees`` that changed since the last call below ``target``; return their number.
 
-        It is not asked again after it raised SandboxError, as it takes for known what did not come.
+        Do not call it again after it raised SandboxError: the agent takes paths for sent that did not arrive.
         """
 
         def get() -> int:
@@ -78,7 +78,7 @@ class FileAgentClient:
         return await self._in_thread(get)
 
     async def close(self) -> None:
-        """End it; that takes until its container is removed."""
+        """End the container and wait until it is removed."""
         await self._end()
 
     def _start(self) -> None:
@@ -105,7 +105,7 @@ class FileAgentClient:
         return self._process
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
-        """Do what may block, to its end: half an answer would be the beginning of the next."""
+        """Run blocking work to its end in a thread: half an answer would be taken for the start of the next."""
         working = asyncio.ensure_future(asyncio.to_thread(work))
         try:
             return await asyncio.shield(working)
@@ -120,7 +120,7 @@ class FileAgentClient:
             raise SandboxError(f"the files of the sandbox cannot be carried to or from its daemon: {told}") from error
 
     async def _end(self) -> str:
-        """End it and return its errors."""
+        """End the process and return its errors."""
         process, self._process = self._process, None
         return "" if process is None else await asyncio.to_thread(_end, process)
 
@@ -131,6 +131,6 @@ def _end(process: subprocess.Popen[bytes]) -> str:
     try:
         _, errors = process.communicate(timeout=_END_TIMEOUT)
     except subprocess.TimeoutExpired:
-        process.kill()  # its container ends with its stdin, whenever that gets there
+        process.kill()  # its container ends with its stdin, whenever the end arrives there
         _, errors = process.communicate()
     return errors.decode("utf-8", "replace").strip()

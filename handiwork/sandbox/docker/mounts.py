@@ -1,4 +1,4 @@
-"""What a container sees of this machine, as options of ``docker run``."""
+"""A container's view of this machine, as options of ``docker run``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from handiwork.workspace.layers import (
 )
 
 GIVER = "/run/handiwork.sock"
-"""Where the server inside asks for its socket."""
+"""The path on which the server inside asks for its socket."""
 
 _SEPARATORS = frozenset(':,\\"')
-"""They would end an option of an overlay, or need more escapes than Docker passes on."""
+"""Characters that would end an option of an overlay, or need more escapes than Docker passes on."""
 
 
 def platform_mounts(socket: Path) -> Iterator[str]:
-    """What the server inside needs, and the browser if it is there."""
+    """Yield the mounts that the server inside needs, and the browser's if it is installed."""
     yield _bind(bundle.bundle_root(), bundle.PREFIX, read_only=True)
     yield _bind(bundle.inside_code(), f"{bundle.PREFIX}/app", read_only=True)
     if (browser := bundle.browser_root()) is not None:
@@ -41,21 +41,21 @@ def platform_mounts(socket: Path) -> Iterator[str]:
 
 
 def home_mount(places: SandboxPaths) -> str:
-    """The session's own home, laid over that of the snapshot that a fork begins with."""
+    """Return the mount of the session's own home, laid over that of the snapshot a fork begins with."""
     if places.layer is None:
         return _bind(places.session_dir / "home", HOME)
     return overlay(Path(HOME), [places.layer / HOME_LAYER], home_layers(places.session_dir))
 
 
 def egress_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
-    """The proxy's socket and the certificates that this machine trusts."""
+    """Yield the mounts of the proxy's socket and this machine's trusted certificates."""
     yield _bind(proxy, SOCKET, read_only=True)
     if certificates is not None:
         yield _bind(certificates.resolve(), CERTIFICATES, read_only=True)
 
 
 def workspace_mounts(places: SandboxPaths, protected: Sequence[str] = ()) -> Iterator[str]:
-    """The workspace: the session's copy over its base, or the real one with its ``protected`` paths read-only."""
+    """Yield the workspace's mounts: the copy over its base, or the real one with its ``protected`` paths read-only."""
     if places.base is None:
         yield from _in_place(places, protected)
         return
@@ -69,7 +69,7 @@ def workspace_mounts(places: SandboxPaths, protected: Sequence[str] = ()) -> Ite
 
 
 def read_only_mounts(paths: Sequence[Path], empty: Path) -> Iterator[str]:
-    """Paths of this machine where they are, with credentials in them covered, by the file ``empty`` if need be."""
+    """Yield mounts of this machine's paths at their own paths, with credentials covered, files by ``empty``."""
     for path in sorted(paths):
         yield _bind(path, path, read_only=True)
     for path in credentials_in(paths):
@@ -77,7 +77,7 @@ def read_only_mounts(paths: Sequence[Path], empty: Path) -> Iterator[str]:
 
 
 def make_points(places: SandboxPaths, uid: int, gid: int) -> None:
-    """Make the directories that mounts in the copy are made on, which else would be made in its upper layer."""
+    """Create the mount points for mounts in the copy, which Docker would otherwise create in its upper layer."""
     points = points_dir(places.session_dir)
     folders = {points, *(points / part for name in places.mounts for part in (Path(name), *Path(name).parents))}
     for folder in sorted(folders):
@@ -87,7 +87,7 @@ def make_points(places: SandboxPaths, uid: int, gid: int) -> None:
 
 
 def points_dir(session_dir: Path) -> Path:
-    """Return where ``make_points`` makes them."""
+    """Return the folder of ``make_points``."""
     return session_dir / "overlay/points"
 
 
@@ -111,7 +111,7 @@ def _bind(source: Path, target: Path | str, *, read_only: bool = False) -> str:
 
 
 def overlay(target: Path, lowers: Sequence[Path], layers: Path) -> str:
-    """Return a volume without a name, which goes with its container; the daemon mounts the overlay, as it may."""
+    """Return an anonymous volume, removed with its container; the daemon mounts the overlay, as it has the right to."""
     for path in (*lowers, layers):
         if odd := _SEPARATORS.intersection(str(path)):
             raise SandboxError(f'{path} has "{min(odd)}" in its name, which Docker cannot mount: use another place.')
@@ -124,7 +124,7 @@ def overlay(target: Path, lowers: Sequence[Path], layers: Path) -> str:
 
 
 def _options(*pairs: tuple[str, object]) -> str:
-    """The value of one ``--mount``: a line of CSV."""
+    """Return the value of one ``--mount``: a line of CSV."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow([f"{name}={value}" for name, value in pairs])
     return line.getvalue()

@@ -1,4 +1,4 @@
-"""The bundle on a daemon elsewhere: a volume that is filled once and used by all sandboxes there."""
+"""The bundle on a remote daemon: a volume that is filled once and used by all sandboxes there."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from handiwork.sandbox import bundle
 from handiwork.sandbox.docker import cli as docker_cli
 
 LABEL = "handiwork.bundle"
-"""Of such volumes; they stay until `docker volume prune --all --filter label=handiwork.bundle` removes them."""
+"""Label of these volumes; they stay until `docker volume prune --all --filter label=handiwork.bundle` removes them."""
 
 _COMPLETE = "complete"
-"""The last file that is written: what came before it is there too."""
+"""The file that is written last: if it exists, all others do."""
 
 _PATIENCE = 600  # seconds that another process may take to send it
 
 
 async def bundle_volume(image: str, on_status: docker_cli.OnStatus) -> str:
-    """Return the name of the volume with this bundle, which is sent if it is not there. Raises SandboxError.
+    """Return the name of the volume with this bundle, which is sent if it is missing. Raises SandboxError.
 
-    ``image`` is any that is there.
+    ``image`` is any image the daemon has.
     """
     name = await asyncio.to_thread(_name)
     filler = f"{name}-filler"
@@ -41,7 +41,7 @@ async def bundle_volume(image: str, on_status: docker_cli.OnStatus) -> str:
         )
         if not code:
             break
-        # A container's name is given once: another process is about to send the bundle, or looks whether it is there.
+        # Container names are unique: another process is sending the bundle, or checking whether it is there.
         if "is already in use" not in said:
             raise SandboxError(docker_cli.explained(said))
         await asyncio.sleep(1)
@@ -60,14 +60,14 @@ def _name() -> str:
     digest = hashlib.sha256()
     for path, name in _files():
         found = path.lstat()
-        content = "" if name.startswith("app/") else f"{found.st_mtime_ns}"  # that of the code is in its folder's name
+        content = "" if name.startswith("app/") else f"{found.st_mtime_ns}"  # the code's folder name has a digest
         digest.update(f"{name}\0{found.st_mode}\0{found.st_size}\0{content}\0".encode())
     digest.update(bundle.inside_code().name.encode())
     return f"handiwork-bundle-{digest.hexdigest()[:16]}"
 
 
 def _files() -> Iterator[tuple[Path, str]]:
-    """Everything in the bundle and its place below the prefix, parents first."""
+    """Yield each path of the bundle and its place below the prefix, parents first."""
     for root, prefix in ((bundle.bundle_root(), ""), (bundle.inside_code(), "app/")):
         for path in sorted(root.rglob("*")):
             yield path, f"{prefix}{path.relative_to(root)}"

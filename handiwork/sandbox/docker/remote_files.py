@@ -1,8 +1,8 @@
 """A sandbox's files on a Docker daemon that does not see those of this machine.
 
-They are sent into a volume when the sandbox starts, and what is written there is brought back into the session's own
-layers after every action; so all others find in them what they would find had the daemon mounted them. The volume
-goes when all of it is back. If this process is killed before, the session's next start brings the rest.
+They are sent into a volume when the sandbox starts, and changes there are copied back into the session's own layers
+after every action; so the layers hold the same files as if the daemon had mounted them. The volume is removed when all
+changes are back. If this process is killed before, the session's next start copies the rest.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VOLUME = '{{.Name}}\t{{.Label "' + docker_cli.OWNER + '"}}\t{{.Label "' + FOLDE
 
 @dataclass(frozen=True)
 class VolumeRecord:
-    """Where the files of a session are, kept in its folder while there may be any; ``whole`` once all were sent."""
+    """Where a session's files are; kept in its folder while a volume may exist; ``whole`` once all files were sent."""
 
     daemon: str
     host: str
@@ -46,19 +46,19 @@ class VolumeRecord:
 
     @staticmethod
     def path(session_dir: Path) -> Path:
-        """Return where it is kept."""
+        """Return the record's path."""
         return session_dir / "elsewhere.json"
 
     @classmethod
     def load(cls, session_dir: Path) -> VolumeRecord | None:
-        """Return the record of a session, None where it has none."""
+        """Return a session's record, None if it has none."""
         try:
             return cls(**json.loads(cls.path(session_dir).read_bytes()))
         except FileNotFoundError:
             return None
 
     def save(self, session_dir: Path) -> None:
-        """Keep it."""
+        """Write the record to the session's folder."""
         part = session_dir / "elsewhere.part"
         with open(part, "w") as file:
             json.dump(asdict(self), file)
@@ -68,9 +68,9 @@ class VolumeRecord:
 
 
 class RemoteFiles:
-    """The files of one sandbox that runs in ``image``, on the daemon; ``limit`` is in bytes.
+    """The files on the daemon of one sandbox that runs in ``image``; ``limit`` is in bytes.
 
-    ``owner`` has uid and gid of what comes back, where this process may give them.
+    ``owner`` is the uid and gid of files copied back, if this process may set them.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class RemoteFiles:
         self._turn = asyncio.Lock()
 
     async def open(self, owner: tuple[int, int]) -> None:
-        """Bring back what an earlier start left, and send the files, which belong to ``owner`` there.
+        """Copy back the changes of an earlier start, and send the files, which belong to ``owner`` there.
 
         Raises SandboxError.
         """
@@ -108,12 +108,12 @@ class RemoteFiles:
         self._record.save(self._places.session_dir)
 
     def labels(self) -> list[str]:
-        """Return the option that says of a container that it uses the volume."""
+        """Return the option that labels a container as a user of the volume."""
         assert self._record is not None
         return [f"--label={VOLUME}={self._record.volume}"]
 
     def mounts(self) -> list[str]:
-        """Return what the container sees, as options of `docker run`. Raises SandboxError."""
+        """Return the container's mounts, as options of `docker run`. Raises SandboxError."""
         places, there = self._places, self._mountpoint
         layer = there / "layer" if places.layer else None
         mirrored = SandboxPaths(there, places.workspace, there / "base", (), layer)
@@ -129,13 +129,13 @@ class RemoteFiles:
         return found
 
     async def bring_back(self) -> int:
-        """Bring back what was written since the last time and return how many paths that were. Raises SandboxError."""
+        """Copy back the changes since the last call and return the number of paths. Raises SandboxError."""
         assert self._keeper is not None
         async with self._turn:
             return await self._keeper.get(self._places.session_dir, self._trees, self._owner, self._limit)
 
     async def bring_back_still(self, container: str) -> None:
-        """Bring back what was written, all of one moment: the container stands still if it just wrote something."""
+        """Copy back all changes up to one moment: the container is paused if it has just written something."""
         if not await self.bring_back():
             return
         await docker_cli.checked("pause", container)
@@ -145,7 +145,7 @@ class RemoteFiles:
             await docker_cli.checked("unpause", container)
 
     async def close(self) -> None:
-        """Bring back the last, when nothing writes any more, and remove the volume; where that fails it is kept."""
+        """Copy back the last changes, once nothing writes any more; remove the volume, or keep it if the copy fails."""
         try:
             if self._keeper is not None and self._record is not None and self._record.whole:
                 await self.bring_back()
@@ -161,7 +161,7 @@ class RemoteFiles:
             self._record = None
 
     async def _forget(self, record: VolumeRecord) -> None:
-        """Remove the volume, of which nothing is needed any more, and then what tells of it."""
+        """Remove the volume, which is no longer needed, and then its record."""
         code, said = await docker_cli.run("volume", "rm", "--force", record.volume)
         if code:
             self._on_status(f"the volume {record.volume} is not removed before the next start: {said}")
@@ -175,7 +175,7 @@ class RemoteFiles:
         return keeper
 
     async def _rescue(self, daemon: str) -> None:
-        """Bring back all that an earlier start of the session left in its volume, if there is one."""
+        """Copy back all changes that an earlier start of the session left in its volume, if there is one."""
         record = VolumeRecord.load(self._places.session_dir)
         if record is None:
             return
@@ -198,7 +198,7 @@ class RemoteFiles:
             await docker_cli.remove(*found.split())
 
     async def _take_all(self, volume: str) -> None:
-        """Put what is in the volume in the place of what is here."""
+        """Replace the local trees with those of the volume."""
         session_dir = self._places.session_dir
         fresh = session_dir / "elsewhere-fresh"
         if fresh.exists():
@@ -217,7 +217,7 @@ class RemoteFiles:
         shutil.rmtree(fresh)
 
     def _send(self, stream: BinaryIO) -> None:
-        """Write what the container is to see, each where ``mounts`` has it."""
+        """Write the files of the container's view, each at its path in ``mounts``."""
         places, session_dir = self._places, self._places.session_dir
         assert places.base is not None
         for path in self._directories():
@@ -232,7 +232,7 @@ class RemoteFiles:
             _send_tree(stream, places.workspace / name, _under(name))
 
     def _directories(self) -> list[str]:
-        """Those that only lie between the others, parents first."""
+        """Return the directories that only lie between the others, parents first."""
         session_dir = self._places.session_dir
         layers = [folder.relative_to(session_dir) for folder in self._places.lowers()]
         found = {parent for folder in layers for parent in (folder / "work").parents if parent.name}
@@ -240,14 +240,14 @@ class RemoteFiles:
 
 
 def check_sendable(places: SandboxPaths, read_only: Sequence[Path], allowed: Collection[str]) -> None:
-    """Raise SandboxError for what a daemon elsewhere cannot have."""
+    """Raise SandboxError for features that a remote daemon cannot have."""
     where = "the Docker daemon does not see the files of this machine"
     if places.base is None:
         raise SandboxError(f"{where}, so the agent cannot work in place: work on a copy, or use a daemon here.")
     if read_only:
         raise SandboxError(f"{where}, so {read_only[0]} cannot be mounted: use a daemon that runs on it.")
     if allowed:
-        # The proxy is here, and nothing there leads to it.
+        # The proxy is on this machine, and the daemon cannot reach it.
         raise SandboxError(
             f"{where}, so {', '.join(allowed)} cannot be reached through its proxy: leave --allow-net out, or use a "
             "daemon that runs on it."
@@ -255,13 +255,13 @@ def check_sendable(places: SandboxPaths, read_only: Sequence[Path], allowed: Col
 
 
 def check_nothing_waits(session_dir: Path) -> None:
-    """Raise SandboxError where what the session wrote last is not here, but on a daemon elsewhere."""
+    """Raise SandboxError if the session's latest changes are still on a remote daemon."""
     if record := VolumeRecord.load(session_dir):
         raise SandboxError(_waits(record))
 
 
 def _waits(record: VolumeRecord) -> str:
-    """Return what to do where files of a session wait on another daemon."""
+    """Return the message for files of a session that are still on another daemon."""
     return (
         f"what the session wrote last is in the volume {record.volume} of the Docker daemon at {record.host}: use that "
         "daemon again to go on, or remove elsewhere.json from the session's folder to go on without it."
@@ -281,7 +281,7 @@ async def _volumes() -> list[_Volume]:
 
 
 async def _sweep() -> None:
-    """Remove the volumes that dead processes of this machine left of sessions that are gone."""
+    """Remove the volumes that dead processes of this machine left of deleted sessions."""
     for volume in await _volumes():
         owner = volume.owner.split()
         dead = len(owner) == 3 and Process(owner[0], int(owner[1]), owner[2]).alive() is False
@@ -290,7 +290,7 @@ async def _sweep() -> None:
 
 
 def _under(mount: str) -> str:
-    """Where a directory that the copy leaves out is in the volume."""
+    """Return the path in the volume of a directory that the copy leaves out."""
     return f"under/{quote(mount, safe='')}"
 
 

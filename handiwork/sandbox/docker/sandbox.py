@@ -1,4 +1,4 @@
-"""The sandbox of any Docker image: unchanged, with the bundle mounted beside what is in it."""
+"""The sandbox of any Docker image: unchanged, with the bundle mounted beside its own files."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ _END_TIMEOUT = 20.0
 _REMOVALS = 20
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PROXIES = [f"{kind}_proxy" for kind in ("http", "https", "ftp", "all", "no")]
-_PEER = struct.Struct("3i")  # pid, uid and gid of who is at the other end of a unix socket
+_PEER = struct.Struct("3i")  # pid, uid and gid of the process at the other end of a unix socket
 
 SERVER = "/run/handiwork-server/socket"
-"""Where the server's socket is inside, on a daemon elsewhere."""
+"""The path of the server's socket inside, on a remote daemon."""
 
 _HARDENED = [
     *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
@@ -67,11 +67,11 @@ class NotSeenError(SandboxError):
 
 
 class DockerSandbox(ServedSandbox):
-    """Runs actions in a container of ``image``, of whose own files nothing can be changed.
+    """Runs actions in a container of ``image``, whose own files are read-only.
 
-    The other parameters are those of BubblewrapSandbox. ``on_status`` is told what a start waits for. Where the
-    daemon does not see this machine's files they are carried there and back, as ``docker_elsewhere`` says; of
-    ``limits`` those that Docker itself has hold there, and ``disk`` for what is brought back.
+    The other parameters are those of BubblewrapSandbox. ``on_status`` receives a description of each slow step. If the
+    daemon does not see this machine's files, they are copied there and back, see ``docker.remote_files``; then only
+    Docker's own limits of ``limits`` hold, and ``disk`` for the files copied back.
     """
 
     name = "docker"
@@ -131,7 +131,7 @@ class DockerSandbox(ServedSandbox):
                 added = [f"--env={name}={value}" for name, value in egress_arguments.items()]
                 return await self._run(endpoint, [*options, *added])
             except NotSeenError:
-                pass  # its socket is here, but it is not
+                pass  # the daemon's socket is on this machine, but the daemon is not
         return await self._run_elsewhere(endpoint, options, own, (uid, gid))
 
     async def _run(self, endpoint: Endpoint, options: Sequence[str]) -> Process:
@@ -139,7 +139,7 @@ class DockerSandbox(ServedSandbox):
         mounts = [f"--mount={mount}" for mount in self._mounts(endpoint)]
         egress_arguments = server_arguments() if self._proxy is not None else ()
         command = self._command([*options, *mounts], ["--from", GIVER, *egress_arguments])
-        # Killed in the middle, as a cancelled start would be, the program could leave a container behind.
+        # If cancelling a start killed the program half-way, it could leave a container behind.
         starting = asyncio.ensure_future(docker_cli.start(*command, stdout=DEVNULL, stderr=PIPE))
         try:
             process = await asyncio.shield(starting)
@@ -183,7 +183,7 @@ class DockerSandbox(ServedSandbox):
         ]
 
     async def _hand_over(self, listening: socket.socket, process: Process) -> None:
-        """Give the server the socket to listen on. The connection stays: the server ends when it is gone."""
+        """Pass the server the socket to listen on. The connection stays open: the server ends when it is closed."""
         listening.setblocking(False)
         asked = asyncio.create_task(asyncio.get_running_loop().sock_accept(listening))
         await self._until(asked, process)
@@ -197,7 +197,7 @@ class DockerSandbox(ServedSandbox):
             os.close(state)
 
     async def _until(self, begun: asyncio.Task[Any], process: Process) -> None:
-        """Wait for what shows that the server runs. Raises SandboxError, NotSeenError where it does not."""
+        """Wait for a sign that the server runs. Raises SandboxError, NotSeenError if it does not."""
         ended = asyncio.create_task(process.wait())
         try:
             await asyncio.wait({begun, ended}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
@@ -229,16 +229,16 @@ class DockerSandbox(ServedSandbox):
         return LimitMonitor(self._limits, self._first[0], Counters(groups_of(self._first[0])), disk, client.interrupt)
 
     async def _stop(self, process: Process) -> None:
-        """End the container; ``process`` ends when it is removed."""
+        """End the container; ``process`` ends once it is removed."""
         if process.returncode is None and self._first is not None:
-            # All others of the container end with its first. Rootless, it may be of a user who is not this one.
+            # The container's other processes end with its first. Rootless, that may belong to another user.
             with suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(self._first[1], signal.SIGKILL)
         for timeout in (_END_TIMEOUT if self._first else 0.0, *[1.0] * _REMOVALS):
             with suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), timeout)
                 return
-            # It may be about to be made only, so once is not enough.
+            # The container may not be created yet, so one attempt is not enough.
             await docker_cli.remove(self._container)
         with suppress(ProcessLookupError):
             process.kill()
@@ -260,14 +260,14 @@ class DockerSandbox(ServedSandbox):
             await self._elsewhere.bring_back()
 
     async def snapshot(self) -> Snapshot | None:
-        """Keep the files and the shell's state; the processes stand still while files are copied."""
+        """Save the files and the shell's state; processes are paused while files are copied."""
         if self._elsewhere is not None and self._relay is not None:
             async with self._relay.still():
                 await self._elsewhere.bring_back_still(self._container)
         return await super().snapshot()
 
     async def close(self) -> None:
-        """End the container and remove it; the workspace's files stay. Closing twice is allowed."""
+        """End and remove the container; the workspace's files stay. Closing twice is allowed."""
         await super().close()
         if self._relay is not None:
             await self._relay.close()
@@ -282,12 +282,12 @@ class DockerSandbox(ServedSandbox):
             os.close(self._first[1])
             self._first = None
         for layers in self._places.lowers():
-            with suppress(OSError):  # not there, or in use by another
-                # The daemon made it, so who is not root could not remove the session's folder otherwise.
+            with suppress(OSError):  # missing, or in use by another process
+                # The daemon created it, so a user other than root could not remove the session's folder otherwise.
                 (layers / "work/work").rmdir()
 
     def _note_image(self, found: str) -> None:
-        """Remember what the image's name means; say so where it has come to mean another since."""
+        """Record the image's id, and report if the name has come to mean another image since."""
         noted = self._places.session_dir / "image"
         before = noted.read_text() if noted.exists() else ""
         if before not in ("", found):
@@ -301,7 +301,7 @@ class DockerSandbox(ServedSandbox):
 
     def _limit_options(self) -> list[str]:
         limits = self._limits
-        share = limits.memory // 4  # what lies in memory no process's end gives back
+        share = limits.memory // 4  # files in memory outlive the processes that wrote them
         return [
             *(f"--memory={limits.memory}b", f"--memory-swap={limits.memory}b", f"--pids-limit={limits.processes}"),
             *("--cpu-shares=512", *([f"--cpus={limits.cpus}"] if limits.cpus else [])),
@@ -310,9 +310,9 @@ class DockerSandbox(ServedSandbox):
         ]
 
     def _environment(self, image: docker_cli.DockerImage) -> dict[str, str]:
-        """What is added to the image's own variables, or put in their place."""
+        """Return the variables that are added to the image's own, or replace them."""
         return {
-            # Docker gives every container the proxies that its user's settings name, with the passwords in them.
+            # Docker gives every container the proxies from its user's settings, including their passwords.
             **{name: "" for proxy in _PROXIES for name in (proxy, proxy.upper())},
             **({} if "LANG" in image.environment else {"LANG": "C.UTF-8"}),
             "HOME": HOME,
@@ -337,9 +337,9 @@ class DockerSandbox(ServedSandbox):
 
 
 def _filter_options(machine: str) -> list[str]:
-    """Return the options that have the server filter system calls, besides Docker's own filter.
+    """Return the options that make the server filter system calls, in addition to Docker's own filter.
 
-    Emulated programs make those of another machine, which the numbers of the filter do not fit: none then.
+    On another machine, emulated programs make that machine's calls, which the filter's numbers do not fit: then none.
     """
     if machine != "x86_64":
         return []

@@ -1,4 +1,4 @@
-"""Hands connections to a sandbox's socket on to its server in a container of a daemon elsewhere."""
+"""Forwards connections to a sandbox's socket to its server in a container of a remote daemon."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PIECE = 65536
 
 
 class Relay:
-    """Joins each connection to ``listening``, which it takes over, with ``path`` in the ``container``.
+    """Forwards each connection on ``listening``, which it takes over, to ``path`` in the ``container``.
 
-    Each is a `docker exec` of its own. One waits beforehand: to interrupt a command must also be possible when it
-    has used up the processes that the sandbox may have.
+    Each uses its own `docker exec`. One is started in advance, so that a command can be interrupted even after it has
+    used up the sandbox's limit of processes.
     """
 
     def __init__(self, listening: socket.socket, container: str, path: str) -> None:
@@ -34,16 +34,15 @@ class Relay:
 
     @asynccontextmanager
     async def still(self) -> AsyncGenerator[None]:
-        """Start nothing in the container for as long as this holds.
+        """Start nothing in the container while this context is open.
 
-        A `docker exec` that begins while the container is paused fails, and one that is caught half-way is never gone
-        on with.
+        A `docker exec` that begins while the container is paused fails, and one that is caught half-way never resumes.
         """
         async with self._starting:
             yield
 
     async def close(self) -> None:
-        """Cut all connections and stop."""
+        """Close all connections and stop."""
         tasks = [self._accepting, *self._open]
         for task in tasks:
             task.cancel()
@@ -65,7 +64,7 @@ class Relay:
         async with self._starting:
             process = await docker_cli.start(*self._command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL)
             assert process.stdout is not None
-            await process.stdout.read(1)  # nothing where it failed, which the connection then learns as its end
+            await process.stdout.read(1)  # empty if it failed; the connection then sees the end of its stream
             return process
 
     async def _serve(self, connection: socket.socket, joined: asyncio.Task[Process]) -> None:
@@ -73,7 +72,7 @@ class Relay:
         try:
             process = await asyncio.shield(joined)
         except SandboxError:
-            writer.close()  # the client learns it from that
+            writer.close()  # the client notices that
             return
         assert process.stdin is not None
         assert process.stdout is not None
@@ -92,14 +91,14 @@ class Relay:
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):  # both sides learn of the other's end by their own
+    with suppress(OSError):  # each side notices the other's end by itself
         while data := await reader.read(_PIECE):
             writer.write(data)
             await writer.drain()
 
 
 async def _end(process: Process) -> None:
-    """End it; its other half inside ends with its stdin."""
+    """End the process; its other half inside ends with its stdin."""
     with suppress(ProcessLookupError):
         process.kill()
     await process.wait()

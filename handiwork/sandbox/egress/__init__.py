@@ -1,1 +1,1 @@
-"""What leaves a sandbox: one proxy for each, outside of it, which lets through what the user allows."""
+"""A sandbox's way out: one proxy for each sandbox, running outside it, which allows only the user's hosts."""

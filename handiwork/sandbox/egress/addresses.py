@@ -1,4 +1,4 @@
-"""Which addresses are on the internet, and not on this machine, its network or its cloud's inner side."""
+"""Decides whether an address is on the internet, and not on this machine, its network or its cloud's inner side."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# The networks for documentation are not among these: they are nobody's but where a network gives them to its mirrors.
+# The documentation networks are not listed: nobody uses them except networks that give them to their mirrors.
 _REFUSED_4 = {
     ipaddress.IPv4Network(network): what
     for network, what in {
@@ -44,9 +44,9 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def why_refused(address: Address) -> str | None:
-    """Return what speaks against connecting to an address, as an adjective or a possessive; None if nothing does."""
+    """Return the reason to refuse an address, as an adjective or a possessive; None if there is none."""
     if address.version == 6 and address in _NAT64:
-        # Where a network has IPv6 only, this is how it names the IPv4 address in the last four bytes.
+        # Networks with IPv6 only write an IPv4 address this way, in the last four bytes.
         address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address.version == 4:
         found = next((what for network, what in _REFUSED_4.items() if address in network), None)
@@ -58,21 +58,21 @@ def why_refused(address: Address) -> str | None:
 
 
 NAMEABLE = frozenset({"private", "loopback", "this machine's own"})
-"""What is reached where the user names the very address."""
+"""Kinds of addresses that are reached if the user names the address itself."""
 
 
 def why_never(address: Address) -> str | None:
-    """Return what speaks against connecting to an address even where the user names it; None if nothing does."""
+    """Return the reason to refuse an address even if the user names it; None if there is none."""
     why = why_refused(address)
     return None if why in NAMEABLE else why
 
 
 def _is_own(address: Address) -> bool:
-    """Whether a connection to the address would come back to this machine; nothing is sent to find out."""
+    """Return whether a connection to the address would come back to this machine; nothing is sent to find out."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
             probe.connect((str(address), 9))
             return probe.getsockname()[0] == str(address)
     except OSError:
-        return False  # there is no way to it
+        return False  # the address has no route

@@ -1,8 +1,8 @@
-"""Which hosts a sandbox may reach: the patterns that users write, and what a host's name has to be to fit one.
+"""The hosts a sandbox may reach: the patterns that users write, and the form of a host's name that is compared.
 
 A pattern is ``example.org`` (that name alone), ``*.example.org`` (every name below it, but not itself), a preset
 (``pypi``, ``npm``, ``debian``), or ``all``. It means ports 80 and 443; ``example.org:8080`` means port 8080 alone.
-``10.0.0.5:8080`` or ``[fd00::5]:8080`` is that address at that port, the only way to what is not on the internet.
+``10.0.0.5:8080`` or ``[fd00::5]:8080`` is that address at that port, the only way to hosts outside the internet.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from dataclasses import dataclass
 from handiwork.sandbox.egress.addresses import why_never
 
 PORTS = frozenset({80, 443})
-"""What a pattern allows that names no port."""
+"""The ports of a pattern that names none."""
 
 PRESETS: dict[str, tuple[str, ...]] = {
     "pypi": ("pypi.org", "files.pythonhosted.org"),
     "npm": ("registry.npmjs.org",),
     "debian": ("deb.debian.org", "security.debian.org"),
 }
-"""Hosts of package registries, by what users call them."""
+"""Hosts of package registries, by preset."""
 
 ALL = "all"
 
 Host = str | ipaddress.IPv4Address | ipaddress.IPv6Address
-"""A name in lower case, ASCII and without a dot at its end; or an address."""
+"""A name in lower case, in ASCII and without a trailing dot; or an address."""
 
 _NAME_LENGTH = 253
 _PORT = re.compile("[0-9]{1,5}")
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
-# What the system's resolver would take for an address, in one of its old forms, if it were asked for it.
+# Names that the system's resolver would take for an address in one of its old forms.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class HostError(ValueError):
-    """It is no host, or no pattern; the text says why."""
+    """The text is no host or no pattern; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Allows ``host``: a name, ``*.`` and a name, ``all`` or an address, at ``ports``; ``text`` is what was written."""
+    """Allows ``host`` (a name, ``*.`` and a name, ``all`` or an address) at ``ports``; ``text`` is the user's input."""
 
     text: str
     host: Host
     ports: frozenset[int]
 
     def matches(self, host: Host, port: int) -> bool:
-        """Whether the host, as ``canonical`` gives it, is allowed there; addresses are by ``all`` and by themselves."""
+        """Return whether the ``canonical`` host is allowed at the port; only ``all`` and itself match an address."""
         if port not in self.ports:
             return False
         if self.host == ALL:
@@ -59,7 +59,7 @@ class Pattern:
 
 
 def canonical(text: str) -> Host:
-    """Return a host as it was asked for in a request, in the one form that is compared. Raises HostError."""
+    """Return a requested host in the one form that is compared. Raises HostError."""
     if text.startswith("[") and text.endswith("]"):
         return _address(text[1:-1], text)
     if not text.isascii():
@@ -74,7 +74,7 @@ def canonical(text: str) -> Host:
 
 
 def parse(text: str) -> tuple[Pattern, ...]:
-    """Return what a user's pattern allows; a preset is several. Raises HostError."""
+    """Return the patterns in a user's text; a preset has several. Raises HostError."""
     written = text.strip()
     host, colon, port = written.rpartition(":")
     if not colon:
@@ -98,7 +98,7 @@ def allowing(patterns: list[Pattern], host: Host, port: int) -> Pattern | None:
 
 
 def _pattern(text: str, written: str) -> str:
-    """Return the name, or the wildcard, as it is compared."""
+    """Return the name, or the wildcard, in the form that is compared."""
     star = "*." if text.startswith("*.") else ""
     name = text.removeprefix("*.")
     if "*" in name:
@@ -115,7 +115,7 @@ def _pattern(text: str, written: str) -> str:
 
 
 def _literal(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address that a text is, None where it is none."""
+    """Return the text's address, None if it is not an address."""
     try:
         host = canonical(text)
     except HostError:

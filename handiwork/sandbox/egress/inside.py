@@ -1,4 +1,4 @@
-"""What a sandbox needs to find the proxy by itself: a socket, certificates, and variables that programs look at."""
+"""Settings with which programs in a sandbox find the proxy: a socket, certificates and variables."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PORT = 3128
-"""Of the sandbox's own loopback, where a forwarder listens for what is to go to the proxy."""
+"""Port on the sandbox's own loopback on which the forwarder to the proxy listens."""
 
 SOCKET = "/run/handiwork/proxy"
-"""Where the proxy's socket is, inside."""
+"""The proxy's socket inside."""
 
 CERTIFICATES = "/run/handiwork/certificates.pem"
-"""Where the certificates are that this machine trusts, inside."""
+"""This machine's trusted certificates inside."""
 
 _STORES = (
     "/etc/ssl/certs/ca-certificates.crt",
@@ -21,7 +21,7 @@ _STORES = (
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
     "/etc/ssl/cert.pem",
 )
-# urllib, pip, curl, git, wget and apt look at one case, others at the other.
+# urllib, pip, curl, git, wget and apt read one case, others the other.
 _PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 _CERTIFICATES = (
     *("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
@@ -30,19 +30,19 @@ _CERTIFICATES = (
 
 
 def find_certificates(environment: Mapping[str, str]) -> Path | None:
-    """Return the file of the certificates that this machine trusts, if there is one in the usual places."""
+    """Return the file of this machine's trusted certificates, if one of the usual files exists."""
     places = (environment.get("SSL_CERT_FILE"), *_STORES)
     return next((Path(place) for place in places if place and Path(place).is_file()), None)
 
 
 def server_arguments() -> list[str]:
-    """Return what the action server inside is told, so that it forwards to the socket."""
+    """Return the arguments that make the action server inside forward to the socket."""
     return ["--forward", str(PORT), SOCKET]
 
 
 def variables(certificates: bool) -> dict[str, str]:
-    """Return the environment with which programs inside go through the proxy; with the machine's certificates."""
-    # A name that is not in no_proxy is resolved by the proxy; the sandbox's own services are not to be asked for there.
+    """Return the environment that makes programs inside use the proxy, and optionally the machine's certificates."""
+    # The proxy resolves all names outside no_proxy; it must not be asked for the sandbox's own services.
     own = "localhost,127.0.0.1,0.0.0.0,sandbox"
     proxies = dict.fromkeys(_PROXIES, f"http://127.0.0.1:{PORT}")
     trusted = dict.fromkeys(_CERTIFICATES, CERTIFICATES) if certificates else {}

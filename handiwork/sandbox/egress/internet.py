@@ -1,4 +1,4 @@
-"""Names and connections, as this machine has them."""
+"""Name resolution and connections of this machine."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from handiwork.sandbox.egress.upstream import Upstream, upstream_for
 
 
 class Internet:
-    """Resolves names and connects; ``environment`` is where a proxy of this machine's own is looked for."""
+    """Resolves names and connects; ``environment`` may name this machine's own proxy."""
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
         self._environment = environment
 
     def upstream(self, scheme: Literal["http", "https"], host: str) -> Upstream | None:
-        """Return the machine's own proxy for a host, None where there is none. Raises UpstreamError."""
+        """Return the machine's own proxy for a host, None if it has none. Raises UpstreamError."""
         return upstream_for(scheme, host, self._environment)
 
     async def resolve(self, host: str) -> list[str]:

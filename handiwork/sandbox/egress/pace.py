@@ -1,4 +1,4 @@
-"""Lets things happen at once up to a number of them, and then so many in a second."""
+"""A rate limiter that allows a burst and then a number of turns a second."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 
 
 class Pace:
-    """``burst`` turns are given at once; each that was used comes back after 1 / ``rate`` seconds."""
+    """Grants ``burst`` turns at once; each used turn comes back after 1 / ``rate`` seconds."""
 
     def __init__(self, burst: int, rate: float) -> None:
         self._ahead, self._rate = burst / rate, rate

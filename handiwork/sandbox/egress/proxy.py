@@ -1,16 +1,16 @@
 """The proxy of one sandbox: it runs outside, and it is the only way out.
 
-The sandbox has no network but its own loopback; a forwarder in it hands connections to the unix socket on which this
-listens. It tunnels (CONNECT) and passes on plain HTTP requests; what is in a tunnel it neither sees nor changes, so who
-is allowed is trusted with all that it serves, also under other names.
+The sandbox has no network but its own loopback; a forwarder in it passes connections to the unix socket on which the
+proxy listens. It tunnels (CONNECT) and forwards plain HTTP requests. It neither sees nor changes the content of a
+tunnel, so an allowed host is trusted with everything it serves, also under other names.
 
-A host is allowed by its name. Then the name is resolved, here, once: an address that is private, of this machine, of
-its cloud or otherwise not on the internet is refused, and the connection goes to the very address that was looked at,
-so a name that resolves to something else a moment later gains nothing. Such an address is reached only where the user
-has allowed the very address and its port.
+A host is allowed by its name. Then the name is resolved once, by the proxy: an address that is private, of this
+machine, of its cloud or otherwise not on the internet is refused, and the connection goes to exactly the checked
+address, so a name that resolves differently a moment later gains nothing. A refused address is reached only if the user
+has allowed that very address and its port.
 
-Where this machine reaches the internet through a proxy of its own (https_proxy and the like in its environment), that
-one resolves names. Then the decision is by name alone, and what addresses are reached is up to that proxy.
+If this machine reaches the internet through a proxy of its own (https_proxy and the like in its environment), that
+proxy resolves names. Then the decision is by name alone, and the machine's proxy decides which addresses are reached.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from handiwork.sandbox.egress.request import MalformedRequestError, Request, rea
 from handiwork.sandbox.egress.upstream import Upstream, UpstreamError
 
 CONNECTIONS = 128
-"""So many at the same time; others wait."""
+"""Connections at the same time; further ones wait."""
 
 BURST, RATE = 500, 20.0
-"""Decisions that are made at once, and then in a second: each is kept in the log, which must not grow without end."""
+"""Decisions at once, and then per second: each is logged, and the log must not grow without end."""
 
 _RESOLVE_TIME, _CONNECT_TIME = 20.0, 20.0
 
@@ -44,10 +44,10 @@ _STILL = "the session stands still, and nothing leaves its sandbox before it goe
 
 @dataclass(frozen=True, slots=True)
 class Egress:
-    """What a sandbox may reach.
+    """The hosts a sandbox may reach.
 
-    ``allowed`` gives the user's patterns as they are at that moment. ``record`` keeps a decision, and returns False
-    where it cannot because nobody runs the session: then nothing is let through. ``internet`` is what it goes to.
+    ``allowed`` returns the user's current patterns. ``record`` logs a decision, and returns False if it cannot because
+    no process runs the session: then every request is refused. ``internet`` resolves and connects.
     """
 
     allowed: Callable[[], Collection[str]]
@@ -56,7 +56,7 @@ class Egress:
 
 
 class EgressRefusedError(Exception):
-    """The sandbox does not get what it asks for; ``status`` is the HTTP status and its words."""
+    """The sandbox's request is refused; ``status`` is the HTTP status and its words."""
 
     def __init__(self, status: str, text: str) -> None:
         super().__init__(text)
@@ -74,13 +74,13 @@ class Proxy:
         self._open: set[asyncio.Task[None]] = set()
 
     async def listen(self, path: Path) -> None:
-        """Begin to serve on a new unix socket, whose folder others may not enter. Raises OSError."""
+        """Start to serve on a new unix socket, in a folder that other users may not enter. Raises OSError."""
         self._server = await asyncio.start_unix_server(self._accept, path)
-        # The sandbox's uid may be another; it gets the socket alone, without the folder.
+        # The sandbox's uid may differ; it gets only the socket, without the folder.
         path.chmod(0o666)
 
     async def close(self) -> None:
-        """Cut all connections and stop. Closing twice is allowed."""
+        """Close all connections and stop. Closing twice is allowed."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -104,12 +104,12 @@ class Proxy:
             with suppress(OSError):
                 await writer.drain()
         except OSError:
-            pass  # one of the two has ended it, and the other learns it from its own connection's end
+            pass  # one side has closed, and the other notices by its own connection's end
         finally:
             writer.close()
 
     async def _answer(self, request: Request, inside: Streams) -> None:
-        """Decide, connect, and pass on what both sides say."""
+        """Decide, connect, and forward in both directions."""
         await self._pace.turn()
         upstream, addresses = await self._decide(request)
         outside = await self._connect(request, upstream, addresses)
@@ -125,14 +125,14 @@ class Proxy:
             outside[1].close()
 
     async def _decide(self, request: Request) -> tuple[Upstream | None, list[Address]]:
-        """Return by which proxy of the machine's, or to which addresses, to connect. Raises RefusedError."""
+        """Return the machine's own proxy or the addresses to connect to. Raises EgressRefusedError."""
         try:
             host = canonical(request.host)
         except HostError as error:
             raise await self._refused(request.host, request.port, str(error)) from error
         pattern = await self._allowing(host, request.port)
         if not isinstance(host, str) and pattern.host == host and why_refused(host) is not None:
-            # The machine's own proxy is not asked: it is for what is outside.
+            # The machine's own proxy is not asked: it is for outside hosts.
             await self._record(host, request.port, allowed=True, reason=f"allowed by {pattern.text}")
             return None, [host]
         try:
@@ -181,7 +181,7 @@ class Proxy:
         return public
 
     async def _connect(self, request: Request, upstream: Upstream | None, addresses: list[Address]) -> Streams:
-        """Raises RefusedError where nobody answers."""
+        """Return a connection. Raises EgressRefusedError if no address answers."""
         said = ""
         for host in [upstream.host] if upstream else map(str, addresses):
             port, tls = (upstream.port, upstream.tls) if upstream else (request.port, False)
@@ -198,7 +198,7 @@ class Proxy:
     async def _refused(
         self, host: Host, port: int, why: str, how: str = "", status: str = "403 Forbidden"
     ) -> EgressRefusedError:
-        """Keep the decision and return what to raise."""
+        """Record the refusal and return the error to raise."""
         await self._record(host, port, allowed=False, reason=why)
         return EgressRefusedError(status, f"{_printable(host)}:{port} is refused: {why}{how}")
 
@@ -209,7 +209,7 @@ class Proxy:
 
 
 async def _tunnel(outside: Streams, request: Request, upstream: Upstream) -> None:
-    """Have the machine's own proxy connect. Raises OSError where it does not."""
+    """Let the machine's own proxy connect. Raises OSError if it does not."""
     reader, writer = outside
     try:
         line = f"CONNECT {request.authority} HTTP/1.1\r\nHost: {request.authority}\r\n"
@@ -226,7 +226,7 @@ async def _tunnel(outside: Streams, request: Request, upstream: Upstream) -> Non
 
 
 def _how_to_allow(host: Host, port: int) -> str:
-    """Return how the user allows what was refused, "" where nobody can."""
+    """Return how the user can allow the refused host, "" if it is never allowed."""
     if isinstance(host, str):
         name = host if port in (80, 443) else f"{host}:{port}"
     elif why_never(host) is None:
@@ -241,7 +241,7 @@ def _printable(host: Host) -> str:
 
 
 def _response(status: str, text: str) -> bytes:
-    """Return an answer that says why, also in the status line: of a failed CONNECT many programs show nothing else."""
+    """Return an answer with the reason also in the status line: many programs show only that of a failed CONNECT."""
     code, words = status.split(" ", 1)
     body = f"Handiwork: {text}.\n".encode("ascii", "backslashreplace")
     line = f"HTTP/1.1 {code} {words} ({text})".encode("ascii", "backslashreplace").replace(b"\n", b" ")

@@ -1,4 +1,4 @@
-"""Passes bytes on between two connections."""
+"""Forwards bytes between two connections."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ _PIECE = 65536
 
 
 async def relay(client: Streams, server: Streams, length: int | None = None) -> None:
-    """Pass on what both say, of the client's ``length`` bytes if that is given, until the server has said all.
+    """Forward both directions, at most ``length`` of the client's bytes if given, until the server closes its side.
 
-    Raises OSError where one of them breaks off.
+    Raises OSError if one of them breaks off.
     """
     asking = asyncio.create_task(_pass_on(client[0], server[1], length))
     answering = asyncio.create_task(_pass_on(server[0], client[1], None))
     try:
         await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
-        # A client that has said all still waits for the answer; a server that has is not asked any more.
+        # A client that has sent everything still waits for the answer; a server that has is sent nothing more.
         if asking.done():
             asking.result()
         await answering

@@ -1,4 +1,4 @@
-"""What a program in the sandbox asks of the proxy: the head of its request, taken apart."""
+"""Parses the head of a request from the sandbox to the proxy."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _HEAD_TIME = 30.0
 _LINE = re.compile(rb"([A-Z]{1,32}) ([\x21-\x7e]+) HTTP/1\.[01]")
 _PORT = re.compile("[0-9]{1,5}")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
-# They are for the proxy, or for the connection to it; or they are said anew: Host as the request line has it, because
-# a server of many names goes by it, and the length as it is counted here.
+# Dropped headers are for the proxy or the connection to it, or are written again: Host from the request line, because a
+# server of many names goes by it, and the length as counted here.
 _DROPPED = frozenset({b"connection", b"content-length", b"host", b"keep-alive", b"upgrade"})
 
 
 class MalformedRequestError(Exception):
-    """It is no request that the proxy takes; ``status`` is the HTTP status and its words."""
+    """The proxy does not accept the request; ``status`` is the HTTP status and its words."""
 
     def __init__(self, status: str, text: str) -> None:
         super().__init__(text)
@@ -27,7 +27,7 @@ class MalformedRequestError(Exception):
 class Request:
     """A tunnel to ``host``:``port``, or with a ``method`` one HTTP request for ``path`` there.
 
-    ``host`` is as it was sent; ``headers`` are lines to pass on, each with its end; ``length`` is the body's, in bytes.
+    ``host`` is as sent; ``headers`` are lines to forward, each with its end; ``length`` is the body's, in bytes.
     """
 
     host: str
@@ -50,9 +50,9 @@ class Request:
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
-    """Return the next request, None where the connection ends without one. Raises RequestError, OSError.
+    """Return the next request, None if the connection ends without one. Raises MalformedRequestError, OSError.
 
-    It is read strictly: another proxy behind this one must not find a second request in what was taken for one.
+    Parsing is strict: another proxy behind this one must not find a second request inside this one.
     """
     try:
         async with asyncio.timeout(_HEAD_TIME):
@@ -83,7 +83,7 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
 
 
 def _authority(text: str, default: int | None = None) -> tuple[str, int]:
-    """Return host and port. Credentials, as in user:password@host, are not taken."""
+    """Return host and port. Credentials, as in user:password@host, are refused."""
     host, colon, port = text.rpartition(":")
     if default is not None and (not colon or text.endswith("]")):
         return text, default
@@ -93,7 +93,7 @@ def _authority(text: str, default: int | None = None) -> tuple[str, int]:
 
 
 def _headers(lines: list[bytes]) -> tuple[bytes, int]:
-    """Return the lines to pass on, and the length of the body."""
+    """Return the lines to forward, and the length of the body."""
     kept: list[bytes] = []
     lengths: set[bytes] = set()
     for line in lines:

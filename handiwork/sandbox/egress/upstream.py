@@ -1,4 +1,4 @@
-"""The proxy through which this machine itself reaches the internet, where its environment names one."""
+"""The proxy through which this machine itself reaches the internet, if its environment names one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class UpstreamError(Exception):
-    """The proxy that the environment names cannot be used; the text says what to change."""
+    """The proxy that the environment names cannot be used; the message says how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """An HTTP proxy, spoken to in TLS or not; ``authorization`` is the value of its header, or ""."""
+    """An HTTP proxy, with or without TLS; ``authorization`` is the value of its header, or ""."""
 
     host: str
     port: int
@@ -26,17 +26,17 @@ class Upstream:
 
     @property
     def headers(self) -> bytes:
-        """What each request to it carries besides."""
+        """The additional header lines of each request to it."""
         return f"Proxy-Authorization: {self.authorization}\r\n".encode() if self.authorization else b""
 
 
 def upstream_for(scheme: Literal["http", "https"], host: str, environment: Mapping[str, str]) -> Upstream | None:
     """Return the proxy for a host, by http_proxy, https_proxy, all_proxy and no_proxy; None for no proxy.
 
-    Raises UpstreamError for one that does not speak HTTP.
+    Raises UpstreamError for a proxy that does not speak HTTP.
     """
     proxies: dict[str, str] = {}
-    for name, value in sorted(environment.items()):  # those in lower case come last, and count
+    for name, value in sorted(environment.items()):  # lower-case names come last, and win
         if name.lower().endswith("_proxy"):
             proxies[name.lower().removesuffix("_proxy")] = value
     url = proxies.get(scheme) or proxies.get("all")
@@ -59,6 +59,6 @@ def upstream_for(scheme: Literal["http", "https"], host: str, environment: Mappi
 
 
 def _goes_without(host: str, without: str) -> bool:
-    """Whether no_proxy names the host, or a domain that it is in."""
+    """Return whether no_proxy names the host, or one of its parent domains."""
     names = [name.strip().lower().lstrip("*").lstrip(".") for name in without.split(",")]
     return without.strip() == "*" or any(name and (host == name or host.endswith(f".{name}")) for name in names)

@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _parse() -> argparse.Namespace:
-    """Read the command line; a wrong one ends the process with a message."""
+    """Parse the command line; an invalid one ends the process with a message."""
     parser = argparse.ArgumentParser(prog="inside", description="The action execution server of a sandbox.")
     listen = parser.add_mutually_exclusive_group(required=True)
     listen.add_argument("--fd", type=int, help="descriptor of a listening unix socket")
@@ -113,7 +113,7 @@ def _listen(path: str) -> socket.socket:
 
 
 def _given(path: str) -> tuple[socket.socket, int]:
-    """Receive from the platform the listening socket, and a descriptor of the state that the shell begins with.
+    """Receive the listening socket and a descriptor of the shell's initial state from the platform.
 
     This process ends when the platform does.
     """
@@ -126,7 +126,7 @@ def _given(path: str) -> tuple[socket.socket, int]:
 
 
 def _told() -> bytes:
-    """Read from stdin, after a line with their number, the bytes of the shell's state; say in stdout that we listen.
+    """Read the size in bytes and then the shell's state from stdin; report on stdout that the server listens.
 
     This process ends when stdin does.
     """
@@ -145,12 +145,12 @@ def _told() -> bytes:
 
 
 def _end_with(wait: Callable[[], object]) -> None:
-    """End this process when ``wait`` returns, or raises."""
+    """End this process when ``wait`` returns or raises."""
 
     def end() -> None:
         with contextlib.suppress(OSError):
             wait()
-        # As the first process of a container it takes all others along.
+        # As the first process of a container it ends all others too.
         os._exit(1)
 
     threading.Thread(target=end, daemon=True).start()
@@ -164,7 +164,7 @@ def _keep_descriptors_from_children() -> None:
 
 
 def _shell_environment() -> dict[str, str]:
-    """Return the environment without what is there only so that this server runs."""
+    """Return the environment without the variables that only this server needs."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_PREFIX)}
     own = str(Path(__file__).resolve().parents[1])
     paths = [path for path in environment.pop("PYTHONPATH", "").split(os.pathsep) if path and path != own]

@@ -1,4 +1,4 @@
-"""Performs actions given as JSON objects and answers with observations as JSON objects."""
+"""Executes actions given as JSON objects and returns observations as JSON objects."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ Json = dict[str, object]
 
 
 class RequestError(Exception):
-    """The request is not what the protocol says; the text tells in what."""
+    """The request does not follow the protocol; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of an action, read with their types; raises RequestError where one does not fit.
+    """The fields of an action with type checks; raises RequestError if a value has the wrong type.
 
-    ``secrets`` are the variables that this action alone gets.
+    ``secrets`` are environment variables for this action alone.
     """
 
     values: Mapping[str, object]
     secrets: Mapping[str, str]
 
     def text(self, name: str) -> str:
-        """Return a string that must be there."""
+        """Return a required string."""
         value = self.values.get(name)
         if not isinstance(value, str):
             raise RequestError(f"The field {name!r} must be a string.")
         return value
 
     def flag(self, name: str) -> bool:
-        """Return a boolean, False where there is none."""
+        """Return a boolean, False if it is missing."""
         value = self.values.get(name, False)
         if not isinstance(value, bool):
             raise RequestError(f"The field {name!r} must be true or false.")
         return value
 
     def line(self, name: str) -> int | None:
-        """Return a line number, None where there is none."""
+        """Return a line number, None if it is missing."""
         value = self.values.get(name)
         if value is None:
             return None
@@ -58,7 +58,7 @@ class Fields:
         return value
 
     def seconds(self, name: str) -> float | None:
-        """Return a time, None where there is none."""
+        """Return a number of seconds, None if it is missing."""
         value = self.values.get(name)
         if value is None:
             return None
@@ -68,7 +68,7 @@ class Fields:
 
 
 class Actions:
-    """The actions this server knows, by the names of their types."""
+    """The actions of this server, by the names of their types."""
 
     def __init__(self, shell: Shell, notebook: Notebook, jobs: Jobs, browser: Browser, spools: Spools) -> None:
         self._shell = shell
@@ -90,7 +90,7 @@ class Actions:
     async def perform(
         self, action: Mapping[str, object], keep: Keep, on_output: OnOutput, secrets: Mapping[str, str]
     ) -> Json:
-        """Return the observation of ``action``; what it does wrong is an ErrorObservation. Raises RequestError."""
+        """Return the observation of ``action``; its own errors become an ErrorObservation. Raises RequestError."""
         fields = Fields(action, secrets)
         kind = fields.text("type")
         try:
@@ -102,11 +102,11 @@ class Actions:
             return {"type": "ErrorObservation", **self._text(str(error), keep), "error_id": error.error_id}
 
     async def interrupt(self) -> bool:
-        """Stop the cell, the command or the browser's work, by force if need be; False if there is none."""
+        """Stop the cell, the command or the browser's action, by force if needed; return False if none runs."""
         return await self._notebook.interrupt() or await self._browser.interrupt() or await self._shell.interrupt()
 
     async def command_browser(self, name: str, arguments: Json) -> object:
-        """Return the value of one of the browser's commands, which are not an agent's. Raises ActionError."""
+        """Return the value of a browser command, which only the platform can send. Raises ActionError."""
         return await self._browser.command(name, arguments)
 
     async def _run(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
@@ -170,11 +170,11 @@ class Actions:
         }
 
     async def _follow(self, directory: bytes) -> None:
-        """Take the shell to where a cell went, unless a command runs in it."""
+        """Change the shell's directory to the one a cell changed to, unless a command runs in the shell."""
         if not self._shell.unreported:
             quoted = b"'" + directory.replace(b"'", b"'\\''") + b"'"
             result = await self._shell.run(b"builtin cd -- " + quoted, Keep(), None, lambda _: None)
-            self._shell.on_output(result.text.content.encode(errors="replace"))  # what background jobs had printed
+            self._shell.on_output(result.text.content.encode(errors="replace"))  # output of background jobs
 
     async def _read(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, start, end = fields.text("path"), fields.line("start") or 1, fields.line("end")
@@ -204,7 +204,7 @@ class Actions:
         }
 
     async def _browse(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
-        """Open a URL or run calls; both give the same observation."""
+        """Open a URL or run calls; both return the same kind of observation."""
         view, marks = fields.text("view"), fields.flag("marks")
         if fields.text("type") == "BrowseURLAction":
             url = fields.text("url")
@@ -233,7 +233,7 @@ class Actions:
 
 
 def parse_keep(value: object) -> Keep:
-    """Return what a request says is to be kept of long texts; raises RequestError."""
+    """Return how much of long texts a request wants to keep; raises RequestError."""
     if value is None:
         return Keep()
     if not isinstance(value, dict):
@@ -248,7 +248,7 @@ def parse_keep(value: object) -> Keep:
 
 
 def parse_secrets(value: object) -> dict[str, str]:
-    """Return what a request gives as secrets, by name; raises RequestError."""
+    """Return a request's secrets by name; raises RequestError."""
     found: object = value or {}
     pairs = cast("dict[object, object]", found).items() if isinstance(found, dict) else [(None, None)]
     if not all(isinstance(part, str) for pair in pairs for part in pair):
@@ -257,7 +257,7 @@ def parse_secrets(value: object) -> dict[str, str]:
 
 
 def _with_line(text: Text, line: str) -> dict[str, object]:
-    """Return the fields of a text with a line of ours, if there is one, as its last."""
+    """Return the fields of a text with a line of the server appended, if there is one."""
     fields = text.fields()
     if line:
         last = "tail" if text.spool else "content"

@@ -12,18 +12,18 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 class Children:
-    """Reaps every child that ends, but those in ``own``: who started them waits for them."""
+    """Reaps every child that ends, except those in ``own``, which their starters wait for."""
 
     def __init__(self) -> None:
         self.own: set[int] = set()
 
     def open(self) -> None:
-        """Begin; the event loop must run in the main thread."""
+        """Start reaping; the event loop must run in the main thread."""
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self._reap)
 
     def close(self) -> None:
-        """Kill what is left of adopted processes and stop."""
+        """Kill the remaining adopted processes and stop."""
         asyncio.get_running_loop().remove_signal_handler(signal.SIGCHLD)
         while adopted := [pid for pid in _children() if pid not in self.own]:
             for pid in adopted:
@@ -39,7 +39,7 @@ class Children:
 
 
 def give_way(pid: int) -> None:
-    """Have the kernel end this child and its descendants, rather than this process, when memory is short."""
+    """Make the kernel kill this child and its descendants, rather than this process, when memory is short."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/oom_score_adj", "w", encoding="ascii") as file:
         file.write("500")
 

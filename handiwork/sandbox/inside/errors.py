@@ -1,10 +1,10 @@
-"""The one error of the action server: what an action does wrong."""
+"""The error type of the action server for mistakes in an action."""
 
 from __future__ import annotations
 
 
 class ActionError(Exception):
-    """The action cannot be carried out; the text tells the agent why, ``error_id`` is a stable word for programs."""
+    """The action cannot be executed; the message tells the agent why, ``error_id`` is a stable word for programs."""
 
     def __init__(self, error_id: str, text: str) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""The sandbox's end of its way out: hands connections to a port of its loopback on to a unix socket."""
+"""The sandbox's end of its way out: forwards connections from a loopback port to a unix socket."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _PIECE = 65536
 
 
 class Forwarder:
-    """Listens on 127.0.0.1:``port`` between ``open`` and ``close``; what is behind ``path`` is an HTTP proxy."""
+    """Listens on 127.0.0.1:``port`` between ``open`` and ``close``; the socket at ``path`` is an HTTP proxy."""
 
     def __init__(self, port: int, path: str) -> None:
         self._port, self._path = port, path
@@ -16,11 +16,11 @@ class Forwarder:
         self._open: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Begin. Raises OSError where the port is taken."""
+        """Start to listen. Raises OSError if the port is taken."""
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
 
     def close(self) -> None:
-        """Cut all connections and stop."""
+        """Close all connections and stop."""
         if self._server is not None:
             self._server.close()
         for task in self._open:
@@ -35,7 +35,7 @@ class Forwarder:
         try:
             proxy_reader, proxy_writer = await asyncio.open_unix_connection(self._path)
         except OSError:
-            writer.close()  # there is no way out any more
+            writer.close()  # the proxy is gone
             return
         asking = asyncio.create_task(_pass_on(reader, proxy_writer))
         try:
@@ -53,4 +53,4 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -
             await writer.drain()
         writer.write_eof()
     except OSError:
-        writer.close()  # the other side learns it from its own connection's end
+        writer.close()  # the other side notices by its own connection's end

@@ -1,4 +1,4 @@
-"""Protects this process from the agent's programs, and the kernel from those that it starts."""
+"""Protects this process from the agent's programs, and the kernel from the programs that it starts."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ class _Program(ctypes.Structure):
 
 
 def refuse_inspection() -> None:
-    """Close this process's memory, environment and descriptors in /proc to other processes, and refuse to be traced.
+    """Deny other processes this process's memory, environment and descriptors in /proc, and refuse to be traced.
 
-    The agent's programs have the same uid, and could rewrite this one otherwise. A child is protected too until it
-    runs a program of its own.
+    The agent's programs have the same uid, and could otherwise modify this process. A child is protected too until it
+    executes another program.
     """
     _prctl(_PR_SET_DUMPABLE, 0)
 
 
 def filter_calls(program: bytes) -> None:
-    """Have the kernel hold this process, and all that it starts, to a seccomp filter. Raises OSError."""
+    """Apply a seccomp filter to this process and all its future children. Raises OSError."""
     filters = _Program(len(program) // _INSTRUCTION, program)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(filters))
 
 
 def _prctl(option: int, value: int, argument: object = None) -> None:
-    # Some options demand that the rest be 0, as wide as a pointer is.
+    # Some options require the remaining arguments to be 0, as wide as a pointer.
     if _libc.prctl(option, ctypes.c_ulong(value), argument, None, None):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

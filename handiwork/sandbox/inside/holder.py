@@ -1,4 +1,4 @@
-"""Holds descriptors where other processes can open them by name."""
+"""Keeps descriptors open under names that other processes can open."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _CODE = "trap '' HUP INT QUIT TERM TSTP TTIN TTOU; read -r"
 
 
 class Holder:
-    """A process that does nothing but hold ``descriptors``, under their numbers.
+    """A process that only keeps ``descriptors`` open, under their numbers.
 
-    The server's own /proc/PID/fd is closed to the shell, and what the shell inherited its commands would inherit too.
-    ``lost`` is called if the process ends before ``close``.
+    The shell cannot read the server's own /proc/PID/fd, and its commands would inherit any descriptor that it
+    inherited. ``lost`` is called if the process ends before ``close``.
     """
 
     def __init__(self, bash: str, descriptors: Sequence[int], children: Children, lost: Callable[[], None]) -> None:
@@ -26,7 +26,7 @@ class Holder:
         end, self._lifeline = os.pipe2(os.O_CLOEXEC)
         actions = [(os.POSIX_SPAWN_DUP2, end, 0), (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
         actions += [(os.POSIX_SPAWN_DUP2, 1, 2)]
-        # A descriptor that is duplicated to itself is inherited.
+        # A descriptor duplicated to itself is inherited.
         actions += [(os.POSIX_SPAWN_DUP2, descriptor, descriptor) for descriptor in descriptors]
         try:
             self.pid = os.posix_spawn(
@@ -44,7 +44,7 @@ class Holder:
         asyncio.get_running_loop().add_reader(self._process, self._ended)
 
     def path(self, descriptor: int) -> str:
-        """Return the name under which other processes open one of the descriptors."""
+        """Return the path under which other processes open one of the descriptors."""
         return f"/proc/{self.pid}/fd/{descriptor}"
 
     def close(self) -> None:

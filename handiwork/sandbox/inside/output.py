@@ -1,4 +1,4 @@
-"""Text of any size kept in bounded room: its two ends in memory, the whole, if it is not too much, in a file."""
+"""Text of any size in bounded space: its two ends in memory, the whole (up to a limit) in a file."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KEPT = 256 * 1024
-"""Bytes of each end that are held in memory."""
+"""Bytes of each end that are kept in memory."""
 
 SPOOLED = 64 << 20
-"""Bytes from the beginning that are held in the file."""
+"""Bytes from the start that are kept in the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """How many bytes of the two ends of a long text an observation holds; each at most KEPT // 2."""
+    """The bytes of each end of a long text that an observation holds; each at most KEPT // 2."""
 
     head: int = 8192
     tail: int = 8192
@@ -28,7 +28,7 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What an observation says of a text: all of it, or its ends and the id of the spool with the whole."""
+    """An observation's view of a text: all of it, or its two ends and the id of the spool with the whole."""
 
     content: str
     tail: str
@@ -57,18 +57,18 @@ class Spools:
         return secrets.token_hex(16)
 
     def path(self, spool: str) -> Path:
-        """Return where the spool is; raises FileNotFoundError for what is no id."""
+        """Return the spool's path; raises FileNotFoundError if the id is invalid."""
         if len(spool) != 32 or not spool.isalnum():
             raise FileNotFoundError(spool)
         return self._directory / spool
 
     def delete(self, spool: str) -> None:
-        """Remove the spool if it is there."""
+        """Remove the spool if it exists."""
         self.path(spool).unlink(missing_ok=True)
 
 
 class Output:
-    """Collects bytes without end."""
+    """Collects any number of bytes."""
 
     def __init__(self, spools: Spools) -> None:
         self.size = 0
@@ -81,7 +81,7 @@ class Output:
         self._tail = bytearray()
 
     def feed(self, data: bytes) -> None:
-        """Add bytes. A full disk costs the copy of the whole, not the ends."""
+        """Add bytes. A full disk loses the copy of the whole text, not its ends."""
         self.size += len(data)
         room = KEPT - len(self._head)
         self._head += data[:room]
@@ -98,7 +98,7 @@ class Output:
         return bytes(self._head)
 
     def take(self, keep: Keep, *, final: bool = True) -> tuple[Text, bytes]:
-        """End the collection; return its text, and the bytes of a character cut at the end unless ``final``."""
+        """Close the collection; return its text, and, unless ``final``, the bytes of a character cut at the end."""
         everything = self.size <= keep.head + keep.tail
         if everything:
             cut = b"" if final else incomplete_suffix(self._head)
@@ -117,7 +117,7 @@ class Output:
         return Text(decode(head), end, self.size, self._spool), b""
 
     def discard(self, *, keep_spool: bool = False) -> None:
-        """Close the file and, unless it is kept, remove it."""
+        """Close the file and remove it, unless ``keep_spool``."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -143,12 +143,12 @@ class Output:
 
 
 def decode(data: bytes | bytearray) -> str:
-    """Return the text of UTF-8 bytes; what cannot be decoded stands there as backslash escapes."""
+    """Return the text of UTF-8 bytes, with invalid bytes as backslash escapes."""
     return data.decode("utf-8", "backslashreplace")
 
 
 def incomplete_suffix(data: bytes | bytearray) -> bytes:
-    """Return the bytes at the end that begin a UTF-8 character but do not complete it."""
+    """Return the bytes at the end that start a UTF-8 character but do not complete it."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]
         if byte >= 0xC0:

@@ -1,6 +1,6 @@
-"""Joins stdin and stdout with a unix socket: ``python -m inside.relay PATH``. Ends when either side does.
+"""Connects stdin and stdout with a unix socket: ``python -m inside.relay PATH``. Ends when either side does.
 
-The first byte of stdout is not the socket's: it says that the two are joined.
+The first byte on stdout does not come from the socket: it signals that the two are connected.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .hardening import refuse_inspection
 
 JOINED = b"\n"
 
-_PEER = struct.Struct("3i")  # pid, uid and gid of the process that listens
+_PEER = struct.Struct("3i")  # pid, uid and gid of the listening process
 
 _PIECE = 65536
 

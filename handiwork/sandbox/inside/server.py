@@ -37,7 +37,7 @@ _LINES = b"application/x-ndjson"
 class App:
     """One sandbox's server: one shell, one action at a time. The ASGI server must send lifespan events.
 
-    ``state`` is what ``Shell.kept`` of another shell gave, for this one to begin with.
+    ``state`` is the result of another shell's ``Shell.kept``; this server's shell starts from it.
     """
 
     def __init__(
@@ -144,9 +144,9 @@ class App:
             return await self._actions.perform(action, keep, stream.feed, secrets)
 
     async def _abandon(self, work: asyncio.Task[Json]) -> None:
-        """Stop an action whose client is gone, and drop what comes of it."""
+        """Stop an action whose client has disconnected, and drop its result."""
         if self._current is not work:
-            work.cancel()  # its turn has not come
+            work.cancel()  # it has not started
             return
         await self._actions.interrupt()
         observation = await work
@@ -263,7 +263,7 @@ async def _disconnected(receive: Receive) -> None:
 
 
 def _chunks(send: Send) -> Callable[[bytes, bool], Awaitable[None]]:
-    """Return what sends parts of a body, beginning the response with the first."""
+    """Return a function that sends parts of a body; the first call also starts the response."""
     begun = False
 
     async def chunk(data: bytes, last: bool) -> None:

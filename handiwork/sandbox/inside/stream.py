@@ -1,4 +1,4 @@
-"""Sends a command's output as it arrives, as lines of JSON, without sending too often or too much."""
+"""Streams a command's output as lines of JSON, with bounded frequency and size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LIMIT = 1 << 20  # bytes of one action's output that are streamed
 
 
 class Stream:
-    """Turns bytes into {"output": text} lines for ``send``; ``pump`` must run while they are fed."""
+    """Turns bytes into {"output": text} lines for ``send``; ``pump`` must run while bytes are fed."""
 
     def __init__(self, send: Callable[[bytes, bool], Awaitable[None]]) -> None:
         self._send = send
@@ -23,7 +23,7 @@ class Stream:
         self._sending = asyncio.Lock()
 
     def feed(self, data: bytes) -> None:
-        """Add bytes; what is over the limit is left out."""
+        """Add bytes; those over the limit are dropped."""
         data = data[: self._left]
         if data:
             self._left -= len(data)
@@ -31,7 +31,7 @@ class Stream:
             self._arrived.set()
 
     async def pump(self) -> None:
-        """Send what arrives until cancelled."""
+        """Send output as it arrives, until cancelled."""
         while True:
             await self._arrived.wait()
             await asyncio.sleep(_INTERVAL)

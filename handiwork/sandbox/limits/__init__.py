@@ -1,1 +1,1 @@
-"""Resource limits of a sandbox, and what holds it to them."""
+"""Resource limits of a sandbox, and the means that enforce them."""

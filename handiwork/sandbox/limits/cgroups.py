@@ -1,6 +1,6 @@
-"""The kernel's own limits for all processes of a sandbox together, at the best level that this process may use.
+"""The kernel's own limits for all processes of a sandbox together, at the best level this process may use.
 
-Control groups of version 2, where a group can be made or the user's systemd makes one; those of version 1, as root.
+Control groups of version 2, if this process or the user's systemd can make one; those of version 1 as root.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from handiwork.sandbox.limits.limits import Limit, ResourceLimits
 
 _ROOT = Path("/sys/fs/cgroup")
 _UNIFIED = "unified"
-"""Stands for all controllers of version 2 together, whose groups are the same."""
+"""Stands for all controllers of version 2, which share one group."""
 
-_PERIOD = 100_000  # microseconds, of which a group gets a quota
+_PERIOD = 100_000  # microseconds, the period of a group's quota
 _PROBE_TIMEOUT = 5.0
 _BUS = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
@@ -26,13 +26,13 @@ _COUNTERS: Mapping[Limit, tuple[tuple[str, str], ...]] = {
     "memory": (("memory.events", "oom_kill"), ("memory.oom_control", "oom_kill")),
     "processes": (("pids.events", "max"),),
 }
-"""The files, and the lines of them, that count how often the kernel had to hold a limit."""
+"""The files, and their lines, that count how often the kernel enforced a limit."""
 
 
 class ControlGroups:
-    """The control groups of one sandbox: none where this machine, or this user, cannot have them.
+    """The control groups of one sandbox; none if this machine or this user cannot have them.
 
-    ``folders`` is what ``group_folders`` gave.
+    ``folders`` is the result of ``group_folders``.
     """
 
     def __init__(self, folders: Mapping[str, Path], limits: ResourceLimits) -> None:
@@ -42,7 +42,7 @@ class ControlGroups:
 
     @property
     def joins(self) -> list[str]:
-        """The files a process writes its pid to in order to be limited."""
+        """The files to which a process writes its pid in order to be limited."""
         return [str(folder / "cgroup.procs") for folder in self.made.values()]
 
     @property
@@ -52,7 +52,7 @@ class ControlGroups:
 
     @property
     def shares_cpu(self) -> bool:
-        """True if the kernel shares out processor time among groups."""
+        """True if the kernel divides processor time among groups."""
         return any((folder / name).exists() for folder in self.made.values() for name in ("cpu.weight", "cpu.shares"))
 
     def _make(self, controller: str, folder: Path, limits: ResourceLimits) -> None:
@@ -62,7 +62,7 @@ class ControlGroups:
             for name, value in needed.items():
                 (folder / name).write_text(value)
         except OSError:
-            # A controller that is mounted but not ours to divide, as in some containers: the level below holds.
+            # A controller that is mounted but not delegated, as in some containers: the level below enforces its limit.
             _remove(folder)
             return
         for name, value in wanted.items():
@@ -72,7 +72,7 @@ class ControlGroups:
 
 
 class Counters:
-    """Tells when the kernel held a limit of the groups in ``folders``."""
+    """Reports when the kernel enforced a limit of the groups in ``folders``."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self._places: dict[Limit, tuple[Path, str]] = {}
@@ -87,7 +87,7 @@ class Counters:
         return limit in self._places
 
     def risen(self, limit: Limit) -> bool:
-        """Tell whether a limit was reached since the last call."""
+        """Return whether a limit was reached since the last call."""
         before, self._seen[limit] = self._seen[limit], self._count(limit)
         return self._seen[limit] > before
 
@@ -101,7 +101,7 @@ class Counters:
 
 
 def group_folders(name: str) -> dict[str, Path]:
-    """Return where the groups of a sandbox that this process starts belong, by controller."""
+    """Return the folders for the groups of a sandbox that this process starts, by controller."""
     if home := _unified_home():
         return {_UNIFIED: home / f"handiwork-{name}"}
     if os.geteuid() != 0:
@@ -111,7 +111,7 @@ def group_folders(name: str) -> dict[str, Path]:
 
 
 def remove_groups(folders: Iterable[Path]) -> bool:
-    """Remove the groups of a sandbox that has ended; False while its last processes are still ending."""
+    """Remove the groups of a sandbox that has ended; return False while its last processes are still ending."""
     folders = list(folders)
     for folder in folders:
         _remove(folder)
@@ -119,7 +119,7 @@ def remove_groups(folders: Iterable[Path]) -> bool:
 
 
 def level() -> str:
-    """Return in words what holds the limits of sandboxes that this process starts."""
+    """Describe how the limits of sandboxes that this process starts are enforced."""
     name = f"probe-{os.getpid()}"
     folders = group_folders(name)
     groups = ControlGroups(folders, ResourceLimits())
@@ -134,9 +134,9 @@ def level() -> str:
 
 
 def scope(limits: ResourceLimits) -> tuple[list[str], dict[str, str]]:
-    """Return the command, and its environment, in front of one that the user's systemd is to put in a limited group.
+    """Return a command prefix, and its environment, with which the user's systemd puts a command in a limited group.
 
-    Both are empty where there is no such systemd or it is not needed.
+    Both are empty if there is no such systemd or it is not needed.
     """
     if os.geteuid() == 0 or _unified_home() or not systemd_answers():
         return [], {}
@@ -153,19 +153,19 @@ def scope(limits: ResourceLimits) -> tuple[list[str], dict[str, str]]:
 
 
 def unified_group(pid: int) -> Path | None:
-    """Return the group of version 2 that a process is in."""
+    """Return the version 2 group of a process."""
     return _group_in(Path(f"/proc/{pid}/cgroup").read_text(), "")
 
 
 def groups_of(pid: int) -> list[Path]:
-    """Return the groups a process is in, of either version, that can tell when a limit is reached."""
+    """Return the groups of a process, of either version, that report when a limit is reached."""
     listing = Path(f"/proc/{pid}/cgroup").read_text()
     found = [_group_in(listing, controller) for controller in ("", "memory", "pids")]
     return [group for group in found if group is not None]
 
 
 def _settings(controller: str, limits: ResourceLimits) -> tuple[dict[str, str], dict[str, str]]:
-    """The settings without which a group is of no use, and those that not every kernel has."""
+    """Return the settings without which a group is useless, and those that not every kernel has."""
     quota = str(round(limits.cpus * _PERIOD)) if limits.cpus else ""
     if controller == _UNIFIED:
         cpu = {"cpu.weight": "50", **({"cpu.max": f"{quota} {_PERIOD}"} if quota else {})}
@@ -178,7 +178,7 @@ def _settings(controller: str, limits: ResourceLimits) -> tuple[dict[str, str], 
 
 
 def _unified_home() -> Path | None:
-    """The group of version 2 in which this process may make others: its own, or the one above."""
+    """Return the version 2 group in which this process may make others: its own, or its parent."""
     own = unified_group(os.getpid()) if (_ROOT / "cgroup.controllers").is_file() else None
     for group in () if own is None else (own, own.parent):
         if group.is_relative_to(_ROOT) and os.access(group / "cgroup.procs", os.W_OK) and os.access(group, os.W_OK):
@@ -187,7 +187,7 @@ def _unified_home() -> Path | None:
                 try:
                     shared.write_text(f"+{controller}")
                 except OSError:
-                    continue  # groups with processes of their own have nothing to share
+                    continue  # groups with processes of their own cannot delegate controllers
             if {"memory", "pids"} <= set(shared.read_text().split()):
                 return group
     return None
@@ -195,7 +195,7 @@ def _unified_home() -> Path | None:
 
 @functools.cache
 def systemd_answers() -> bool:
-    """Tell whether the user has a systemd that makes groups."""
+    """Return whether the user has a systemd that makes groups."""
     manager = Path(os.environ.get("XDG_RUNTIME_DIR", "/nonexistent"), "systemd/private")
     if not (manager.exists() and shutil.which("systemd-run")):
         return False
@@ -207,7 +207,7 @@ def systemd_answers() -> bool:
 
 
 def _own_group(controller: str) -> Path | None:
-    """The group this process is in, for a controller of version 1."""
+    """Return this process's group of a version 1 controller."""
     return _group_in(Path("/proc/self/cgroup").read_text(), controller)
 
 
@@ -224,5 +224,5 @@ def _remove(folder: Path) -> None:
     try:
         folder.rmdir()
     except OSError:
-        # Not there, or its last process is just ending: whoever asked looks whether it is gone.
+        # The folder does not exist, or its last process is just ending: the caller checks.
         return

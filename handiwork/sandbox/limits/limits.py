@@ -1,4 +1,4 @@
-"""What one sandbox may take of the machine, and how it is told that it took all of it."""
+"""The resources one sandbox may use, and the texts that report a limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GIB = 1 << 30
 
 
 def machine_memory() -> int:
-    """Return the bytes of memory that this machine has, or the container that this process is in."""
+    """Return the bytes of memory of this machine, or of the container that this process is in."""
     found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
@@ -29,11 +29,11 @@ def machine_memory() -> int:
 
 @dataclass(frozen=True)
 class ResourceLimits:
-    """For all of a sandbox together, but ``file_size``; sizes are in bytes.
+    """Limits of a whole sandbox, except ``file_size``; sizes are in bytes.
 
-    ``processes`` counts threads too. ``cpus`` is how many processors' time it may take, 0 for all of them; whatever
-    it is, other programs of this machine come first. ``file_size`` is that of any one file. ``disk`` is what the
-    session keeps of changed and new files, each file costing 4 KiB besides its content.
+    ``processes`` counts threads too. ``cpus`` is the processor time it may use, in processors, 0 for all of them;
+    either way, other programs of this machine come first. ``file_size`` limits each single file. ``disk`` limits the
+    session's changed and new files, each file costing 4 KiB besides its content.
     """
 
     memory: int = field(default_factory=lambda: machine_memory() * 3 // 4)
@@ -43,7 +43,7 @@ class ResourceLimits:
     disk: int = 16 * _GIB
 
     def reached(self, limit: Limit) -> str:
-        """Return in words which limit was reached."""
+        """Describe the limit that was reached."""
         if limit == "machine_disk":
             return (
                 f"the disk of this machine is nearly full, {size_text(RESERVE)} of it stay free: "
@@ -60,7 +60,7 @@ class ResourceLimits:
 
 
 def size_text(size: float) -> str:
-    """Return a number of bytes for people to read, such as "1.5 GiB"."""
+    """Return a number of bytes in readable form, such as "1.5 GiB"."""
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if size < 1024 or unit == "GiB":
             break

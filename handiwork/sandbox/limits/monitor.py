@@ -1,4 +1,4 @@
-"""Watches that a running sandbox keeps its limits, ends what does not, and says so in the observation."""
+"""Enforces the limits of a running sandbox, and reports it in the observation."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from handiwork.sandbox.limits.cgroups import Counters
 from handiwork.sandbox.limits.disk import Disk
 from handiwork.sandbox.limits.limits import Limit, ResourceLimits
 
-_PAUSE, _SHORTEST = 0.2, 0.02  # seconds between looks
-_FASTEST = 4 << 30  # bytes of memory that a machine can fill in a second, about
-_NEARLY = 15 / 16  # the share of all allowed processes at which something is wrong: the last ones come and go
-_STILL_MANY = 1 / 4  # the share of them that, left over, shows that an earlier command started them
-_DYING = 1.0  # seconds that the killed may take to be gone
+_PAUSE, _SHORTEST = 0.2, 0.02  # seconds between checks
+_FASTEST = 4 << 30  # bytes of memory that a machine can fill in a second, roughly
+_NEARLY = 15 / 16  # the share of all allowed processes that counts as too many: the last ones come and go
+_STILL_MANY = 1 / 4  # if more than this share is left, an earlier command started the processes
+_DYING = 1.0  # seconds that killed processes may take to disappear
 _FILE_SIZE_EXIT = 128 + signal.SIGXFSZ
 
 
 class LimitMonitor:
-    """Holds one running sandbox to ``limits``.
+    """Enforces ``limits`` on one running sandbox.
 
-    ``first`` is the pid of its server, whose descendants all others are. What ``counters`` have, the kernel
-    holds already, and is only told; the rest is measured. ``interrupt`` stops the action that runs.
+    ``first`` is the pid of its server, the ancestor of all its other processes. The kernel enforces the limits in
+    ``counters`` and only reports them; the others are measured here. ``interrupt`` stops the running action.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class LimitMonitor:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def run(self, execute: Callable[[], Awaitable[Observation]]) -> Observation:
-        """Return the observation that ``execute`` gives, with the limits reached told in it. Raises SandboxError."""
+        """Run ``execute`` and return its observation, with a note of the limits reached. Raises SandboxError."""
         if self._task.done():
             raise SandboxError(f"{self._task.exception()}")
         self._look_at_memory()
@@ -82,7 +82,7 @@ class LimitMonitor:
 
     def _told(self, observation: Observation, earlier: list[Limit], reached: list[Limit]) -> Observation:
         lines = [f"[before this: {self._limits.reached(limit)}]" for limit in dict.fromkeys(earlier)]
-        # What stopped after its time is told by its status.
+        # The status already reports a time limit.
         lines += [f"[stopped: {self._limits.reached(limit)}]" for limit in dict.fromkeys(reached) if limit != "time"]
         update: dict[str, Any] = {}
         if lines:
@@ -93,7 +93,7 @@ class LimitMonitor:
         if reached and isinstance(observation, CmdOutputObservation):
             update["limit"] = reached[0]
             if self._stopped and observation.status == "interrupted":
-                update["status"] = "done"  # nobody interrupted it but this guard
+                update["status"] = "done"  # only this monitor interrupted it
         return observation.model_copy(update=update)
 
     async def _watch(self) -> None:
@@ -103,7 +103,7 @@ class LimitMonitor:
             pause = await self._look()
 
     async def _look(self) -> float:
-        """End what is over a limit, and return the seconds until the next look."""
+        """End processes over a limit, and return the seconds until the next check."""
         async with self._looking:
             try:
                 pause = self._look_at_memory()
@@ -117,7 +117,7 @@ class LimitMonitor:
             return pause
 
     def _look_at_memory(self) -> float:
-        """See that the memory limit is held, and return the seconds until the next look."""
+        """Enforce the memory limit, and return the seconds until the next check."""
         if "memory" in self._counters:
             if self._counters.risen("memory"):
                 self._reached.append("memory")
@@ -135,11 +135,11 @@ class LimitMonitor:
     def _too_many(self) -> bool:
         if "processes" in self._counters:
             return self._counters.risen("processes")
-        # The kernel counts them too, but tells nobody when it refuses one more.
+        # The kernel counts them too, but does not report when it refuses another one.
         return self._number() > self._limits.processes * _NEARLY
 
     async def _are_fewer(self) -> bool:
-        """Tell whether few are left, which those that were killed take a moment to be."""
+        """Return whether few processes are left; killed ones take a moment to disappear."""
         for _ in range(int(_DYING / _SHORTEST)):
             if self._number() <= self._limits.processes * _STILL_MANY:
                 return True
@@ -150,7 +150,7 @@ class LimitMonitor:
         return sum(member.threads for member in processes.family(self._first))
 
     async def _end(self, limit: Limit) -> None:
-        """End what the command started, and if that was not enough all but the server, which starts a new shell."""
+        """End the command's processes; if that is not enough, end all but the server, which starts a new shell."""
         self._reached.append(limit)
         if not self._ended_once:
             await asyncio.to_thread(processes.end, self._first, self._since)
@@ -162,4 +162,4 @@ class LimitMonitor:
             with suppress(SandboxError):
                 await self._interrupt()
         if limit in self._counters:
-            self._counters.risen(limit)  # what came until now is dealt with
+            self._counters.risen(limit)  # events so far are handled

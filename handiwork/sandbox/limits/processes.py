@@ -1,4 +1,4 @@
-"""Counts, weighs and ends the processes of a sandbox from outside, where nothing inside can prevent it."""
+"""Counts, measures and ends the processes of a sandbox from outside, so that nothing inside can prevent it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
-"""A process has ended; or, where there is no sandbox, is another user's, as sudo makes them."""
+"""The process has ended, or (without a sandbox) belongs to another user, as under sudo."""
 
 _STILL = (b"T", b"t", b"Z", b"X")
 _STOPPING = 2.0  # seconds that a process may take to stop
@@ -20,7 +20,7 @@ _STOPPING = 2.0  # seconds that a process may take to stop
 
 @dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """One process as it was a moment ago; ``started`` is in clock ticks since boot, and with ``pid`` unique."""
+    """A snapshot of one process; ``started`` is in clock ticks since boot, and unique together with ``pid``."""
 
     pid: int
     started: int
@@ -28,23 +28,23 @@ class ProcessInfo:
 
 
 def ticks() -> int:
-    """Return the present moment in clock ticks since boot."""
+    """Return the current time in clock ticks since boot."""
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
 
 
 def family(first: int) -> list[ProcessInfo]:
-    """Return ``first`` and its descendants, oldest generation first."""
+    """Return ``first`` and its descendants, parents first."""
     found = list(_read(first))
     for process in found:
-        # A list grows while it is walked: the children's children follow.
+        # The list grows during the iteration: the children's children follow.
         found += [child for pid in _children(process.pid) for child in _read(pid)]
     return found
 
 
 def end(first: int, since: int) -> None:
-    """Kill the descendants of ``first`` that started at ``since`` (ticks) or later, also if they go on forking."""
+    """Kill the descendants of ``first`` that started at ``since`` (ticks) or later, even if they keep forking."""
     stopped: set[ProcessInfo] = set()
-    # Those that are stopped can no longer fork, so at some time there are no others.
+    # Stopped processes can no longer fork, so eventually there are no new ones.
     while fresh := [process for process in family(first)[1:] if process.started >= since and process not in stopped]:
         for process in fresh:
             send(process, signal.SIGSTOP)
@@ -55,9 +55,9 @@ def end(first: int, since: int) -> None:
 
 @contextmanager
 def paused(first: int) -> Generator[None]:
-    """Hold ``first`` and its descendants still; those that stood still before are left so.
+    """Pause ``first`` and its descendants; processes that were stopped before stay stopped.
 
-    A shell that saw its jobs stop would say so: parents are stopped before their children and go on after them.
+    A shell that saw its jobs stop would print it, so parents are stopped before their children and resumed after them.
     """
     stopped: list[ProcessInfo] = []
     try:
@@ -73,7 +73,7 @@ def paused(first: int) -> Generator[None]:
 
 
 def send(process: ProcessInfo, number: signal.Signals) -> None:
-    """Signal the process if it still is the same one: pids are used again."""
+    """Signal the process if it is still the same one: pids are reused."""
     with suppress(*_GONE):
         descriptor = os.pidfd_open(process.pid)
         try:
@@ -84,28 +84,28 @@ def send(process: ProcessInfo, number: signal.Signals) -> None:
 
 
 def resident(process: ProcessInfo) -> int:
-    """Return the bytes of memory that would be free without the process, or more: what it shares is counted too."""
+    """Return the bytes of memory that killing the process would free, or more: shared memory counts too."""
     with suppress(*_GONE):
         return _sum(Path(f"/proc/{process.pid}/status"), ("RssAnon:", "RssShmem:", "VmSwap:"))
     return 0
 
 
 def proportional(process: ProcessInfo) -> int:
-    """Return the bytes that are the process's share of memory, exactly; takes long for a large process."""
+    """Return the process's exact share of memory in bytes; slow for a large process."""
     with suppress(*_GONE):
         return _sum(Path(f"/proc/{process.pid}/smaps_rollup"), ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
     return 0
 
 
 def _until_still(members: list[ProcessInfo]) -> None:
-    """Wait until they stand still, but not for one that waits for a disk or for the network's."""
+    """Wait until the processes have stopped, with a limit for those that wait for a disk or the network."""
     deadline = time.monotonic() + _STOPPING
     while time.monotonic() < deadline and not all(map(_stands_still, members)):
         time.sleep(0.0005)
 
 
 def _stands_still(process: ProcessInfo) -> bool:
-    """Whether a process is stopped, or has ended."""
+    """Return whether a process is stopped or has ended."""
     with suppress(*_GONE):
         return Path(f"/proc/{process.pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in _STILL
     return True
@@ -116,9 +116,9 @@ def _sum(file: Path, names: tuple[str, ...]) -> int:
 
 
 def _read(pid: int) -> Iterator[ProcessInfo]:
-    """The process, unless it is gone."""
+    """Yield the process, unless it has ended."""
     with suppress(*_GONE):
-        # The command's name, in brackets, may hold spaces and brackets of its own.
+        # The command's name, in brackets, may contain spaces and brackets.
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         yield ProcessInfo(pid, int(fields[19]), int(fields[17]))
 

@@ -1,1 +1,1 @@
-"""AgentBench, its OS tasks."""
+"""The OS tasks of AgentBench."""

@@ -1,12 +1,12 @@
 """AgentBench's OS interaction: questions about a Linux machine, and changes to make to it, in a shell.
 
 The rule is upstream's (https://github.com/THUDM/AgentBench, src/server/tasks/os_interaction/task.py): an answer is
-compared with the one the record has; or scripts check the machine after the agent ended, one after the other, each of
-which must exit with 0. An agent has 8 rounds, and what it did counts only if it then says that it is done.
+compared with the record's; or scripts check the machine after the agent has ended, one after the other, each of which
+must exit with 0. An agent has 8 rounds, and its work counts only if it then says that it is done.
 
-Tasks are made on a machine where the agent is root. A sandbox where it is not cannot be that machine for all of them:
-an instance is put to the agent only if its set-up, and then its own example on a second such machine, do what they
-should; else it has no score.
+The tasks assume a machine on which the agent is root. A sandbox without root cannot be that machine for all of them:
+an instance runs only if its set-up, and then its own example on a second such machine, succeed; otherwise it has no
+score.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ FILES = {
     ],
     "dev": ["dev"],
 }
-"""The upstream files of each split, without folder and ending."""
+"""The upstream files of each split, without folder and suffix."""
 
 ENDED = frozenset({"finished", "awaiting_user_input"})
-"""Where an agent has said that it is done, or its answer."""
+"""States in which an agent has said that it is done, or its answer."""
 
 
 class AgentBenchOS(Benchmark):
@@ -54,7 +54,7 @@ class AgentBenchOS(Benchmark):
     limits = Limits(iterations=ROUNDS)
 
     def files(self, split: str) -> Mapping[str, str]:
-        """Return the files with the tasks; the scripts that some refer to are used where the data folder has them."""
+        """Return the files with the tasks; scripts that some refer to are used if the data folder has them."""
         paths = [f"data/{name}.json" for name in FILES[split]]
         return {path: f"{UPSTREAM}/data/os_interaction/{path}" for path in paths}
 
@@ -70,13 +70,13 @@ class AgentBenchOS(Benchmark):
         return [instance for path in found for instance in _instances(data, path, split)]
 
     def skipped(self, instance: Instance) -> str:
-        """Say which of the scripts that the task refers to are not in the data folder."""
+        """Return which of the task's scripts are missing in the data folder."""
         lacking = _task(instance).lacking
         where = f"scripts/{instance.row['folder']}"
         return f"the data folder has no {', '.join(f'{where}/{one}' for one in lacking)}" if lacking else ""
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
-        """Make the machine, after its example solved the task on another like it. Raises UnfitError, SandboxError."""
+        """Set the machine up, after the task's example has passed on a second one. Raises UnfitError, SandboxError."""
         if sandbox.name == "none":
             raise UnfitError("AgentBench's tasks change the machine they are made on: never without a sandbox.")
         task = _task(instance)
@@ -96,7 +96,7 @@ class AgentBenchOS(Benchmark):
         )
 
     async def score(self, rollout: Rollout) -> Score:
-        """Score 1 if the answer, or what the agent made of the machine, is right. Raises SandboxError."""
+        """Score 1 if the answer, or the agent's change to the machine, is right. Raises SandboxError."""
         answer = tagged(rollout.said)
         if rollout.state.agent_state not in ENDED:
             return Score(0.0, answer, {"why": "the agent did not say that it was done"})
@@ -132,7 +132,7 @@ def _task(instance: Instance) -> scripts.AgentBenchTask:
 
 
 def _instances(data: Path, path: str, split: str) -> Iterator[Instance]:
-    """Yield the tasks of a file, with the scripts of its folder that are there."""
+    """Yield the tasks of a file, with the available scripts of its folder."""
     records = scripts.listed(json.loads((data / path).read_text(encoding="utf-8")))
     folder = "dev" if split == "dev" else Path(path).parent.name
     prefix = f"{split}-{'001' if split == 'dev' else folder.zfill(3)}-{Path(path).stem}"

@@ -1,9 +1,9 @@
-"""The scripts of AgentBench's OS tasks: what makes a machine, and what checks it afterwards.
+"""The scripts of AgentBench's OS tasks, which set a machine up and check it afterwards.
 
-How they are read and run is as upstream does it (https://github.com/THUDM/AgentBench,
-src/server/tasks/os_interaction/task.py): each in a process of its own, which knows nothing of the agent's shell, but
-the one that starts a task, which is typed into that shell. The comparisons that upstream has as Python files, the same
-for all tasks, are functions here, for data folders without those files.
+They are read and run as upstream does it (https://github.com/THUDM/AgentBench,
+src/server/tasks/os_interaction/task.py): each in a process of its own, independent of the agent's shell, except the
+one that starts a task, which is typed into that shell. The comparisons that upstream has as Python files, the same for
+all tasks, are functions here, for data folders without those files.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from handiwork.evals.scoring.execution import command_in
 from handiwork.sandbox.base import Sandbox
 
 SECONDS = 60.0
-"""What a script may take; upstream waits without end."""
+"""The time limit of a script; upstream has none."""
 
 STARTED = 1.0
-"""Seconds after which a program that was started in the background has failed, or runs."""
+"""Seconds after which a program started in the background counts as running if it has not failed."""
 
 NO_ANSWER = "None"
-"""What upstream hands to a check where the agent ended without an answer."""
+"""Upstream's argument of a check if the agent ended without an answer."""
 
 REFUSED = re.compile(
     r"Permission denied|Operation not permitted|Read-only file system|No such file or directory|(?:command|:) not found"
 )
-"""What a script prints where the machine does not let it do its work, or has not what it needs."""
+"""The messages of a script that the machine refuses, or that lacks its requirements."""
 
 _APART = """{{
 /usr/bin/env -i PATH=/usr/bin:/bin bash -c {script} bash $$
 /usr/bin/env -i PATH=/usr/bin:/bin bash -c {show} bash $?
 }} 3<>{output}"""
-"""Runs ``script`` and then ``show``: the agent's functions and PATH are not used.
+"""Runs ``script`` and then ``show``, without the agent's functions and PATH.
 
 Only the shell waits while the script runs: a task may ask for the number of processes.
 """
@@ -48,9 +48,9 @@ rm {output} && cd {workspace} || exit 1
 while IFS= read -r -d '' variable; do environment+=("$variable"); done < /proc/$1/environ
 exec env -i "${{environment[@]}}" {command} </dev/null >&3 2>&1 3>&-
 """
-"""Becomes the command, with the environment that the shell began with.
+"""Becomes the command, with the environment with which the shell started.
 
-The output is a file: a terminal changes what programs print, and background programs keep a pipe open. The file has no
+The output is a file: a terminal changes programs' output, and background programs keep a pipe open. The file has no
 name by then: a task may ask for the number of files.
 """
 
@@ -60,14 +60,14 @@ cat /proc/self/fd/3
 echo {mark}
 exit $1
 """
-"""Prints the output between marks, as the agent's shell reports its own background programs outside of them."""
+"""Prints the output between marks, as the agent's shell reports its own background programs outside them."""
 
 INTERPRETERS = {"bash": ("bash", "-c"), "python": ("python3", "-c")}
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A script: ``code`` in the language, or None where it is in the ``file``, which the data folder does not have."""
+    """A script: ``code`` in the language, or None if its ``file`` is missing in the data folder."""
 
     language: str
     code: str | None
@@ -75,15 +75,15 @@ class Script:
 
     @property
     def comparison(self) -> Callable[[str, str], bool] | None:
-        """What compares an answer with a reference as the file does, where that is known."""
+        """The comparison of an answer with a reference that the file makes, if it is known."""
         return COMPARISONS.get(PurePosixPath(self.file).name) if self.code is None else None
 
 
 @dataclass(frozen=True, slots=True)
 class AgentBenchTask:
-    """A task as its record says: ``match`` is what the answer must be, or None where ``check`` says how it is checked.
+    """A task's record: ``match`` describes the answer, or is None if the ``check`` scripts check it.
 
-    The ``example`` solves the task; where it is itself in ``check``, its output there is the reference.
+    The ``example`` solves the task; if it is itself in ``check``, its output there is the reference.
     """
 
     init: Sequence[Script]
@@ -94,7 +94,7 @@ class AgentBenchTask:
 
     @property
     def lacking(self) -> list[str]:
-        """The files that it needs, and that are not in the data folder."""
+        """The task's files that are missing in the data folder."""
         scripts = [one for one in (*self.init, self.start, *self.check, self.example) if one is not None]
         return sorted({one.file for one in scripts if one.code is None and one.comparison is None})
 
@@ -102,7 +102,7 @@ class AgentBenchTask:
 def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> AgentBenchTask:
     """Return the task of a record; ``files`` are the scripts of the data folder, by the path that records use.
 
-    Raises DataError, KeyError for a record that lacks what every one has.
+    Raises DataError, or KeyError for a record that lacks a required field.
     """
 
     def script(found: Any) -> Script | None:
@@ -133,7 +133,7 @@ def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> AgentBenchTa
 
 
 async def make(sandbox: Sandbox, task: AgentBenchTask) -> None:
-    """Make the machine what the task says. Raises UnfitError where it refuses."""
+    """Set the machine up for the task. Raises UnfitError if it refuses."""
     for script in task.init:
         code, output = await run(sandbox, script)
         if code or REFUSED.search(output):
@@ -146,7 +146,7 @@ async def make(sandbox: Sandbox, task: AgentBenchTask) -> None:
 
 
 async def try_out(sandbox: Sandbox, task: AgentBenchTask) -> None:
-    """Find out whether the example of a task that was made here passes its own check; raises UnfitError if not."""
+    """Check that the example of a task that is set up here passes its own check; raises UnfitError if not."""
     if task.example is None:
         return
     code, output = await run(sandbox, task.example)
@@ -162,8 +162,8 @@ async def checked(
 ) -> tuple[bool, str]:
     """Run the chain of checks and return whether all passed, with the last output.
 
-    Each is given the answer and the outputs of those before it. ``reference`` is the example's output where that is
-    known. Raises SandboxError.
+    Each gets the answer and the outputs of the checks before it. ``reference`` is the example's output if known. Raises
+    SandboxError.
     """
     given = [answer]
     for script in task.check:
@@ -181,7 +181,7 @@ async def checked(
 
 
 async def run(sandbox: Sandbox, script: Script, *given: str) -> tuple[int, str]:
-    """Return exit code and output of a script, run in the workspace with the environment that the sandbox began with.
+    """Run a script in the workspace with the environment the sandbox started with; return its exit code and output.
 
     Raises SandboxError.
     """
@@ -203,7 +203,7 @@ def _code(script: Script) -> str:
 
 
 def matches(match: Mapping[str, Any], answer: str) -> bool:
-    """Say whether an answer is what a task wants: the text itself, or a text in which a regular expression is found."""
+    """Return whether an answer is right: it equals the text, or contains a match of the regular expression."""
     if "answer" in match:
         return answer == match["answer"]
     return re.search(match["regex"], answer) is not None
@@ -218,14 +218,14 @@ def _cannot(sandbox: Sandbox, what: str, output: str) -> UnfitError:
 
 
 def listed(found: Any) -> list[Any]:
-    """Return what a record has where it may have nothing, one or a list, as a list."""
+    """Return a record's optional value, which may be missing, one or a list, as a list."""
     if found is None:
         return []
     return cast("list[Any]", found) if isinstance(found, list) else [found]
 
 
 def _integers(answer: str, reference: str) -> bool:
-    """Both are the same integer."""
+    """Return whether both are the same integer."""
     try:
         return int(answer) == int(reference)
     except ValueError:
@@ -233,12 +233,12 @@ def _integers(answer: str, reference: str) -> bool:
 
 
 def _strings(answer: str, reference: str) -> bool:
-    """Both are the same text but for white space around it."""
+    """Return whether both are the same text except for surrounding white space."""
     return _text(answer) == _text(reference)
 
 
 def _sizes(answer: str, reference: str) -> bool:
-    """Both are the same number of bytes, with units of 1,024; ``du`` prints fractions, which upstream cannot read."""
+    """Return whether both are the same number of bytes, in units of 1,024; upstream reads no fractions from ``du``."""
     sizes = [_bytes(answer), _bytes(reference)]
     return sizes[0] is not None and sizes[0] == sizes[1]
 

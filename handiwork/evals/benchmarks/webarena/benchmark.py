@@ -1,9 +1,9 @@
 """WebArena: tasks on a shop, its back office, a forum, GitLab, a map and an encyclopedia.
 
-The sites are not Handiwork's: whoever runs this hosts them as upstream says, and names them in the environment, see
-``webarena_sites``. The rule is upstream's, see ``webarena_evaluators`` and ``webarena_pages``: the product of what the
-task's evaluators say of the answer, of the address and of pages. An agent has 30 steps, as in upstream's run.py; where
-they are up before it has answered, its answer is empty. Its report_infeasible is the answer "N/A", as in BrowserGym.
+The sites are not Handiwork's: the user hosts them as upstream says, and names them in the environment, see ``sites``.
+The rule is upstream's, see ``evaluators`` and ``pages``: the product of the results of the task's evaluators for the
+answer, the address and pages. An agent has 30 steps, as in upstream's run.py; if they are used up before it has
+answered, its answer is empty. Its report_infeasible is the answer "N/A", as in BrowserGym.
 """
 
 from __future__ import annotations
@@ -61,20 +61,20 @@ class WebArena(Benchmark):
         return {FILE: f"{UPSTREAM}/config_files/{FILE}"}
 
     def load(self, data: Path, split: str) -> list[Instance]:
-        """Return the tasks, by their numbers, with the addresses of the sites there are. Raises DataError, OSError."""
+        """Return the tasks, by number, with the addresses of the available sites. Raises DataError, OSError."""
         text = sites.filled((data / FILE).read_text(encoding="utf-8"), sites.urls())
         return [Instance(str(row["task_id"]), row, " and ".join(row["sites"])) for row in json.loads(text)]
 
     def skipped(self, instance: Instance) -> str:
-        """Say which of the sites that the task needs have no address."""
+        """Return which of the task's sites have no address."""
         return lacking(instance.row["sites"], instance.row)
 
     def allow_net(self, instance: Instance) -> tuple[str, ...]:
-        """Allow the sites, all of them, for some tasks lead from one to another."""
+        """Return all the sites, as some tasks lead from one to another."""
         return sites.hosts(sites.urls())
 
     def turn(self, instance: Instance) -> AbstractAsyncContextManager[object]:
-        """Wait until the sites are as they were, and keep others from changing them, where they can be reset."""
+        """Wait until the sites are reset, and keep other rollouts from changing them, if they can be reset."""
         return sites.turn("program_html" in instance.row["eval"]["eval_types"])
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
@@ -88,11 +88,11 @@ class WebArena(Benchmark):
         return "\n\n".join([instance.row["intent"], *hints, _ANSWER])
 
     async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
-        """Return the task, and where the page is for agents that do not see it by themselves."""
+        """Return the task, with a note about the open page for agents that do not see it themselves."""
         return on_open_page(self.instruction(instance), agent)
 
     async def score(self, rollout: Rollout) -> Score:
-        """Score the product of the task's evaluators, up to the first that says 0. Raises LLMError, BrowserError."""
+        """Score the product of the task's evaluators, up to the first 0. Raises LLMError, BrowserError."""
         task, answer, said = rollout.instance.row, answered(rollout), dict[str, float]()
         value = 1.0
         for kind in task["eval"]["eval_types"]:
@@ -116,13 +116,13 @@ class WebArena(Benchmark):
 
 
 def lacking(needed: list[str], row: Mapping[str, Any]) -> str:
-    """Return which of the sites that a task needs have no address, "" where all have."""
+    """Return which of a task's sites have no address, "" if all have."""
     left = {name.lower() for name in re.findall("__([A-Z_]+?)__", json.dumps(row))} & set(sites.SITES)
     names = ", ".join(f"WA_{site.upper()}" for site in sorted({*needed, *left} - sites.urls().keys()))
     return f"the environment has no {names}: host the sites, and say there where they are" if names else ""
 
 
 def answered(rollout: Rollout) -> str:
-    """Return the agent's answer; who reported the task as infeasible said that it cannot be done."""
+    """Return the agent's answer; a task reported as infeasible is answered with NOT_POSSIBLE."""
     shown = [found for _, found in rollout.state.history if isinstance(found, BrowserOutputObservation)]
     return NOT_POSSIBLE if shown and shown[-1].infeasible else rollout.said

@@ -1,10 +1,10 @@
-"""How WebArena scores an answer, an address and the contents of a page.
+"""WebArena's scoring of an answer, an address and the contents of a page.
 
 The rules are those of upstream's evaluation_harness/evaluators.py and helper_functions.py
-(https://github.com/web-arena-x/webarena, which libwebarena 0.0.5 on PyPI has too). The judge is asked the same in
-other words, by whatever model the run has for it, where upstream has GPT-4; that it says neither is a 0, as in
-BrowserGym, and no answer is one without asking. Where upstream cuts an answer into words with NLTK, to find a
-reference of one character, ``words`` follows NLTK's rules for marks, but takes every full stop before white space for
+(https://github.com/web-arena-x/webarena, which libwebarena 0.0.5 on PyPI has too). The judge gets the same question in
+other words, and is the run's user model, while upstream's is GPT-4; a judgement without any of the words scores 0, as
+in BrowserGym, and so does an empty answer, without asking. Upstream splits an answer into words with NLTK, to find a
+reference of one character; ``words`` follows NLTK's rules for marks, but takes every full stop before white space for
 a sentence's end.
 """
 
@@ -20,10 +20,10 @@ from urllib.parse import parse_qs, urlparse
 from handiwork.evals.benchmark import Ask
 
 OR = " |OR| "
-"""Stands between alternatives."""
+"""Separates alternatives."""
 
 NOT_POSSIBLE = "N/A"
-"""What is answered to a task that cannot be done."""
+"""The answer to an impossible task."""
 
 _FUZZY = """Help a teacher to mark a student's answer to a question. The student may say it in other words or in \
 another form: what matters is whether the answer means the same as the reference answer.
@@ -42,7 +42,7 @@ implicitly? If it does, reply 'same', otherwise reply 'different'."""
 
 
 async def string_match(task: Mapping[str, Any], answer: str, ask: Ask) -> float:
-    """Score an answer; ``ask`` puts a question to the model that judges. Raises LLMError."""
+    """Score an answer; ``ask`` sends a question to the judging model. Raises LLMError."""
     answer = cleaned(answer)
     if not answer:
         return 0.0
@@ -64,7 +64,7 @@ async def string_match(task: Mapping[str, Any], answer: str, ask: Ask) -> float:
 
 
 def url_match(evaluation: Mapping[str, Any], url: str) -> float:
-    """Score the address of the page that the agent left open: host and path, and the reference's queries, are in it."""
+    """Score the address of the agent's open page: it must contain the reference's host, path and queries."""
     rule = evaluation.get("url_note", "GOLD in PRED")
     if rule != "GOLD in PRED":
         raise ValueError(f"addresses are to be matched by {rule!r}, which nobody knows")
@@ -79,7 +79,7 @@ def url_match(evaluation: Mapping[str, Any], url: str) -> float:
 
 
 def required(contents: Mapping[str, Any], found: str) -> float:
-    """Score what was found on a page."""
+    """Score the text found on a page."""
     found = html.unescape(found)
     if "exact_match" in contents:
         return exact_match(contents["exact_match"], found)
@@ -98,12 +98,12 @@ def cleaned(answer: str) -> str:
 
 
 def exact_match(reference: str, answer: str) -> float:
-    """Score 1 where the two are the same."""
+    """Score 1 if the two are the same."""
     return float(cleaned(answer) == cleaned(reference))
 
 
 def must_include(reference: str, answer: str, *, as_word: bool = False) -> float:
-    """Score 1 where the reference occurs in the answer; one character only, ``as_word``, as a word of its own."""
+    """Score 1 if the answer contains the reference; a single character, ``as_word``, must be a word of its own."""
     reference, answer = cleaned(reference), cleaned(answer)
     return float(reference in (words(answer) if as_word and len(reference) == 1 else answer))
 

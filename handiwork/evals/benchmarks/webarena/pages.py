@@ -1,8 +1,8 @@
-"""How WebArena looks at its sites when an agent has ended: upstream's program_html.
+"""WebArena's checks of its sites after an agent has ended: upstream's program_html.
 
 The rules are those of HTMLContentEvaluator in upstream's evaluation_harness/evaluators.py, and its functions those of
-helper_functions.py (https://github.com/web-arena-x/webarena). Pages are opened in the agent's browser, in a tab of
-their own, so with its cookies. Where upstream's functions call a shop's interface from outside, the page does it here.
+helper_functions.py (https://github.com/web-arena-x/webarena). Pages are opened in the agent's browser, in a separate
+tab, and so with its cookies. Upstream's functions call a shop's interface from outside; here the page calls it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handiwork.evals.benchmarks.webarena.evaluators import required
 from handiwork.sandbox.base import Sandbox
 
 SETTLE = 3.0
-"""Seconds that a page is left alone once it is loaded, as upstream does: some fill themselves afterwards."""
+"""Seconds to wait after a page has loaded, as upstream does: some pages fill themselves afterwards."""
 
 _SHOP = """const at = %s + '/rest/';
   const token = await (await fetch(at + 'default/V1/integration/admin/token', {
@@ -44,9 +44,9 @@ _ROLE = """const names = [...document.querySelectorAll("td[data-label='Account']
 
 
 async def program_html(task: Mapping[str, Any], sandbox: Sandbox, known: Mapping[str, str], settle: float) -> float:
-    """Score what the pages of a task show. ``known`` are the sites' addresses, ``settle`` is seconds.
+    """Score the pages of a task. ``known`` are the sites' addresses, ``settle`` is seconds.
 
-    Raises BrowserError where a page cannot be opened.
+    Raises BrowserError if a page cannot be opened.
     """
     for target in task["eval"]["program_html"]:
         found = await _found(target, sandbox, known, settle)
@@ -56,7 +56,7 @@ async def program_html(task: Mapping[str, Any], sandbox: Sandbox, known: Mapping
 
 
 async def _found(target: Mapping[str, Any], sandbox: Sandbox, known: Mapping[str, str], settle: float) -> str:
-    """Return what a target's locator finds on its page, "" where it finds nothing."""
+    """Return the text that a target's locator finds on its page, "" if it finds nothing."""
     locator = target["locator"].strip()
     if locator.startswith("func:shopping_get_sku_latest_review_"):
         return await _review(*_call(locator), sandbox, known)
@@ -83,13 +83,13 @@ async def _found(target: Mapping[str, Any], sandbox: Sandbox, known: Mapping[str
     except BrowserError:
         if url == target["url"]:
             raise
-        return ""  # it is the page that the agent left, or one that its address leads to
-    # A value is told as Python does: nothing is "None", which upstream's data reckon with.
+        return ""  # it is the agent's last page, or derived from its address
+    # Values are formatted as in Python: null is "None", as upstream's data expect.
     return str(found[0]) if isinstance(found, list) and found and found[0] != "" else ""
 
 
 async def _url(text: str, sandbox: Sandbox, known: Mapping[str, str]) -> str | None:
-    """Return the address of a target's page, None for that which the agent left open."""
+    """Return the address of a target's page, None for the agent's open page."""
     if text == "last":
         return None
     if not text.startswith("func:"):
@@ -105,7 +105,7 @@ async def _url(text: str, sandbox: Sandbox, known: Mapping[str, str]) -> str | N
 
 
 def post_url(url: str) -> str:
-    """Return the address of the post that a page of Reddit's site belongs to, the page's own where it is none's."""
+    """Return the address of the post that a page of Reddit's site belongs to, else the page's own address."""
     parts = urlsplit(url)
     path = parts.path.split("/")
     if len(path) < 4 or path[1] != "f":
@@ -124,7 +124,7 @@ async def _review(name: str, sku: str, sandbox: Sandbox, known: Mapping[str, str
 
 
 async def _asked(body: str, sandbox: Sandbox, known: Mapping[str, str]) -> Any:
-    """Return what the shop's interface says. Raises SandboxError where it does not answer."""
+    """Return the answer of the shop's interface. Raises SandboxError if it does not answer."""
     call = f"await (async () => {{ {_SHOP % json.dumps(known['shopping'])} {body} }})()"
     expression = f"async () => {{ try {{ return [{call}]; }} catch (error) {{ return error.message; }} }}"
     answer = await sandbox.browser("visit", url=known["shopping"], expression=expression)
@@ -135,7 +135,7 @@ async def _asked(body: str, sandbox: Sandbox, known: Mapping[str, str]) -> Any:
 
 
 def _call(text: str) -> tuple[str, str]:
-    """Return a function's name and its last argument of text, from ``func:name(__page__, 'argument')``."""
+    """Return a function's name and its last text argument, from ``func:name(__page__, 'argument')``."""
     found = re.fullmatch(r"func:(\w+)\((?:__page__, )?(?:'([^']*)')?\)", text)
     if found is None:
         raise ValueError(f"{text} is no call of a function that is known")

@@ -1,6 +1,6 @@
-"""The sites that WebArena's tasks are about: where they are, how one logs in, and how they are made as they were.
+"""The sites of WebArena's tasks: their addresses, logging in, and resetting them.
 
-What the variables of the environment are called, and the protocol of WA_FULL_RESET, are BrowserGym's
+The names of the environment variables and the protocol of WA_FULL_RESET are BrowserGym's
 (https://github.com/ServiceNow/BrowserGym, browsergym/webarena/instance.py); the accounts are upstream's
 (browser_env/env_config.py of https://github.com/web-arena-x/webarena).
 """
@@ -36,13 +36,13 @@ ACCOUNTS = {
     "shopping": ("emma.lopez@gmail.com", "Password.123", "/customer/account/login/"),
     "shopping_admin": ("admin", "admin1234", ""),
 }
-"""Name, password and the path of the page with the form, of the sites that one logs in to."""
+"""Name, password and the path of the login page, of the sites with accounts."""
 
 READY = "Ready for duty!"
-"""What the sites' status is when they are as they were."""
+"""The sites' status after a reset."""
 
 WAIT, RESET_TIME = 5.0, 1200.0
-"""Seconds between two looks whether the sites are reset, and until they must be."""
+"""Seconds between two checks of a reset, and its time limit."""
 
 _LOG_IN = """async ([name, password]) => {
   const secret = [...document.querySelectorAll('input[type=password]')].find((one) => one.offsetParent !== null);
@@ -59,13 +59,13 @@ _LOG_IN = """async ([name, password]) => {
   if (!answer.ok) return 'it answered ' + answer.status;
   return after.querySelector('input[type=password]') ? 'it asks for the password again' : '';
 }"""
-"""Sends the form for logging in, all its hidden fields with it, and returns what is wrong, "" where nothing is."""
+"""Sends the login form with all its hidden fields, and returns the error, "" on success."""
 
 
 def urls() -> dict[str, str]:
-    """Return the address of each site that has one in the environment, WA_SHOPPING and the like, without / at its end.
+    """Return the addresses of the sites named in the environment, WA_SHOPPING and the like, without a trailing /.
 
-    Raises DataError for what is no address.
+    Raises DataError for an invalid address.
     """
     found = {site: os.environ.get(f"WA_{site.upper()}", "").strip().rstrip("/") for site in SITES}
     for site, url in found.items():
@@ -75,7 +75,7 @@ def urls() -> dict[str, str]:
 
 
 def hosts(known: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the sites' hosts and ports, as they are allowed to a sandbox."""
+    """Return the sites' hosts and ports, in the form of a sandbox's allowed hosts."""
     return tuple(sorted({_host(url) for url in known.values()}))
 
 
@@ -86,17 +86,17 @@ def _host(url: str) -> str:
 
 
 def filled(text: str, known: Mapping[str, str]) -> str:
-    """Return a text with the sites' addresses where upstream's data have __SHOPPING__ and the like."""
+    """Return a text with the sites' addresses in place of upstream's __SHOPPING__ and the like."""
     for site, url in known.items():
         text = text.replace(f"__{site.upper()}__", url)
     return text
 
 
 async def enter(sandbox: Sandbox, task: Mapping[str, Any], viewport: Sequence[int], **more: Any) -> None:
-    """Open the browser on the task's pages, logged in where it says so. Raises SandboxError.
+    """Open the browser on the task's pages, logged in if the task says so. Raises SandboxError.
 
-    Where WA_AUTH names a folder, the states that upstream's auto_login.py left there are used instead of the forms.
-    ``more`` is for the browser as it is opened.
+    If WA_AUTH names a folder, the browser states that upstream's auto_login.py left there are used instead of the
+    forms. ``more`` are further arguments for opening the browser.
     """
     try:
         state = await _logged_in(sandbox, task)
@@ -136,10 +136,10 @@ async def _logged_in(sandbox: Sandbox, task: Mapping[str, Any]) -> Any:
 
 @asynccontextmanager
 async def turn(writes: bool) -> AsyncGenerator[None]:
-    """Keep rollouts apart that would disturb each other, and have the sites as they were before each.
+    """Separate rollouts that would disturb each other, and reset the sites for each if needed.
 
-    Where WA_RESET is set, a command of the shell, or WA_FULL_RESET, the address of BrowserGym's service for it: the
-    sites are reset before a rollout that follows one that ``writes``; such a one is alone. Raises SandboxError.
+    This applies if WA_RESET is set, a shell command, or WA_FULL_RESET, the address of BrowserGym's reset service: the
+    sites are reset before a rollout that follows one that ``writes``; a writing one runs alone. Raises SandboxError.
     """
     command, service = os.environ.get("WA_RESET", ""), os.environ.get("WA_FULL_RESET", "").rstrip("/")
     if not command and not service:
@@ -165,7 +165,7 @@ async def turn(writes: bool) -> AsyncGenerator[None]:
 
 async def _take(path: Path, *, exclusive: bool) -> FileLock:
     lock = FileLock(path, exclusive)
-    # Nothing tells of a lock's release; waiting for it in a thread could not be cancelled.
+    # A lock's release is not signalled, and waiting for it in a thread could not be cancelled.
     while not lock.acquire(wait=False):  # noqa: ASYNC110
         await asyncio.sleep(0.2)
     return lock
@@ -191,7 +191,7 @@ async def _run(command: str) -> None:
 
 
 async def _ask(service: str) -> None:
-    """Have BrowserGym's service reset the sites, and wait until it says that they are."""
+    """Let BrowserGym's service reset the sites, and wait until it reports them ready."""
     begun, running = 200, 418
     try:
         async with httpx2.AsyncClient(timeout=60) as client:
@@ -200,7 +200,7 @@ async def _ask(service: str) -> None:
                 raise SandboxError(f"WA_FULL_RESET, {service}/reset, answered {answer.status_code}: {answer.text}")
             end = time.monotonic() + RESET_TIME
             while time.monotonic() < end:
-                with suppress(httpx2.TransportError):  # it may be restarted itself
+                with suppress(httpx2.TransportError):  # the service itself may be restarting
                     if (await client.get(f"{service}/status")).text == READY:
                         return
                 await asyncio.sleep(WAIT)

@@ -1,9 +1,9 @@
-"""WebArena-Verified: WebArena's tasks gone over, and scored from the answer and the traffic, without a judge.
+"""WebArena-Verified: WebArena's tasks revised, and scored from the answer and the traffic, without a judge.
 
 Tasks and rule are those of the package webarena-verified (https://github.com/ServiceNow/webarena-verified), which is
-got from PyPI with all that it pins, into a folder of its own, and run as a program of its own: its environment is not
-Handiwork's. The sites are those of the benchmark webarena, see there; so are the 30 steps. The traffic is that of the
-browser from the task's first page on, without the logging in.
+fetched from PyPI with its pinned dependencies into a folder of its own, and run as a separate program: its environment
+is not Handiwork's. The sites and the 30 steps are those of the benchmark webarena. The traffic is the browser's from
+the task's first page on, without the login.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from handiwork.sandbox.base import Sandbox
 PACKAGE = "webarena-verified==1.2.3"
 DATA = "webarena_verified/assets/dataset"
 HAR = ".traffic.har"
-"""Where the traffic is kept in the workspace."""
+"""The file of the recorded traffic in the workspace."""
 
 _ANSWER = """The page to begin with is open. When you are done, finish with this JSON object alone:
 {"task_type": "RETRIEVE" | "MUTATE" | "NAVIGATE", "status": STATUS, "retrieved_data": [...] | null, "error_details": \
@@ -60,7 +60,7 @@ if found.status == "error":
     assert plain.status != "error", found
 print(found.model_dump_json())
 """
-"""Evaluates an answer; what is an error of the package also for a plain answer is none of the agent's."""
+"""Evaluates an answer; an error that the package also reports for a plain answer is not the agent's."""
 
 
 class WebArenaVerified(Benchmark):
@@ -83,7 +83,7 @@ class WebArenaVerified(Benchmark):
         return {}
 
     def load(self, data: Path, split: str) -> list[Instance]:
-        """Return the tasks, by their numbers, with the addresses of the sites there are. Raises DataError, OSError."""
+        """Return the tasks, by number, with the addresses of the available sites. Raises DataError, OSError."""
         folder = packages.fetched(PACKAGE) / DATA
         text = sites.filled((folder / "webarena-verified.json").read_text(encoding="utf-8"), sites.urls())
         found = [Instance(str(row["task_id"]), row, " and ".join(row["sites"])) for row in json.loads(text)]
@@ -93,19 +93,19 @@ class WebArenaVerified(Benchmark):
         return found
 
     def skipped(self, instance: Instance) -> str:
-        """Say which of the sites that the task needs have no address."""
+        """Return which of the task's sites have no address."""
         return lacking(instance.row["sites"], instance.row)
 
     def allow_net(self, instance: Instance) -> tuple[str, ...]:
-        """Allow the sites."""
+        """Return the sites."""
         return sites.hosts(sites.urls())
 
     def turn(self, instance: Instance) -> AbstractAsyncContextManager[object]:
-        """Wait until the sites are as they were, and keep others from changing them, where they can be reset."""
+        """Wait until the sites are reset, and keep other rollouts from changing them, if they can be reset."""
         return sites.turn(any(one["expected"].get("task_type") == "mutate" for one in instance.row["eval"]))
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
-        """Open the browser on the task's pages, logged in, and keep its traffic. Raises SandboxError."""
+        """Open the browser on the task's pages, logged in, and record its traffic. Raises SandboxError."""
         task = {**instance.row, "start_url": " |AND| ".join(instance.row["start_urls"])}
         await sites.enter(sandbox, task, VIEWPORT, har=f"{sandbox.workspace}/{HAR}")
 
@@ -114,7 +114,7 @@ class WebArenaVerified(Benchmark):
         return f"{instance.row['intent']}\n\n{_ANSWER}"
 
     async def task(self, instance: Instance, sandbox: Sandbox, agent: str) -> str:
-        """Return the task, and where the page is for agents that do not see it by themselves."""
+        """Return the task, with a note about the open page for agents that do not see it themselves."""
         return on_open_page(self.instruction(instance), agent)
 
     async def score(self, rollout: Rollout) -> Score:
@@ -129,9 +129,9 @@ class WebArenaVerified(Benchmark):
 
 
 async def scored(task: int, answer: str, har: bytes) -> dict[str, Any]:
-    """Return what the package says of a task's answer and traffic; it scores 0 if it cannot read the answer.
+    """Return the package's evaluation of a task's answer and traffic; an unreadable answer scores 0.
 
-    Raises RuntimeError if it can read no answer to the task, or not the traffic.
+    Raises RuntimeError if the package can read no answer to the task, or not the traffic.
     """
     tree = await asyncio.to_thread(packages.fetched, PACKAGE)
     with tempfile.TemporaryDirectory() as place:
@@ -141,7 +141,7 @@ async def scored(task: int, answer: str, har: bytes) -> dict[str, Any]:
             "tree": str(tree),
             "urls": sorted((site, url) for site, url in sites.urls().items() if site != "homepage"),
             "task": task,
-            "answer": answer.encode(errors="replace").decode(),  # the package cannot print half a character
+            "answer": answer.encode(errors="replace").decode(),  # the package cannot print lone surrogates
             "har": str(file),
         }
         process = await asyncio.create_subprocess_exec(

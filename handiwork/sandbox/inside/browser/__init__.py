@@ -1,1 +1,1 @@
-"""The browser inside the sandbox: a process of its own that drives Chromium and tells what its pages show."""
+"""The browser inside the sandbox: a separate process that drives Chromium and observes its pages."""

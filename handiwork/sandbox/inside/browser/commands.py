@@ -1,4 +1,4 @@
-"""What the platform itself asks of the browser, as benchmarks do: no agent sees this."""
+"""Browser commands of the platform itself, used by benchmarks; agents do not see them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class CommandError(Exception):
-    """A command could not be done; the text says why."""
+    """A command failed; the message says why."""
 
 
 async def run_command(engine: Engine, name: str, arguments: dict[str, Any], workspace: Path) -> Any:
@@ -46,7 +46,7 @@ async def run_command(engine: Engine, name: str, arguments: dict[str, Any], work
 
 
 class _Asked:
-    """The commands, by the names they are asked for."""
+    """The commands, as methods of the same names."""
 
     def __init__(self, engine: Engine, workspace: Path) -> None:
         self._engine, self._workspace = engine, workspace
@@ -124,7 +124,7 @@ class _Asked:
         return ""
 
     async def _through(self, window: Window, work: Awaitable[_T]) -> _T:
-        """Return what comes of the work, which a dialog would stop."""
+        """Return the result of work that a dialog would block."""
         done = asyncio.ensure_future(work)
         if not await window.during(done):
             assert window.dialog is not None

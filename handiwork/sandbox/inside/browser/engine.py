@@ -1,4 +1,4 @@
-"""Carries out an agent's requests in the browser and tells what came of them."""
+"""Executes an agent's requests in the browser and returns observations."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from .traffic import LOADING, answers
 from .window import Window
 
 BUDGET = 50.0
-"""Seconds that all calls of one request may take."""
+"""Seconds for all calls of one request together."""
 
 LOOKING, LOOKING_STUCK = 40.0, 2.0
-"""Seconds in which a page must show itself, and in which one whose scripts do not end."""
+"""Seconds for observing a page, and for observing one whose scripts do not end."""
 
 _T = TypeVar("_T")
 
-_HURRY = 0.5  # seconds for that after an interrupt
+_HURRY = 0.5  # seconds for an observation after an interrupt
 _SILENT = frozenset({"send_msg_to_user", "report_infeasible"})
 _INTERRUPTED = "interrupted: what was done until then stays, the rest was not run"
 
 
 class LostError(Exception):
-    """The browser crashed or does not start; the text tells the agent."""
+    """The browser crashed or does not start; the message tells the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How a request wants the page shown: ``view`` as look() takes it, and the files for its pictures."""
+    """The requested form of an observation: ``view`` as for look(), and the files for its pictures."""
 
     view: str
     screenshot: Path
@@ -49,7 +49,7 @@ class Wish:
 
 
 class Engine:
-    """One browser for one agent, started at the first request. One request at a time."""
+    """One browser for one agent, started at the first request. Handles one request at a time."""
 
     def __init__(self, executable: Path, workspace: Path) -> None:
         self._executable, self._workspace = executable, workspace
@@ -72,7 +72,7 @@ class Engine:
         return await self._answer([PrimitiveCall("goto", {"url": url}, f"goto({url!r})")], "", wish)
 
     def interrupt(self) -> None:
-        """Stop the request that is carried out; it answers with what there is."""
+        """Stop the running request; it answers with a partial result."""
         self._interrupted = True
         if self._current is not None:
             self._current.cancel()
@@ -88,27 +88,27 @@ class Engine:
         return self._window
 
     async def new_window(self, **options: Any) -> Window:
-        """Return a window with nothing in it; ``options`` are those of a context. Raises LostError, PlaywrightError."""
+        """Return an empty window; ``options`` are those of a context. Raises LostError, PlaywrightError."""
         return Window(await (await self.chromium()).new_context(**options), self._workspace)
 
     async def replace(self, window: Window) -> None:
-        """Show this window from now on, and close the one before."""
+        """Use this window from now on, and close the previous one."""
         before, self._window = self._window, window
         if before is not None:
             await before.close()
 
     async def close_window(self) -> None:
-        """Close the window, which writes what it recorded; the next request opens another one."""
+        """Close the window, which writes its recordings; the next request opens another one."""
         window, self._window = self._window, None
         if window is not None:
             await window.close()
 
     async def chromium(self) -> Chromium:
-        """Return the browser, started now if it is not. Raises LostError."""
+        """Return the browser, after starting it if needed. Raises LostError."""
         if self._starting is None:
             self._starting = asyncio.ensure_future(Chromium.start(self._executable, Path(self._folder.name)))
         try:
-            # Who is interrupted meanwhile does not stop it halfway.
+            # An interrupted caller does not stop the start half-way.
             return await asyncio.shield(self._starting)
         except (PlaywrightError, OSError) as error:
             self._starting = None
@@ -141,7 +141,7 @@ class Engine:
             raise LostError("The browser crashed. The next action starts a new one, at a blank page.") from lost
 
     async def _interruptible(self, work: Coroutine[Any, Any, _T], timeout: float | None) -> _T | None:
-        """Return what comes of the work, None if it was interrupted or took longer than ``timeout`` seconds."""
+        """Return the result of the work, None if it was interrupted or took longer than ``timeout`` seconds."""
         self._current = task = asyncio.ensure_future(work)
         if self._interrupted:
             task.cancel()
@@ -196,7 +196,7 @@ class Engine:
 
 
 async def _perform(window: Window, calls: list[PrimitiveCall]) -> tuple[str, str]:
-    """Run the calls up to the first that fails; return why it did, and what is to be noted of the page."""
+    """Run the calls up to the first failure; return its reason, and a note about the page."""
     quiet = True
     for number, call in enumerate(calls, 1):
         wrong = ""
@@ -216,7 +216,7 @@ async def _perform(window: Window, calls: list[PrimitiveCall]) -> tuple[str, str
 
 
 async def _run(window: Window, call: PrimitiveCall) -> bool:
-    """Run one call; False if the page goes on loading."""
+    """Run one call; return False if the page keeps loading."""
     action = ACTIONS[call.name]
     if call.name in _SILENT:
         await action(window, **call.arguments)
@@ -236,7 +236,7 @@ async def _run(window: Window, call: PrimitiveCall) -> bool:
 
 
 def described(dialog: Dialog, typed: str) -> str:
-    """Return what a dialog says and how it is answered."""
+    """Return a dialog's text and how to answer it."""
     accept, dismiss = 'keyboard_press("Enter")', 'keyboard_press("Escape")'
     if dialog.type == "beforeunload":
         return f"the page asks whether to leave it, as changes may be lost: {accept} leaves, {dismiss} stays"

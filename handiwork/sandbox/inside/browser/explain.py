@@ -1,4 +1,4 @@
-"""Says in an agent's words what Playwright's errors mean."""
+"""Explains Playwright's errors to an agent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COVERING = """element => {
   return top ? top.getAttribute("bid") : null;
 }"""
 _KIND = "element => element.tagName.toLowerCase()"
-_LOOKING = 1.0  # seconds to find out more
+_LOOKING = 1.0  # seconds to find the details
 _CODE = re.compile(r"net::(ERR_[A-Z_]+)")
 _PREFIX = re.compile(r"^(?:Error: )?(?:\w+\.\w+: )?")
 
@@ -70,7 +70,7 @@ async def element_failure(element: ElementHandle, bid: str, error: PlaywrightErr
 
 
 def failure(error: PlaywrightError) -> str:
-    """Return what an error says in one line."""
+    """Return the meaning of an error in one line."""
     text = error.message
     if code := _CODE.search(text):
         url = re.search(r" at (\S+)", text)

@@ -1,4 +1,4 @@
-"""The browser, as the server holds it: a process that is started at the first request, and again if it is lost."""
+"""The server's side of the browser: a process started at the first request, and restarted if it is lost."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ..output import Spools
 from ..shell.input_probe import processes
 
 TREE = "/opt/handiwork/browser"
-"""Where sandboxes have Chromium and Playwright, if they have them."""
+"""The path of Chromium and Playwright in sandboxes that have them."""
 
 TIMEOUT = 90.0
-"""Seconds after which a browser that did not answer is ended; it takes less by itself."""
+"""Seconds after which an unresponsive browser is killed; its own limits are shorter."""
 
 _GRACE = 1.5  # seconds in which an interrupted request is answered
-_CLOSING = 2.0  # seconds in which it ends by itself, with what it records written
-_SAID = 2000  # bytes of what it complained of
+_CLOSING = 2.0  # seconds in which it ends by itself after writing its recordings
+_SAID = 2000  # bytes of its error output
 _ANEW = "The next action starts a new one, at a blank page."
 
 
 class Browser:
-    """Carries out requests, one at a time. Nothing is started before the first."""
+    """Executes requests, one at a time. No process is started before the first request."""
 
     def __init__(self, workspace: str, spools: Spools, environment: Mapping[str, str], children: Children) -> None:
         self._workspace, self._spools = workspace, spools
@@ -48,7 +48,7 @@ class Browser:
         self._lost = ""
 
     async def act(self, request: Json, *, marks: bool) -> Json:
-        """Return the answer to "act" or "goto", with the pictures in it as spools. Raises ActionError."""
+        """Return the answer to "act" or "goto", with its pictures as spools. Raises ActionError."""
         pictures = {"screenshot": self._spools.new(), "marked_screenshot": self._spools.new() if marks else ""}
         paths = {name: str(self._spools.path(spool)) if spool else None for name, spool in pictures.items()}
         answer = cast("Json", await self._ask({**request, **paths}))
@@ -62,7 +62,7 @@ class Browser:
         return await self._ask({"do": "command", "name": name, "arguments": arguments})
 
     async def interrupt(self) -> bool:
-        """Stop what an agent asked for, with the browser if need be; False if there is nothing."""
+        """Stop the agent's request, and the browser if needed; return False if there is none."""
         answer = self._answer
         if answer is None or answer.done() or not self._acting:
             return False
@@ -74,7 +74,7 @@ class Browser:
         return True
 
     async def close(self) -> None:
-        """End the browser: it is asked to, so that it writes what it records, and ended if it does not."""
+        """End the browser: ask it to end, so that it writes its recordings, and kill it if it does not."""
         if self._process is not None:
             if self._lines is not None:
                 self._lines.close()
@@ -116,14 +116,14 @@ class Browser:
                 raise ActionError("browser", ended)
 
     def _start(self) -> None:
-        if not os.path.exists(f"{TREE}/bin/chromium"):  # the folder alone is in every sandbox
+        if not os.path.exists(f"{TREE}/bin/chromium"):  # every sandbox has the folder itself
             raise ActionError(
                 "no_browser",
                 "This sandbox has no browser. In a checkout of Handiwork `make bundle` builds it, and sandboxes "
                 "that are started then have it; without a sandbox, or on a Docker daemon elsewhere, there is none.",
             )
         ours, theirs = socket.socketpair()
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - as long as the process
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process runs
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-m", "inside.browser.worker", f"{TREE}/python", f"{TREE}/bin/chromium"],
@@ -144,7 +144,7 @@ class Browser:
         data = json.dumps(message).encode() + b"\n"
         self._socket.setblocking(True)
         try:
-            with contextlib.suppress(OSError):  # its end is told otherwise
+            with contextlib.suppress(OSError):  # its end is reported elsewhere
                 self._socket.sendall(data)
         finally:
             self._socket.setblocking(False)
@@ -173,7 +173,7 @@ class Browser:
         return self._messages.read().decode(errors="backslashreplace").strip()
 
     def _kill(self) -> None:
-        """End the process and all below it."""
+        """Kill the process and all its descendants."""
         process, self._process = self._process, None
         if process is None:
             return

@@ -1,4 +1,4 @@
-"""Knows what pages still wait for from the network, and waits until a page is quiet after an action."""
+"""Tracks the pages' open network requests, and waits until a page is quiet after an action."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from playwright.async_api import Error as PlaywrightError
 from .explain import network_failure
 
 LOADING, FETCHING, STUCK = 10.0, 3.0, 5.0
-"""Seconds in which a page should have loaded, in which what its scripts ask for should have come, and in which a page
-that does not answer is taken for stuck."""
+"""Seconds in which a page should have loaded, in which its scripts' requests should be answered, and after which a
+page that does not respond counts as stuck.
+"""
 
 _WAITED_FOR = frozenset({"document", "stylesheet", "script", "xhr", "fetch"})
 _PAUSE = 0.05
-# Frames are not drawn in a page that is not seen; a timer comes all the same.
+# Hidden pages draw no frames; a timer fires all the same.
 _TWO_FRAMES = """() => new Promise(done => {
   const tell = () => done(document.readyState);
   setTimeout(tell, 100);
@@ -27,27 +28,27 @@ _TWO_FRAMES = """() => new Promise(done => {
 
 
 class Traffic:
-    """The requests of a context's pages that were not answered yet, and how the last navigation of a page ended."""
+    """The unanswered requests of a context's pages, and the result of the last navigation of a page."""
 
     def __init__(self, context: BrowserContext) -> None:
         self._open: set[Request] = set()
         self._changed = asyncio.Event()
         self.failure = ""
-        """Why a page could not be reached since ``begin``, in words."""
+        """The reason why a page could not be reached since ``begin``, in words."""
         self.status = ""
-        """The HTTP status of the last page if it says that something is wrong, in words."""
+        """The HTTP status of the last page in words, if it is an error."""
         context.on("request", self._began)
         context.on("response", self._answered)
         context.on("requestfinished", self._ended)
         context.on("requestfailed", self._failed)
 
     def begin(self) -> None:
-        """Forget what came before, so that only what an action starts is waited for."""
+        """Forget earlier requests, so that only those of an action are waited for."""
         self._open.clear()
         self.failure = self.status = ""
 
     async def quiet(self, page: Callable[[], Page | None]) -> bool:
-        """Wait until the page that ``page`` gives has loaded and nothing is on its way; False if it takes too long."""
+        """Wait until the page from ``page`` has loaded and no request is open; return False if it takes too long."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
         while (current := page()) is not None and not current.is_closed():
@@ -85,18 +86,18 @@ class Traffic:
 
     def _failed(self, request: Request) -> None:
         self._ended(request)
-        # Aborted is also what became a download, or gave way to the next.
+        # Downloads and superseded navigations are reported as aborted too.
         if _of_page(request) and request.failure and "ERR_ABORTED" not in request.failure:
             self.failure = network_failure(request.url, request.failure)
 
 
 async def answers(page: Page) -> bool:
-    """Tell whether the page's scripts let it do anything."""
+    """Return whether the page responds, or its scripts are busy."""
     return await _state(page, "() => document.readyState", 1.0) is not None
 
 
 async def _state(page: Page, script: str = _TWO_FRAMES, timeout: float = STUCK) -> str | None:
-    """Return the document's state after it was drawn twice, "" while the page moves on, None if it does not answer."""
+    """Return the document's state after two frames, "" while the page navigates, None if it does not respond."""
     try:
         return await asyncio.wait_for(page.evaluate(script), timeout)
     except TimeoutError:
@@ -107,11 +108,11 @@ async def _state(page: Page, script: str = _TWO_FRAMES, timeout: float = STUCK) 
 
 
 def _of_page(request: Request) -> bool:
-    """Tell whether this asks for a page, not for a part of one."""
+    """Return whether the request is for a page, not for a part of one."""
     if not request.is_navigation_request():
         return False
     try:
         frame: Frame = request.frame
     except PlaywrightError:
-        return True  # the page of a new tab, which is not there yet
+        return True  # the page of a new tab, which does not exist yet
     return frame.parent_frame is None

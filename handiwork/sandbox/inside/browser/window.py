@@ -1,4 +1,4 @@
-"""The browser's window as an agent has it: tabs, the dialog that is open, downloads, errors of the pages."""
+"""The browser's window: tabs, the open dialog, downloads, errors of the pages."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from playwright.async_api import Error as PlaywrightError
 from .traffic import Traffic
 
 ACTION_TIMEOUT, NAVIGATION_TIMEOUT = 3.0, 20.0
-"""Seconds in which an element must take an action, and in which a server must begin to answer."""
+"""Seconds in which an element must accept an action, and in which a server must start to answer."""
 
 DOWNLOADS = "downloads"
-"""The folder of the workspace where downloads go."""
+"""The folder of the workspace for downloads."""
 
 _ERRORS, _ERROR_LENGTH = 10, 300
-_DOWNLOADING = 5.0  # seconds that a download is waited for
-_ANSWERED = 3.0  # seconds in which what stood still behind a dialog should go on
+_DOWNLOADING = 5.0  # seconds to wait for a download
+_ANSWERED = 3.0  # seconds in which an action blocked by a dialog should resume
 
 
 class Window:
-    """The tabs of one context; ``dialog`` is what a page asks, while which it stands still."""
+    """The tabs of one context; an open ``dialog`` blocks its page."""
 
     def __init__(self, context: BrowserContext, workspace: Path) -> None:
         self.context = context
@@ -34,7 +34,7 @@ class Window:
         self.traffic = Traffic(context)
         self.pages: list[Page] = []
         self.typed = ""
-        """What was typed into the dialog."""
+        """The text typed into the dialog."""
         self.said: list[str] = []
         self.infeasible = ""
         self._active: Page | None = None
@@ -62,11 +62,11 @@ class Window:
 
     @property
     def active(self) -> int:
-        """The index of the tab that is shown, -1 if there is none."""
+        """The index of the current tab, -1 if there is none."""
         return self.pages.index(self._active) if self._active in self.pages else -1
 
     async def page(self) -> Page:
-        """Return the page that is shown, a blank one if all were closed."""
+        """Return the current page, a blank one if all were closed."""
         if self._active is None:
             await self.open_tab()
         assert self._active is not None
@@ -77,7 +77,7 @@ class Window:
         self._show(await self.context.new_page())
 
     async def replace_tab(self) -> Page:
-        """Open a blank tab in the place of the one that is shown, and return its page."""
+        """Open a blank tab in place of the current one, and return its page."""
         before = await self.page()
         await self.open_tab()
         self._closed(before)
@@ -85,7 +85,7 @@ class Window:
         return await self.page()
 
     async def open_in_background(self) -> Page:
-        """Open a page that is none of the tabs; who asked closes it."""
+        """Open a page outside the tabs; the caller closes it."""
         self._in_background = True
         try:
             return await self.context.new_page()
@@ -93,14 +93,14 @@ class Window:
             self._in_background = False
 
     async def show_tab(self, index: int) -> None:
-        """Show another tab."""
+        """Make another tab the current one."""
         self._show(self.pages[index])
         await self.pages[index].bring_to_front()
 
     async def do(self, action: Coroutine[Any, Any, None]) -> bool:
-        """Carry an action out until the page is quiet or asks something; False if the page goes on loading.
+        """Run an action until the page is quiet or opens a dialog; return False if the page keeps loading.
 
-        What the action raises is raised.
+        Exceptions of the action are raised.
         """
         self.traffic.begin()
         self._standing = asyncio.ensure_future(action)
@@ -110,12 +110,12 @@ class Window:
         return await self._settled()
 
     async def answer(self, *, accept: bool) -> bool:
-        """Answer the dialog, and go on with the action that it had stopped as ``do`` does."""
+        """Answer the dialog, and resume the action that it blocked, as ``do`` does."""
         self.traffic.begin()
         dialog, typed, self.typed = self._dialogs.pop(0), self.typed, ""
         if not self._dialogs:
             self._asked.clear()
-        with contextlib.suppress(PlaywrightError):  # the page took it away
+        with contextlib.suppress(PlaywrightError):  # the page closed the dialog
             await (dialog.accept(typed or dialog.default_value) if accept else dialog.dismiss())
         if self._standing is not None and not self._standing.done():
             waiting = asyncio.ensure_future(asyncio.wait([self._standing], timeout=_ANSWERED))
@@ -126,7 +126,7 @@ class Window:
         return await self._settled()
 
     async def during(self, looking: asyncio.Future[Any]) -> bool:
-        """Wait for something that ends only while no dialog is open; False, and it is cancelled, if one is opened."""
+        """Wait for work that ends only while no dialog is open; if one opens, cancel the work and return False."""
         if await self._until_asked(looking):
             return True
         looking.cancel()
@@ -134,12 +134,12 @@ class Window:
         return False
 
     def take_downloads(self) -> list[str]:
-        """Return the paths of new downloads, and forget them."""
+        """Return the paths of new downloads, and clear them."""
         found, self._saved = self._saved, []
         return found
 
     def take_errors(self) -> list[str]:
-        """Return the pages' new errors, and forget them."""
+        """Return the pages' new errors, and clear them."""
         found, self._errors = self._errors, []
         return found
 
@@ -151,7 +151,7 @@ class Window:
             await self.context.close()
 
     async def _until_asked(self, work: asyncio.Future[Any]) -> bool:
-        """Wait for ``work`` or a dialog; False if it was the dialog. If this is cancelled so is the work."""
+        """Wait for ``work`` or a dialog; return False for a dialog. Cancelling this call cancels the work."""
         asked = asyncio.ensure_future(self._asked.wait())
         try:
             await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
@@ -209,7 +209,7 @@ class Window:
         self._asked.set()
 
     def _leave(self, work: Coroutine[Any, Any, None]) -> None:
-        """Have something done that nobody waits for."""
+        """Run as a background task."""
         task = asyncio.ensure_future(work)
         self._left.add(task)
         task.add_done_callback(self._left.discard)
@@ -257,6 +257,6 @@ class Window:
 
 
 def _forgotten(done: asyncio.Future[Any]) -> None:
-    """Take note of what came of something, for which nobody asks."""
+    """Retrieve the exception of an abandoned task, so that asyncio does not log it."""
     if not done.cancelled():
         done.exception()

@@ -1,10 +1,10 @@
-"""The browser's process: takes requests as lines of JSON from the socket that is its stdin, and ends with it.
+"""The browser's process: reads requests as lines of JSON from the socket that is its stdin, and ends with it.
 
-``python -m inside.browser.worker TREE EXECUTABLE``, where TREE has Playwright for Python. A request is {"id": N, "do":
-"act", "calls": TEXT} or {"do": "goto", "url": URL}, both with "view", "screenshot" and "marked_screenshot", which are
-paths of files to write; or {"do": "command", "name": NAME, "arguments": {...}}. It is answered by {"id": N, "answer":
+Run ``python -m inside.browser.worker TREE EXECUTABLE``; TREE contains Playwright for Python. A request is {"id": N,
+"do": "act", "calls": TEXT} or {"do": "goto", "url": URL}, both with "view", "screenshot" and "marked_screenshot", which
+are paths of files to write; or {"do": "command", "name": NAME, "arguments": {...}}. The answer is {"id": N, "answer":
 ...}, {"id": N, "error": TEXT} if a command was wrong, or {"id": N, "lost": TEXT} if the browser is gone. {"interrupt":
-true} ends the request that runs early.
+true} ends the running request early.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any
 
 from inside.hardening import refuse_inspection
 
-_LIMIT = 7 << 20  # bytes of an answer, a little less than the server takes
+_LIMIT = 7 << 20  # bytes of an answer, slightly less than the server accepts
 _TEXT_LIMIT = 4 << 20  # bytes of a page's text
 _REQUEST_LIMIT = 64 << 20
 _PR_SET_CHILD_SUBREAPER = 36
 
 
 class BrowserWorker:
-    """Carries out one request after the other."""
+    """Executes one request after the other."""
 
     def __init__(self, executable: Path, workspace: Path) -> None:
         from .engine import Engine
@@ -38,7 +38,7 @@ class BrowserWorker:
         self._running: asyncio.Task[None] | None = None
 
     async def serve(self) -> None:
-        """Answer until the socket is closed."""
+        """Answer requests until the socket is closed."""
         reader, self._writer = await asyncio.open_connection(sock=socket.socket(fileno=0), limit=_REQUEST_LIMIT)
         while line := await reader.readline():
             request = json.loads(line)
@@ -48,7 +48,7 @@ class BrowserWorker:
             if self._running is not None:
                 await self._running
             self._running = asyncio.create_task(self._take(request))
-            await asyncio.sleep(0)  # so that it has begun when an interrupt of it is read
+            await asyncio.sleep(0)  # starts the request before an interrupt of it is read
         if self._running is not None:
             self._engine.interrupt()
             await asyncio.wait([self._running], timeout=1)
@@ -65,7 +65,7 @@ class BrowserWorker:
             answer["error"] = str(error)
         except LostError as error:
             answer["lost"] = str(error)
-        except Exception as error:  # noqa: BLE001 - who asked must not wait for nothing
+        except Exception as error:  # noqa: BLE001 - the client must get an answer
             answer["error"] = f"The browser failed: {type(error).__name__}: {str(error)[:1000]}"
         line = _encoded(answer)
         if len(line) > _LIMIT:
@@ -100,9 +100,9 @@ def main() -> None:
     refuse_inspection()
     tree, executable = sys.argv[1:]
     sys.path.insert(0, tree)
-    # Chromium's processes stay below this one, by which the server finds them if it must end them.
+    # Chromium's processes stay descendants of this one, so the server finds them if it must kill them.
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    # Playwright would send to the proxy what is for the sandbox's own servers.
+    # Playwright would otherwise use the proxy for the sandbox's own servers.
     os.environ["PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK"] = "1"
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(BrowserWorker(Path(executable), Path.cwd()).serve())

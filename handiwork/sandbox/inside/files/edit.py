@@ -1,4 +1,4 @@
-"""Replaces one exact piece of a file's bytes and leaves all others alone."""
+"""Replaces one exact piece of a file's bytes and leaves all others unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..output import decode
 from .files import read_bytes, write_bytes
 
 _CONTEXT = 3
-_MAX_SEARCHED = 20_000  # lines looked at for something similar
+_MAX_SEARCHED = 20_000  # lines searched for a similar passage
 _MAX_WIDTH = 200
 _MAX_SHOWN = 12
 _MAX_PLACES = 20
@@ -21,16 +21,16 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change that was made: as a unified diff, and the line where it begins."""
+    """A change that was made: its unified diff, and its first line."""
 
     diff: str
     line: int
 
 
 def edit_file(path: str, name: str, old: str, new: str) -> Edit:
-    """Replace ``old``, which must occur exactly once in the file ``path``, by ``new``; the diff calls it ``name``.
+    """Replace ``old``, which must occur exactly once in the file ``path``, by ``new``; the diff names it ``name``.
 
-    Raises ActionError: not_found, not_unique, bad_edit, not_text, or what the file system says.
+    Raises ActionError: not_found, not_unique, bad_edit, not_text, or an id for an error of the file system.
     """
     if not old:
         raise ActionError("bad_edit", "The text to replace is empty; to make a new file, write it.")
@@ -56,7 +56,7 @@ def _encoded(text: str) -> bytes:
 
 
 def _diff(name: str, before: bytes, after: bytes) -> Edit:
-    """Return the change as one hunk: only one piece was replaced, so there is no need to search for more."""
+    """Return the change as one hunk: only one piece was replaced, so a search for more is needless."""
     old, new = _lines(before), _lines(after)
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
@@ -116,7 +116,7 @@ def _not_found(name: str, data: bytes, old: str) -> str:
 
 
 def _most_similar(lines: list[str], wanted: list[str]) -> int | None:
-    """Return the index of the line where the passage most like ``wanted`` begins, None if none is like it."""
+    """Return the index of the first line of the passage most like ``wanted``, None if none is similar."""
     anchor = max(range(min(len(wanted), _MAX_SHOWN)), key=lambda index: len(wanted[index].strip()))
     matcher = difflib.SequenceMatcher(autojunk=False)
     matcher.set_seq2(wanted[anchor].strip()[:_MAX_WIDTH])

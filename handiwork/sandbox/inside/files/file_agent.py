@@ -1,8 +1,8 @@
-"""Keeps the files of a sandbox on a remote daemon: ``python -m inside.files.file_agent DIR``, run beside it.
+"""Serves the files of a sandbox on a remote daemon: ``python -m inside.files.file_agent DIR``, run beside it.
 
-It is asked through its stdin, a line of JSON for each request, and ends with it. {"do": "put", "owner": [UID, GID]}
-is followed by a stream of ``trees``. {"do": "get", "trees": [...], "limit": BYTES} is answered by one, with what is
-other in those directories than when they were last put or got.
+It reads requests from its stdin, one line of JSON each, and ends with it. {"do": "put", "owner": [UID, GID]} is
+followed by a stream of ``trees``. {"do": "get", "trees": [...], "limit": BYTES} is answered by one, with the changes in
+those directories since they were last put or got.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _READY = b"ready\n"
 
 
 class FileAgent:
-    """What is known of the files below ``root`` by who asks, and the answers to the requests."""
+    """The client's known state of the files below ``root``, and the answers to its requests."""
 
     def __init__(self, root: str, stream_in: BinaryIO, stream_out: BinaryIO) -> None:
         self._root = root
@@ -27,7 +27,7 @@ class FileAgent:
         self._known: dict[str, Signature | None] = {}
 
     def serve(self) -> None:
-        """Answer until there are no more requests."""
+        """Answer requests until stdin ends."""
         self._out.write(_READY)
         self._out.flush()
         while line := self._in.readline():
@@ -43,7 +43,7 @@ class FileAgent:
                 error = f"{problem}" or type(problem).__name__
             send_end(self._out, error)
             if error and request["do"] == "put":
-                return  # what follows in the stream is no request
+                return  # the rest of the stream is no request
 
     def _get(self, trees: list[str], limit: int) -> None:
         before = self._known
@@ -60,7 +60,7 @@ class FileAgent:
         found: dict[str, Signature] = {}
         for tree in trees:
             found |= scan(self._root, tree)
-        # A later change of what was changed just now may not be told by the time of change.
+        # A later change of a file that was changed just now may have the same time of change.
         self._known = {path: known if known[1] < began - _TICK else None for path, known in found.items()}
         return found
 

@@ -1,4 +1,4 @@
-"""Reads, writes and lists files; what cannot be done raises ActionError."""
+"""Reads, writes and lists files; failures raise ActionError."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ERROR_IDS = {
 
 @dataclass(frozen=True, slots=True)
 class LineRange:
-    """Lines ``start`` to ``end`` of a file that has ``lines``."""
+    """Lines ``start`` to ``end`` of a file that has ``lines`` lines."""
 
     text: Text
     start: int
@@ -46,13 +46,13 @@ def telling(path: str) -> Generator[None]:
         reason = error.strerror or str(error)
         raise ActionError(_ERROR_IDS.get(error.errno or 0, "failed"), f"{path}: {reason}") from error
     except UnicodeDecodeError:
-        raise  # it is about what is in the file
+        raise  # it is about the file's content
     except ValueError as error:  # a NUL or a lone surrogate in the path
         raise ActionError("not_found", f"{path!r} cannot be the name of a file: {error}") from error
 
 
 def open_file(path: str) -> int:
-    """Return a descriptor to read the regular file ``path``, which the caller closes."""
+    """Return a descriptor that reads the regular file ``path``; the caller closes it."""
     with telling(path):
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         kind = os.fstat(file).st_mode
@@ -65,7 +65,7 @@ def open_file(path: str) -> int:
 
 
 def read_bytes(path: str) -> bytes:
-    """Return all of the regular file ``path``."""
+    """Return the content of the regular file ``path``."""
     with telling(path), open(open_file(path), "rb") as file:
         return file.read()
 
@@ -101,7 +101,7 @@ def read_lines(path: str, start: int, end: int | None, keep: Keep, spools: Spool
 
 
 def write_bytes(path: str, data: bytes) -> bool:
-    """Make ``data`` the whole of ``path``, at once for those who look, with the mode it had; True if it is new."""
+    """Write ``data`` to ``path`` atomically, with the file's previous mode; return True if the file is new."""
     with replacing(path) as file, telling(path):
         created = not os.path.exists(path)
         write_all(file, data)
@@ -110,7 +110,7 @@ def write_bytes(path: str, data: bytes) -> bool:
 
 @contextlib.contextmanager
 def replacing(path: str) -> Generator[int]:
-    """Yield a descriptor of a new file that takes the place of ``path`` at the end, and goes away on an error."""
+    """Yield a descriptor of a new file that replaces ``path`` at the end, and is removed on an error."""
     with telling(path):
         target = os.path.realpath(path)
         _check_link(path, target)
@@ -136,7 +136,7 @@ def replacing(path: str) -> Generator[int]:
 
 
 def list_directory(path: str) -> list[str]:
-    """Return the names in a directory, directories first and ending in "/", in order without regard to case."""
+    """Return the names in a directory, directories first and ending in "/", sorted without regard to case."""
     with telling(path), os.scandir(path) as entries:
         named = [(not entry.is_dir(), entry.name) for entry in entries]
     named.sort(key=lambda entry: (entry[0], entry[1].lower(), entry[1]))
@@ -144,7 +144,7 @@ def list_directory(path: str) -> list[str]:
 
 
 def _check_link(path: str, target: str) -> None:
-    """Refuse a path that leads to a hidden file by a link: who allowed the edit saw only the path."""
+    """Refuse a path that is a link to a hidden file: the user who allowed the edit saw only the path."""
     seen = f"{os.path.abspath(path)}/{os.getcwd()}".split("/")
     if any(part.startswith(".") and part not in seen for part in target.split("/")):
         raise ActionError("is_link", f"{path} is a link to the hidden file {target}; edit that by its own name.")
@@ -165,14 +165,14 @@ def _mode_and_owner(path: str) -> tuple[int | None, tuple[int, int]]:
 
 
 def _between(chunk: bytes, line: int, start: int, end: int | None) -> bytes:
-    """Return the part of ``chunk``, which begins in line ``line``, that is in the lines from ``start`` to ``end``."""
+    """Return the part of ``chunk``, which begins in line ``line``, that lies in the lines from ``start`` to ``end``."""
     first = _after(chunk, start - line)
     last = len(chunk) if end is None else _after(chunk, end - line + 1)
     return chunk[first:last]
 
 
 def _after(chunk: bytes, newlines: int) -> int:
-    """Return the place just after that many newlines, or the end."""
+    """Return the offset just after ``newlines`` newlines, or the end."""
     if newlines > chunk.count(b"\n"):
         return len(chunk)
     place = 0

@@ -1,7 +1,7 @@
-"""Directory trees as a stream of bytes: for each path a line of JSON, and after that of a file its bytes.
+"""Directory trees as a stream of bytes: a line of JSON for each path, followed by a file's bytes.
 
-Both ends of a daemon elsewhere use it. Who reads a stream takes it from a sandbox: every directory on the way is
-opened by its own name, no symbolic link is followed, and nothing but the permissions of a mode is kept.
+Both ends of a connection to a remote daemon use it. The reader gets the stream from a sandbox: every directory of a
+path is opened by its own name, no symbolic link is followed, and only the permissions of a mode are kept.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from dataclasses import asdict, dataclass
 from typing import BinaryIO
 
 Signature = tuple[int, int, int, int, int]
-"""Inode, time of change, modification time, size and st_mode: while it is the same, so is the content."""
+"""Inode, time of change, modification time, size and st_mode: as long as it is equal, so is the content."""
 
 FILE_COST = 4096
-"""Bytes counted for every path besides a file's content."""
+"""Bytes counted for every path in addition to a file's content."""
 
 _CHUNK = 1 << 20
 _LONGEST_LINE = 1 << 16
@@ -31,14 +31,14 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class TreeStreamError(Exception):
-    """The stream was cut, or has what it may not have."""
+    """The stream was cut, or has invalid content."""
 
 
 @dataclass
 class TreeEntry:
-    """One path: a "file", "link", "dir", "pipe" or "whiteout", or "gone" where it is to be removed; "end" is the last.
+    """One path: a "file", "link", "dir", "pipe" or "whiteout", or "gone" if it is to be removed; "end" is the last.
 
-    ``size`` is in bytes, ``mode`` has permission bits. As of an overlay's upper layer a directory may be ``opaque``.
+    ``size`` is in bytes, ``mode`` has permission bits. As in an overlay's upper layer, a directory may be ``opaque``.
     """
 
     path: str
@@ -51,7 +51,7 @@ class TreeEntry:
 
 
 def scan(root: str, tree: str) -> dict[str, Signature]:
-    """Return everything in the directory ``tree`` below ``root``, and that itself; "" is ``root``. Raises OSError."""
+    """Return the directory ``tree`` below ``root`` and all paths in it; "" is ``root``. Raises OSError."""
     found, waiting = {tree: _signature(os.stat(f"{root}/{tree}", follow_symlinks=False))}, [tree]
     while waiting:
         here = waiting.pop()
@@ -60,7 +60,7 @@ def scan(root: str, tree: str) -> dict[str, Signature]:
         try:
             descriptor = _open_dir(root, here)
         except (FileNotFoundError, NotADirectoryError):
-            continue  # it went away meanwhile
+            continue  # removed meanwhile
         try:
             with os.scandir(descriptor) as entries:
                 for entry in entries:
@@ -76,7 +76,7 @@ def scan(root: str, tree: str) -> dict[str, Signature]:
 
 
 def send(stream: BinaryIO, root: str, paths: Iterable[str], gone: Iterable[str] = (), at: str = "") -> None:
-    """Write the ``paths`` below ``root``, as if they were below ``at``, and those that are ``gone``, without an end."""
+    """Write the ``paths`` below ``root``, as if they were below ``at``, and the ``gone`` ones, without an end."""
     prefix = f"{at}/" if at else ""
     for path in sorted(gone, reverse=True):
         _write_line(stream, TreeEntry(prefix + path, "gone"))
@@ -91,18 +91,18 @@ def send(stream: BinaryIO, root: str, paths: Iterable[str], gone: Iterable[str] 
                     folder, descriptor = parent, below
                 _send_one(stream, descriptor, name or ".", (prefix + path).rstrip("/"))
             except (FileNotFoundError, NotADirectoryError):
-                continue  # it went away meanwhile, which the next look will see
+                continue  # removed meanwhile, which the next scan finds
     finally:
         os.close(descriptor)
 
 
 def send_directory(stream: BinaryIO, path: str, mode: int) -> None:
-    """Write a directory with nothing in it."""
+    """Write an empty directory."""
     _write_line(stream, TreeEntry(path, "dir", mode))
 
 
 def send_end(stream: BinaryIO, error: str = "") -> None:
-    """Write that nothing follows, because of an ``error`` if there is one."""
+    """Write the end of the stream, with an ``error`` if there was one."""
     _write_line(stream, TreeEntry("", "end", target=error))
     stream.flush()
 
@@ -110,10 +110,10 @@ def send_end(stream: BinaryIO, error: str = "") -> None:
 def receive(
     stream: BinaryIO, root: str, owner: tuple[int, int] | None, limit: int, trees: Collection[str] | None = None
 ) -> int:
-    """Make what a stream has below ``root`` and return how many paths that were.
+    """Create the stream's paths below ``root`` and return their number.
 
-    All belongs to ``owner``, uid and gid, where one is given. Files may have ``limit`` bytes together; paths must be
-    those of ``trees`` or below. Raises StreamError, OSError.
+    All belong to ``owner``, uid and gid, if one is given. Files may have ``limit`` bytes together; paths must be those
+    of ``trees`` or below. Raises TreeStreamError, OSError.
     """
     count, writer = 0, _Writer(root, owner)
     try:
@@ -131,7 +131,7 @@ def receive(
 
 
 def _nodes(stream: BinaryIO) -> Iterator[TreeEntry]:
-    """Read one after the other, up to the end; who asks for the next has read the bytes of the file."""
+    """Yield the entries up to the end; the caller reads a file's bytes before it asks for the next entry."""
     while True:
         line = stream.readline(_LONGEST_LINE)
         if not line.endswith(b"\n"):
@@ -152,7 +152,7 @@ def _nodes(stream: BinaryIO) -> Iterator[TreeEntry]:
 
 
 def _is_sound(node: TreeEntry) -> bool:
-    """Whether every value is of its type, and one that the system takes: the line may say anything."""
+    """Return whether every value has its type and is acceptable to the system: the line is not trusted."""
     texts, numbers = (node.path, node.kind, node.target), (node.mode, node.size, node.mtime_ns)
     if not all(type(text) is str for text in texts) or not all(type(number) is int for number in numbers):
         return False
@@ -187,11 +187,11 @@ def _send_one(stream: BinaryIO, parent: int, name: str, path: str) -> None:
             found = os.fstat(file.fileno())
             _write_line(stream, TreeEntry(path, "file", mode, found.st_size, found.st_mtime_ns))
             _send_bytes(stream, file, found.st_size)
-    # What else there is are sockets, at which nobody would listen.
+    # The remaining kind is sockets, on which no process would listen.
 
 
 def _send_bytes(stream: BinaryIO, file: BinaryIO, size: int) -> None:
-    """Write as many as were promised, also where the file became shorter: what changed is sent again."""
+    """Write exactly ``size`` bytes, even if the file became shorter: changed files are sent again."""
     while size:
         data = file.read(min(size, _CHUNK)) or bytes(min(size, _CHUNK))
         stream.write(data)
@@ -199,7 +199,7 @@ def _send_bytes(stream: BinaryIO, file: BinaryIO, size: int) -> None:
 
 
 class _Writer:
-    """Makes nodes below ``root``; the modes of directories are set last, as they may forbid writing."""
+    """Creates entries below ``root``; directory modes are set last, as they may forbid writing."""
 
     def __init__(self, root: str, owner: tuple[int, int] | None) -> None:
         self._root, self._owner = root, owner
@@ -213,7 +213,7 @@ class _Writer:
             parent = self._enter(folder)
         except (FileNotFoundError, NotADirectoryError):
             if node.kind == "gone":
-                return  # it was so short a time there that it never came
+                return  # it existed too briefly to be sent
             raise
         if node.kind == "dir":
             self._make_directory(parent, name, node)
@@ -243,7 +243,7 @@ class _Writer:
         os.close(self._descriptor)
 
     def _enter(self, folder: str) -> int:
-        """Open a directory, which is made writable for as long as this lasts."""
+        """Open a directory, which is made writable until ``close``."""
         if folder != self._folder:
             descriptor, here = os.open(self._root, _DIRECTORY), ""
             for part in folder.split("/") if folder else ():
@@ -303,7 +303,7 @@ class _Writer:
 
 
 def _remove(parent: int, name: str) -> None:
-    """Remove what is there, if anything."""
+    """Remove the path if it exists."""
     try:
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
@@ -326,7 +326,7 @@ def _open_dir(root: str, path: str) -> int:
 
 
 def _open(name: str, flags: int, parent: int) -> int:
-    """Open it, also where its owner, who we are, forbade it to itself."""
+    """Open the path, even if its owner, this process's user, has no permission."""
     try:
         return os.open(name, flags, dir_fd=parent)
     except PermissionError:

@@ -15,7 +15,7 @@ Json = dict[str, object]
 
 
 class JsonLineReader:
-    """Hands every object that comes over a socket to ``take``, and None once at its end or where it is no JSON."""
+    """Passes every object from a socket to ``take``, and None once at its end or at invalid JSON."""
 
     def __init__(self, end: socket.socket, take: Callable[[Json | None], None]) -> None:
         self._socket = end
@@ -26,7 +26,7 @@ class JsonLineReader:
         asyncio.get_running_loop().add_reader(end, self._read)
 
     def drain(self) -> None:
-        """Hand over what has come so far."""
+        """Pass on all objects received so far."""
         while self._open and self._read():
             pass
 

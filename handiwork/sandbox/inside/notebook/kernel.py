@@ -1,15 +1,15 @@
 """The notebook's Python: ``python kernel.py FD LIBRARIES`` imports IPython once and forks kernels, one at a time.
 
-It runs in the project's own interpreter, so it needs nothing but the standard library of any Python from 3.9 on and
-an IPython; from LIBRARIES, which go last on the path, where the interpreter has none and is new enough for it.
-On the socket FD it says {"python": PATH, "version": TEXT}, and then for each byte that comes with two descriptors, a
-socket and a pipe for output, {"pid": N} of the new kernel and at its end {"code": N}. On its own socket a kernel
-takes {"code": TEXT, "directory": PATH, "secrets": {NAME: VALUE}} and gives {"image": BASE64, "media_type": TEXT} as
-often as there are some and {"done": true, "error": NAME, "directory": PATH, "leaving": BOOL} once. Everything is
-lines of JSON.
+It runs in the project's own interpreter, so it needs only the standard library of any Python from 3.9 on and an
+IPython; if the interpreter has none and is new enough, it comes from LIBRARIES, which go last on the path.
+
+On the socket FD it writes {"python": PATH, "version": TEXT}, and then for each received byte with two descriptors, a
+socket and a pipe for output, {"pid": N} of the new kernel and at its end {"code": N}. A kernel reads {"code": TEXT,
+"directory": PATH, "secrets": {NAME: VALUE}} from its own socket and writes {"image": BASE64, "media_type": TEXT} for
+each picture and {"done": true, "error": NAME, "directory": PATH, "leaving": BOOL} once. All messages are lines of JSON.
 """
 
-# What cells show is printed; IPython is found where this runs, not where it is checked.
+# Cells print their results; IPython is found at run time, not when this is checked.
 # ruff: noqa: T201
 # pyright: reportMissingImports=false, reportUntypedBaseClass=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownParameterType=false, reportUnknownArgumentType=false
@@ -43,14 +43,14 @@ from typing import Any, NoReturn, cast
 
 IMAGES = ("image/png", "image/jpeg")
 IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
-"""Bytes of one picture, which are 5 MB as base64 and what models take at most, and how many one cell may show."""
+"""Bytes of one picture (5 MB as base64, the most that models accept), and the number of pictures of one cell."""
 
-_LENT_FROM = (3, 11)  # the oldest Python that the lent IPython runs on
+_LENT_FROM = (3, 11)  # the oldest Python that runs the lent IPython
 _PR_SET_PDEATHSIG = 1
 
 
 class _Stream(io.TextIOWrapper):
-    """Text for a descriptor that is written at once, so that it keeps its order among what others write there."""
+    """Text for a descriptor, written at once to keep its order among other writers' output."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(
@@ -64,7 +64,7 @@ class _Stream(io.TextIOWrapper):
 
 
 class _Kernel:
-    """One IPython and the socket on which it is told what to run."""
+    """One IPython and the socket from which it reads cells."""
 
     def __init__(self, server: socket.socket, libraries: list[str]) -> None:
         self._server = server
@@ -76,7 +76,7 @@ class _Kernel:
         self._shell.register_magic_function(self._pip, "line", "pip")
 
     def serve(self) -> None:
-        """Run cells until the server goes away or a cell says exit()."""
+        """Run cells until the server closes the socket or a cell calls exit()."""
         pid = os.getpid()
         for line in self._server.makefile("r", encoding="utf-8"):
             cell = json.loads(line)
@@ -87,7 +87,7 @@ class _Kernel:
             for name in cell["secrets"]:
                 os.environ.pop(name, None)
             if os.getpid() != pid:
-                os._exit(0)  # the cell forked, and this is not the one who was asked
+                os._exit(0)  # the cell forked, and this is the child
             # Not before: an interrupt would cut the line.
             for media_type, picture in self._pictures:
                 self._tell(image=base64.b64encode(picture).decode(), media_type=media_type)
@@ -119,13 +119,13 @@ class _Kernel:
         return None if error is None else type(error).__name__
 
     def _interrupted(self, *_: object) -> None:
-        """Raise once in a cell, and never between cells: a signal that comes late is nobody's."""
+        """Raise once in a cell, and never between cells: a late signal is ignored."""
         if self._armed:
             self._armed = False
             raise KeyboardInterrupt
 
     def _show(self, data: dict[str, Any]) -> None:
-        """Show one object: its text where it is printed, and its picture."""
+        """Show one object: print its text, and add its picture."""
         if "text/plain" in data:
             print(data["text/plain"])
         for media_type in IMAGES:
@@ -141,7 +141,7 @@ class _Kernel:
             self._pictures.append((media_type, picture))
 
     def _show_figures(self) -> None:
-        """Show what was drawn with matplotlib, as notebooks do at the end of a cell."""
+        """Show figures drawn with matplotlib, as notebooks do at the end of a cell."""
         pyplot = cast("Any", sys.modules.get("matplotlib.pyplot"))
         if pyplot is None:
             return
@@ -150,7 +150,7 @@ class _Kernel:
             pyplot.close(number)
 
     def _pip(self, line: str) -> None:
-        """Run pip for this Python; outside of a virtual environment it installs into the user's home."""
+        """Run pip for this Python; outside a virtual environment it installs into the user's home."""
         found = importlib.machinery.PathFinder.find_spec("pip", [*sys.path, *self._libraries])
         program = ["-m", "pip"] if found is None or found.origin is None else [os.path.dirname(found.origin)]
         home = "PIP_USER=1 PIP_BREAK_SYSTEM_PACKAGES=1 " if sys.prefix == sys.base_prefix else ""
@@ -197,22 +197,22 @@ class _Kernel:
                 leave()
 
             def enable_gui(self, gui: object = None) -> None:
-                pass  # `%matplotlib inline` asks for it
+                pass  # `%matplotlib inline` calls it
 
             def system(self, cmd: str) -> None:
-                # IPython's own goes on with the cell after an interrupt, or runs the command on a terminal.
+                # IPython's own continues the cell after an interrupt, or runs the command on a terminal.
                 command = self.var_expand(cmd, depth=1)
                 try:
                     code = subprocess.call(command, shell=True, executable=os.environ.get("SHELL"))
                 except KeyboardInterrupt:
-                    raise KeyboardInterrupt from None  # without how subprocess waits
+                    raise KeyboardInterrupt from None  # without subprocess's traceback
                 self.user_ns["_exit_code"] = code
 
             def _showtraceback(self, etype: type, evalue: BaseException, stb: list[str]) -> None:
                 super()._showtraceback(etype, evalue, [part for part in stb if __file__ not in part])
 
             def _tee(self, channel: str) -> contextlib.AbstractContextManager[None]:
-                return contextlib.nullcontext()  # it would keep all that is ever printed
+                return contextlib.nullcontext()  # it would keep all output ever printed
 
         config = Config()
         config.HistoryManager.enabled = False
@@ -224,7 +224,7 @@ class _Kernel:
 
 
 def main() -> None:
-    """Fork kernels until the server goes away."""
+    """Fork kernels until the server closes the socket."""
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
     receive = socket.recv_fds
@@ -232,7 +232,7 @@ def main() -> None:
     if sys.version_info >= _LENT_FROM and importlib.util.find_spec("IPython") is None:
         sys.path += sys.argv[2:]
     importlib.import_module("IPython.core.interactiveshell")
-    # What is there now stays shared with every kernel if the collector does not write to it.
+    # Existing objects stay shared with every kernel if the collector does not write to them.
     gc.collect()
     gc.freeze()
     with control.makefile("w", encoding="utf-8") as told:
@@ -257,7 +257,7 @@ def main() -> None:
 
 
 def _become_kernel(server: int, output: int) -> NoReturn:
-    """Run cells, in a session of its own so that what they start can be told from all else, and end as programs do."""
+    """Run cells in a session of its own, which marks the processes they start, and end as programs do."""
     os.setsid()
     _die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -274,7 +274,7 @@ def _become_kernel(server: int, output: int) -> NoReturn:
     sys.path.insert(0, "")
     packages = site.getusersitepackages()
     if sys.prefix == sys.base_prefix and packages not in sys.path:
-        sys.path.append(packages)  # where pip installs if it may not write to the interpreter's own place
+        sys.path.append(packages)  # pip's target if it may not write to the interpreter's own directory
     _Kernel(socket.socket(fileno=server), libraries).serve()
     sys.exit(0)
 

@@ -1,4 +1,4 @@
-"""The notebook: cells of Python that share their variables, in an IPython that comes back whatever they do to it."""
+"""The notebook: Python cells that share their variables, in an IPython that restarts whatever they do to it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ..shell.shell import NO_SECRETS, OnOutput, Status
 from .json_lines import Json
 from .zygote import Kernel, Zygote
 
-_IDLE_LIMIT = 256 * 1024  # bytes kept of what is printed between cells
-_GRACE = 0.6  # seconds that an interrupted cell has to end
-_LEAVE_GRACE = 1.0  # seconds that the kernel has to end after exit()
+_IDLE_LIMIT = 256 * 1024  # bytes kept of the output between cells
+_GRACE = 0.6  # seconds in which an interrupted cell must end
+_LEAVE_GRACE = 1.0  # seconds in which the kernel must end after exit()
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture that a cell showed; ``spool`` is the id of the file that has it."""
+    """A picture shown by a cell; ``spool`` is the id of its file."""
 
     spool: str
     media_type: str
@@ -33,10 +33,10 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What came of a cell so far.
+    """A cell's result so far.
 
-    ``error`` is the name of the exception it raised and ``directory`` where it left the kernel; both None while
-    it runs, and where the kernel ended.
+    ``error`` is the name of the exception it raised and ``directory`` the kernel's directory after it; both are None
+    while it runs, and if the kernel ended.
     """
 
     status: Status
@@ -47,11 +47,11 @@ class Cell:
 
 
 class Notebook:
-    """Runs cells, one call of ``run`` at a time. Nothing is started before the first.
+    """Runs cells, one call of ``run`` at a time. No process is started before the first cell.
 
-    A cell without a timeout of its own is left running after ``soft_timeout`` seconds. Where the kernel ends, by
-    a crash, ``exit()`` or because a cell could not be interrupted, the text says so and the next cell gets a new
-    one. Which Python it is is said where a module is not found, so that it does not stand in other outputs.
+    A cell without a timeout of its own is left running after ``soft_timeout`` seconds. If the kernel ends, by a crash,
+    ``exit()`` or because a cell could not be interrupted, the text says so and the next cell gets a new one. The text
+    names the Python only if a module is not found, to keep it out of other outputs.
     """
 
     def __init__(
@@ -87,10 +87,10 @@ class Notebook:
         on_output: OnOutput,
         secrets: Mapping[str, str] = NO_SECRETS,
     ) -> Cell:
-        """Run ``code`` in ``directory``; after ``timeout`` seconds it is stopped.
+        """Run ``code`` in ``directory``; it is stopped after ``timeout`` seconds.
 
-        ``secrets`` are variables of the environment until it ends.
-        Without any code, wait for the cell that runs. Raises ActionError if one runs already, or none can.
+        ``secrets`` are environment variables until it ends. Without any code, wait for the running cell. Raises
+        ActionError if a cell runs already, or none can run.
         """
         self._waited_for = True
         try:
@@ -101,7 +101,7 @@ class Notebook:
             self._waited_for = False
 
     async def interrupt(self) -> bool:
-        """Stop the cell that somebody waits for, by force if need be; False if nobody does."""
+        """Stop the cell that a caller waits for, by force if needed; return False if there is none."""
         if not (self._waited_for and self._running):
             return False
         await self._begun.wait()
@@ -109,7 +109,7 @@ class Notebook:
         return True
 
     def close(self) -> None:
-        """Kill the kernel and all that its cells started."""
+        """Kill the kernel and all processes that its cells started."""
         if self._kernel is not None:
             self._kernel.close()
         if self._zygote is not None:
@@ -117,7 +117,7 @@ class Notebook:
         self._output.discard()
 
     def on_output(self, data: bytes) -> None:
-        """Take what the kernel, or a process that a cell started, printed."""
+        """Handle output of the kernel, or of a process that a cell started."""
         if not self._running:
             data = data[: max(0, _IDLE_LIMIT - self._output.size)]
         self._output.feed(data)
@@ -125,7 +125,7 @@ class Notebook:
             self._on_output(data)
 
     def on_message(self, message: Json) -> None:
-        """Take a picture, or the end of the cell."""
+        """Handle a picture, or the end of the cell."""
         match message:
             case {"image": str(image), "media_type": str(media_type)}:
                 self._add_picture(image, media_type)
@@ -138,7 +138,7 @@ class Notebook:
                 pass
 
     def on_exit(self, code: int) -> None:
-        """Take the end of the kernel."""
+        """Handle the end of the kernel."""
         self._kernel = None
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         self.on_output(
@@ -204,7 +204,7 @@ class Notebook:
         return Cell(status, error, directory, text, pictures)
 
     async def _stop(self, reason: Status) -> None:
-        """End the cell: it is interrupted first, and the kernel killed if it goes on."""
+        """End the cell: interrupt it first, and kill the kernel if it keeps running."""
         if not self._running:
             return
         if self._stopping is None:
@@ -223,6 +223,6 @@ class Notebook:
 
     def _add_picture(self, image: str, media_type: str) -> None:
         spool = self._spools.new()
-        with contextlib.suppress(OSError, binascii.Error):  # a full disk costs the picture, not the cell
+        with contextlib.suppress(OSError, binascii.Error):  # a full disk loses the picture, not the cell
             self._spools.path(spool).write_bytes(base64.b64decode(image))
             self._pictures.append(Picture(spool, media_type))

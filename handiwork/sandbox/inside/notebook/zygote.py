@@ -1,4 +1,4 @@
-"""The processes of the notebook, as the server holds them: a zygote and the kernel that was forked from it."""
+"""The server's side of the notebook's processes: a zygote and the kernel forked from it."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ _CHUNK = 65536
 
 
 class KernelListener(Protocol):
-    """Who is told what a kernel does."""
+    """Receives the events of a kernel."""
 
     def on_output(self, data: bytes) -> None:
-        """Some bytes were printed."""
+        """Handle printed bytes."""
         ...
 
     def on_message(self, message: Json) -> None:
-        """The kernel said something; all that was printed until then was handed over."""
+        """Handle a message of the kernel; all earlier output was passed on before."""
         ...
 
     def on_exit(self, code: int) -> None:
-        """The kernel ended with this code, or -N by signal N; all that it printed and said was handed over."""
+        """Handle the kernel's end with this code, or -N by signal N; its output and messages were passed on before."""
         ...
 
 
 class Kernel:
-    """A forked kernel: one process, with a session of its own for what it starts."""
+    """A forked kernel: one process, with its own session for the processes it starts."""
 
     def __init__(self, listener: KernelListener) -> None:
         self._listener = listener
@@ -61,23 +61,23 @@ class Kernel:
         return [self._theirs.fileno(), self._printing]
 
     def begun(self, pid: int) -> None:
-        """Take note that it was forked."""
+        """Record the pid of the forked kernel."""
         self._pid = pid
         self._close_ends()
 
     def run(self, line: bytes) -> None:
-        """Give it a cell; one at a time. The socket's buffer takes what the kernel has not read yet."""
+        """Send a cell, one at a time. The socket's buffer holds bytes that the kernel has not read yet."""
         self._pending = line
         self._send()
 
     def signal(self, number: int) -> None:
-        """Send a signal to it and to all that its cells started."""
+        """Send a signal to the kernel and all processes that its cells started."""
         if self._pid is not None and self._alive:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, number)
 
     def ended(self, code: int) -> None:
-        """Hand over what it left, kill what it started, and tell."""
+        """Pass on the remaining output, kill the kernel's processes, and notify the listener."""
         if self._alive:
             self._printed()
             self._lines.drain()
@@ -85,7 +85,7 @@ class Kernel:
             self._listener.on_exit(code)
 
     def close(self) -> None:
-        """Kill it without telling the listener."""
+        """Kill the kernel without notifying the listener."""
         self.signal(signal.SIGKILL)
         if self._alive:
             self._alive = False
@@ -109,7 +109,7 @@ class Kernel:
             self._printing = -1
 
     def _printed(self) -> None:
-        """Hand over what is in the pipe, but no more than it holds: somebody may be writing without end."""
+        """Pass on the pipe's content, but no more than it holds: a process may be writing without end."""
         for _ in range(16):
             try:
                 data = os.read(self._output, _CHUNK)
@@ -122,14 +122,14 @@ class Kernel:
 
     def _said(self, message: Json | None) -> None:
         if message is None:
-            self.signal(signal.SIGKILL)  # it is of no use any more; the zygote tells its end
+            self.signal(signal.SIGKILL)  # it is useless now; the zygote reports its end
         else:
             self._printed()
             self._listener.on_message(message)
 
 
 class Zygote:
-    """A Python with IPython imported, from which kernels are forked; ``lost`` once it is of no use any more."""
+    """A Python with IPython imported, from which kernels are forked; ``lost`` once it is useless."""
 
     def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, children: Children) -> None:
         self._process = process
@@ -143,10 +143,10 @@ class Zygote:
 
     @classmethod
     async def start(cls, workspace: str, environment: Mapping[str, str], children: Children) -> Zygote:
-        """Start one in the first Python that takes it.
+        """Start a zygote in the first Python that can run it.
 
-        Those are the workspace's virtual environment, the first python3 on the PATH, and the server's own; each
-        with its own IPython, or if it is new enough with the server's. Raises ActionError where there is none.
+        The candidates are the workspace's virtual environment, the first python3 on the PATH, and the server's own
+        Python; each with its own IPython, or if it is new enough with the server's. Raises ActionError if none can.
         """
         for command in _pythons(workspace, environment):
             zygote = cls._spawn(command, workspace, environment, children)
@@ -158,7 +158,7 @@ class Zygote:
         )
 
     async def fork(self, listener: KernelListener) -> Kernel:
-        """Return a new kernel; the one before must have ended. Raises ActionError if there is none to be had."""
+        """Return a new kernel; the previous one must have ended. Raises ActionError if the zygote cannot fork one."""
         kernel = self._kernel = Kernel(listener)
         self._forked = asyncio.get_running_loop().create_future()
         with contextlib.suppress(OSError):
@@ -171,7 +171,7 @@ class Zygote:
         return kernel
 
     def close(self) -> None:
-        """Kill it."""
+        """Kill the zygote."""
         self.lost = True
         self._lines.close()
         self._process.kill()
@@ -246,7 +246,7 @@ def _pythons(workspace: str, environment: Mapping[str, str]) -> Iterator[list[st
 
 
 def _libraries() -> list[str]:
-    """Return where the server's IPython is: in its own Python, or where the host says."""
+    """Return the path of the server's IPython: in its own Python, or as the host says."""
     if lent := os.environ.get("HANDIWORK_INSIDE_LIBRARIES"):
         return [lent]
     spec = find_spec("IPython")

@@ -1,11 +1,11 @@
-"""The bash code of the persistent shell: how a command is taken up, and how its end is told; and of its jobs."""
+"""The bash code of the persistent shell, which starts commands and reports their end, and of its jobs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Everything is opened afresh by name below /proc, so no descriptor is inherited by commands or can be closed
-# by them. All runs with stderr at /dev/null, which hides its trace where the user has `set -x`.
+# Each file is opened anew by its name below /proc, so commands inherit no descriptor and cannot close one. All code
+# runs with stderr at /dev/null, which hides its trace when the user has `set -x`.
 _FUNCTIONS = r"""
 set +o history +o histexpand; shopt -u checkwinsize; unset TMOUT MAILCHECK; PS1= PS2= PS0=
 __hw_id= __hw_last=0 __hw_ended= __hw_due=1 __hw_command= __hw_secrets=(); : "${__hw_restore=}"
@@ -87,7 +87,7 @@ PROMPT_COMMAND=$__hw_hook
 trap '{ __hw_forget; __hw_dump; } 2>/dev/null' EXIT
 """
 
-# errexit and onecmd would end the new shell at once; the rest of the options come back.
+# errexit and onecmd would end the new shell at once; the other options are restored.
 _RESTORE = r"""
 unset $(compgen -e)
 . @STATE@
@@ -100,8 +100,8 @@ _BASHRC = r"""
 if [[ -f ~/.bashrc ]]; then . ~/.bashrc; fi
 """
 
-# The `:` takes the place of what bash skips after a command with an unbalanced quote. The `if` gives the
-# command the last exit code as $? without tripping `set -e`.
+# The `:` replaces the part that bash skips after a command with an unbalanced quote. The `if` sets $? to the last exit
+# code for the command without tripping `set -e`.
 _LINE = (
     ": ; { __hw_begin %s; } 2>/dev/null; "
     'if __hw_return "$__hw_last"; then eval "$__hw_command"; else eval "$__hw_command"; fi; '
@@ -109,8 +109,8 @@ _LINE = (
 )
 
 
-# The state is taken when the shell has written all of it after its last command; a shell that was killed did not.
-# Job control would put a job's programs out of its reach.
+# The state is read once the shell has written all of it after its last command; a killed shell never does. Job
+# control is off: it would put a job's programs out of the job's reach.
 _JOB = r"""
 IFS= builtin read -r -d '' __hw_command <@COMMAND@ || :
 for ((__hw_left = 200; __hw_left; __hw_left--)); do
@@ -139,19 +139,19 @@ eval "$__hw_command"
 
 
 def command_text(command: bytes, secrets: Mapping[str, str]) -> bytes:
-    """Return what is laid down for the shell, or a job, to run the command with these variables, and forget them."""
+    """Return the text for the shell or a job: the command, and variables that are unset after it."""
     assignments = (f"{name}={value}\0".encode("utf-8", "surrogateescape") for name, value in secrets.items())
     return b"".join((command, b"\0" * bool(secrets), *assignments))
 
 
 def startup_code(status: str, command: str, state: str, *, restored: bool, bashrc: bool) -> str:
-    """Return what the shell reads when it starts; the paths are its status pipe, command text and kept state."""
+    """Return the shell's startup code; the paths are its status pipe, command text and saved state."""
     parts = "exec 9>&2 2>/dev/null\n" + _RESTORE * restored + _BASHRC * bashrc + _FUNCTIONS + "exec 2>&9 9>&-\n"
     return parts.replace("@STATUS@", status).replace("@COMMAND@", command).replace("@STATE@", state)
 
 
 def job_code(state: int, last: str, command: int) -> str:
-    """Return what a bash runs, its first argument a directory, to do a command there as the shell would.
+    """Return code for a bash, with a directory as its first argument, that runs a command there as the shell would.
 
     ``state`` and ``command`` are descriptors that it inherits, ``last`` is the token of the shell's last command.
     """
@@ -163,5 +163,5 @@ def job_code(state: int, last: str, command: int) -> str:
 
 
 def command_line(token: str) -> bytes:
-    """Return the line to type so that the shell runs its command text and tells its end with ``token``."""
+    """Return the line to type so that the shell runs its command text and reports its end with ``token``."""
     return (_LINE % token).encode()

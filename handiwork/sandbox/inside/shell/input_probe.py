@@ -1,4 +1,4 @@
-"""Tells whether programs of a process group are waiting for input from their terminal."""
+"""Detects whether programs of a process group are waiting for input from their terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 Waiting = Literal["reads", "polls"]
-"""Blocked on the terminal alone, or on the terminal among other things."""
+"""Blocked on the terminal alone, or on the terminal and other descriptors."""
 
 _CALLS_X86_64 = {
     0: "read",
@@ -36,7 +36,7 @@ def waiting_for_terminal(group: int, terminal: int) -> Waiting | None:
             try:
                 waiting = _thread_waits(pid, thread, terminal)
             except (OSError, ValueError, struct.error):
-                continue  # it ended, runs, or may not be looked at
+                continue  # the thread has ended, runs, or may not be inspected
             if waiting == "reads":
                 return "reads"
             found = waiting or found

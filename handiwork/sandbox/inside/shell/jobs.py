@@ -1,4 +1,4 @@
-"""Background commands: each in a session of its own, without a terminal, with a handle to read and stop it by."""
+"""Background commands: each in its own session without a terminal, with a handle to read and stop it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .terminal import ALL_SIGNALS, find_bash, memory
 Status = Literal["running", "done", "stopped"]
 
 MOST = 32
-"""Jobs that are kept; another one takes the place of the oldest that ended."""
+"""Jobs that are kept; a new one replaces the oldest that has ended."""
 END = 1 << 20
-"""Bytes of each end that are kept of what a job printed and nobody read yet."""
+"""Bytes of each end of a job's unread output that are kept."""
 
-_GRACE = 0.2  # seconds in which a command that fails at once is seen to fail
-_OBEYING = 0.6  # seconds in which a job may tidy up after SIGTERM
-_LOOK, _LOOKS = 0.02, 150  # seconds between looks for killed processes that are left, and how many
+_GRACE = 0.2  # seconds in which a command that fails at once is reported as failed
+_OBEYING = 0.6  # seconds in which a job may clean up after SIGTERM
+_LOOK, _LOOKS = 0.02, 150  # seconds between checks for remaining killed processes, and their number
 _CHUNK = 65536
 _CHUNKS_OF_PIPE = 16  # a pipe holds no more
 _COMMAND_SHOWN = 200
@@ -35,7 +35,7 @@ _COMMAND_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a job printed since the last reading, and how it stands; ``exit_code`` is None while it runs."""
+    """A job's output since the last reading, and its status; ``exit_code`` is None while it runs."""
 
     job: str
     status: Status
@@ -44,7 +44,7 @@ class Reading:
 
 
 class Unread:
-    """Bytes that nobody read yet; of many, their two ends."""
+    """Unread bytes; if there are many, only their two ends."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -61,7 +61,7 @@ class Unread:
             del self._tail[:-END]
 
     def take(self) -> bytes:
-        """Return them, with what was left out said in between, and forget them."""
+        """Return the bytes, with a note about omitted ones in between, and clear them."""
         tail = self._tail[-END:]
         left_out = self.size - len(self._head) - len(tail)
         gap = b"\n[... %d bytes left out: more was printed than is kept ...]\n" % left_out if left_out else b""
@@ -73,7 +73,7 @@ class Unread:
 
 
 class Job:
-    """One background command; ``told`` is whether its end was told to anybody."""
+    """One background command; ``told`` is whether its end has been reported."""
 
     def __init__(self, handle: str, command: str, children: Children) -> None:
         self.handle, self.command = handle, command
@@ -94,7 +94,7 @@ class Job:
         os.set_blocking(printed, True)
         standard = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         standard += [(os.POSIX_SPAWN_DUP2, printed, fd) for fd in (1, 2)]
-        # A descriptor that is duplicated to itself is inherited.
+        # A descriptor duplicated to itself is inherited.
         standard += [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in (text, state)]
         try:
             self.pid = os.posix_spawn(
@@ -110,24 +110,24 @@ class Job:
 
     @property
     def status(self) -> Status:
-        """How it stands."""
+        """The job's current status."""
         if self.exit_code is None:
             return "running"
         return "stopped" if self._stopped else "done"
 
     @property
     def seconds(self) -> float:
-        """How long it runs, or ran."""
+        """The job's running time so far, or its total."""
         return (self._loop.time() if self.exit_code is None else self._ended) - self._began
 
     async def ended(self, timeout: float) -> bool:
-        """Wait for the end of the command; False if it does not come in ``timeout`` seconds."""
+        """Wait for the end of the command; return False if it still runs after ``timeout`` seconds."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), timeout)
         return self._exited.is_set()
 
     def stop_after(self, seconds: float) -> None:
-        """Stop it if it still runs then."""
+        """Stop the job if it still runs after ``seconds``."""
 
         async def limit() -> None:
             if not await self.ended(seconds):
@@ -136,9 +136,9 @@ class Job:
         self._limit = asyncio.create_task(limit())
 
     async def stop(self) -> None:
-        """End all its processes, by force those that do not obey."""
+        """End all its processes, by force if they ignore SIGTERM."""
         if self._exited.is_set() and self._silent.is_set():
-            return  # its process id may be another's by now
+            return  # its process id may have been reused
         self._stopped = True
         self.signal(signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
@@ -160,7 +160,7 @@ class Job:
         return bool(pids)
 
     def close(self) -> None:
-        """Kill all its processes and give back what it holds."""
+        """Kill all its processes and release its resources."""
         if self._limit is not None:
             self._limit.cancel()
         if not (self._exited.is_set() and self._silent.is_set()):
@@ -171,7 +171,7 @@ class Job:
             self._end_reading()
 
     def _read(self) -> bool:
-        """Take some of what was printed; False if there is nothing more for now."""
+        """Read some of the output; return False if there is none for now."""
         try:
             data = os.read(self._pipe, _CHUNK)
         except BlockingIOError:
@@ -210,10 +210,10 @@ class Jobs:
         self._started = 0
 
     async def start(self, command: bytes, timeout: float | None, keep: Keep, secrets: Mapping[str, str]) -> Reading:
-        """Start ``command`` where the shell is, and return what it printed at once.
+        """Start ``command`` in the shell's directory, and return its first output.
 
-        ``secrets`` are variables of its environment. It is stopped after ``timeout`` seconds, never for None. Raises
-        ActionError.
+        ``secrets`` are variables of its environment. It is stopped after ``timeout`` seconds, or never if that is None.
+        Raises ActionError.
         """
         self._make_room()
         bash = find_bash(self._environment)
@@ -231,11 +231,11 @@ class Jobs:
         return self._reading(job, keep)
 
     def read(self, handle: str, keep: Keep) -> Reading:
-        """Return what the job printed since it was read last. Raises ActionError where there is no such job."""
+        """Return the job's output since the last reading. Raises ActionError if there is no such job."""
         return self._reading(self._job(handle), keep)
 
     async def stop(self, handle: str, keep: Keep) -> Reading:
-        """End the job and return what it printed since it was read last. Raises ActionError."""
+        """End the job and return its output since the last reading. Raises ActionError."""
         job = self._job(handle)
         await job.stop()
         return self._reading(job, keep)
@@ -247,7 +247,7 @@ class Jobs:
         return "".join(f"{_line(job)}\n" for job in self._jobs.values()) or "There are no background commands.\n"
 
     def endings(self) -> str:
-        """Return a line for each job that ended and was not told yet."""
+        """Return a line for each job whose end has not been reported."""
         untold = [job for job in self._jobs.values() if job.exit_code is not None and not job.told]
         for job in untold:
             job.told = True

@@ -1,4 +1,4 @@
-"""The persistent shell: runs commands one after the other, and comes back whatever they do to it."""
+"""The persistent shell: runs commands one after the other, and restarts whatever they do to it."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ OnOutput = Callable[[bytes], None]
 NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 
 KEYS = {"C-c": b"\x03", "C-d": b"\x04", "C-z": b"\x1a", "C-\\": b"\x1c"}
-"""The keys that can be sent to a program, by their names."""
+"""The keys that can be sent to a program, by name."""
 
-_IDLE_LIMIT = 256 * 1024  # bytes kept of what background jobs print between commands
+_IDLE_LIMIT = 256 * 1024  # bytes kept of the output of background jobs between commands
 _START_TIMEOUT = 10.0
-_KEEPING = 1.0  # seconds in which a shell tells its state after a command
+_KEEPING = 1.0  # seconds in which a shell saves its state after a command
 _STATE_LIMIT = 1 << 20  # bytes of a state
-_FIRST_LOOK, _LAST_LOOK = 0.04, 0.5  # seconds between looks for a program that waits for input
-_POLL_QUIET = 1.5  # a program that waits for the terminal and for other things must have been quiet so long
-_UNBEGUN = 2.0  # a shell that did not even begin in this time is looked at all the same
-_RUNGS = ((signal.SIGINT, 0.6), (signal.SIGTERM, 0.1), (signal.SIGKILL, 0.1))  # and seconds to obey
+_FIRST_LOOK, _LAST_LOOK = 0.04, 0.5  # seconds between checks for a program that waits for input
+_POLL_QUIET = 1.5  # quiet seconds required of a program that waits for the terminal and other descriptors
+_UNBEGUN = 2.0  # a shell that did not even start the command in this time is checked too
+_RUNGS = ((signal.SIGINT, 0.6), (signal.SIGTERM, 0.1), (signal.SIGKILL, 0.1))  # and seconds to react
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What came of a command so far; ``exit_code`` is None while it goes on."""
+    """A command's result so far; ``exit_code`` is None while it runs."""
 
     status: Status
     exit_code: int | None
@@ -46,10 +46,10 @@ class CommandResult:
 
 
 class Shell:
-    """A bash that can be told to run things. One call of ``run``, ``send`` or ``wait`` at a time.
+    """A bash that runs commands. Call ``run``, ``send`` and ``wait`` one at a time.
 
-    ``soft_timeout`` is the seconds after which a command without a timeout of its own is left running; ``bashrc``
-    tells whether the first shell reads the user's settings.
+    A command without a timeout of its own is left running after ``soft_timeout`` seconds; ``bashrc`` is whether the
+    first shell reads the user's settings.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Shell:
         self._kept = asyncio.Event()
         self._over = asyncio.Event()
         self.last = ""
-        """The token of the last command that ended in this shell, "" where there was none."""
+        """The token of the last command that ended in this shell, "" if there was none."""
         self._token: str | None = None
         self._began = False
         self._stopping: Status | None = None
@@ -90,27 +90,27 @@ class Shell:
 
     @property
     def state(self) -> int:
-        """The descriptor of a file with bash code that gives another shell this one's state."""
+        """The descriptor of a file with bash code that restores this shell's state in another one."""
         return self._state
 
     def open(self, state: bytes = b"") -> None:
-        """Start the shell, with the ``state`` of another one; raises ActionError where there is no bash."""
+        """Start the shell with the ``state`` of another one; raises ActionError if there is no bash."""
         os.pwrite(self._state, state, 0)
         self._start(restored=bool(state), bashrc=self._bashrc and not state)
 
     async def kept(self) -> bytes:
-        """Return the bash code that gives another shell this one's state; b"" if it does not tell it."""
+        """Return the bash code that restores this shell's state in another one; b"" if it does not save it."""
         with contextlib.suppress(TimeoutError):
-            if not self.busy:  # else it is as it was before the command
+            if not self.busy:  # otherwise the state is that from before the command
                 async with asyncio.timeout(_KEEPING):
                     await self._kept.wait()
             state = os.pread(self._state, _STATE_LIMIT + 1, 0)
-            # Its last line says after which command it was told, which is no part of it.
+            # The last line names the command after which the state was saved, and is not part of it.
             return state[: state.rfind(b"# whole")] if len(state) <= _STATE_LIMIT else b""
         return b""
 
     def close(self) -> None:
-        """Kill the shell and all of its session."""
+        """Kill the shell and its whole session."""
         self._terminal.close()
         self._output.discard()
         os.close(self._state)
@@ -123,9 +123,9 @@ class Shell:
         on_output: OnOutput,
         secrets: Mapping[str, str] = NO_SECRETS,
     ) -> CommandResult:
-        """Run ``command``; after ``timeout`` seconds it is stopped. Raises ActionError if one runs already.
+        """Run ``command``; it is stopped after ``timeout`` seconds. Raises ActionError if one runs already.
 
-        ``secrets`` are variables of the environment until it ends.
+        ``secrets`` are environment variables until the command ends.
         """
         if self.busy:
             raise ActionError(
@@ -148,7 +148,7 @@ class Shell:
         return await self._result(keep, timeout, on_output, stop=timeout is not None)
 
     async def send(self, text: bytes, keep: Keep, timeout: float | None, on_output: OnOutput) -> CommandResult:
-        """Type ``text`` to the running program, then wait. Raises ActionError if none runs."""
+        """Type ``text`` into the running program, then wait. Raises ActionError if none runs."""
         if not self.busy:
             raise ActionError("no_program", "No program is running that could take input.")
         if self._terminal.cuts(text):
@@ -162,16 +162,16 @@ class Shell:
         return await self._result(keep, timeout, on_output, stop=False)
 
     async def wait(self, keep: Keep, timeout: float | None, on_output: OnOutput) -> CommandResult:
-        """Wait for the running command's end or its need of input; after ``timeout`` seconds it is stopped."""
+        """Wait until the running command ends or needs input; it is stopped after ``timeout`` seconds."""
         return await self._result(keep, timeout, on_output, stop=timeout is not None, for_input=timeout is None)
 
     @property
     def unreported(self) -> bool:
-        """True if a command runs, or ended with nobody told yet."""
+        """True if a command runs, or has ended without its result being returned."""
         return self.busy or self._outcome is not None
 
     async def interrupt(self) -> bool:
-        """Stop the running command, by force if need be; False if none runs."""
+        """Stop the running command, by force if needed; return False if none runs."""
         if not self.busy:
             return False
         await self._ready.wait()
@@ -179,7 +179,7 @@ class Shell:
         return True
 
     def on_output(self, data: bytes) -> None:
-        """Take what the terminal printed."""
+        """Handle output of the terminal."""
         if not self._ready.is_set():
             return
         self._last_io = asyncio.get_running_loop().time()
@@ -190,7 +190,7 @@ class Shell:
             self._on_output(data)
 
     def on_status(self, word: str, token: str, code: int) -> None:
-        """Take what the shell told; only the running command's token counts."""
+        """Handle a status message of the shell; only the running command's token counts."""
         if word == "kept" and token == self.last:
             self._kept.set()
         elif word == "ended" and token == "":
@@ -206,16 +206,16 @@ class Shell:
                 self._finish("done", code)
 
     def on_exit(self, code: int) -> None:
-        """Take the end of the shell: start another one in its place."""
+        """Handle the end of the shell: start another one in its place."""
         if not self._ready.is_set():
-            self._ready.set()  # it did not get through its own start; who waits for it looks whether it lives
+            self._ready.set()  # its own start failed; waiting callers check whether it lives
             return
         if self.busy:
             self._finish("exited", code)
         try:
             self._start(restored=True, bashrc=False)
         except ActionError:
-            self._ready.set()  # the next command tries again and says why
+            self._ready.set()  # the next command tries again and reports the error
 
     def _start(self, *, restored: bool, bashrc: bool) -> None:
         self._ready.clear()
@@ -226,7 +226,7 @@ class Shell:
         self._terminal.open(self.directory, restored=restored, bashrc=bashrc)
 
     async def _become_ready(self) -> None:
-        """Wait for the shell to have started, without the user's settings if it does not with them."""
+        """Wait until the shell has started; if it does not start with the user's settings, start it without them."""
         if self._ready.is_set() and self._terminal.alive:
             return
         for last in (False, True):
@@ -264,14 +264,14 @@ class Shell:
             self._outcome = None
         if not self._ready.is_set():
             with contextlib.suppress(ActionError):
-                await self._become_ready()  # it is a new shell, perhaps in another directory
+                await self._become_ready()  # a new shell, perhaps in another directory
         text, rest = self._output.take(keep, final=not self.busy)
         self._output = Output(self._spools)
         self._output.feed(rest)
         return CommandResult(status, code, self.directory, text)
 
     async def _settle(self, limit: float, *, for_input: bool) -> Status:
-        """Return "done" when the command ended or was stopped, or why there is no waiting on."""
+        """Return "done" when the command has ended or was stopped, otherwise the reason not to wait any longer."""
         now = asyncio.get_running_loop().time
         start = now()
         pause, reads = _FIRST_LOOK, False
@@ -297,7 +297,7 @@ class Shell:
         return "done"
 
     async def _stop(self, reason: Status) -> None:
-        """End the command, step by step by harder means; the last is to kill the shell itself."""
+        """End the command by increasingly hard means; the last is to kill the shell itself."""
         token = self._token
         if self._stopping is None and token is not None:
             self._stopping = reason

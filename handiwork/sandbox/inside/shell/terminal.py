@@ -1,4 +1,4 @@
-"""One bash on a pseudo-terminal of its own, with a side pipe on which it tells how it fares."""
+"""One bash on its own pseudo-terminal, with a side pipe on which it reports its status."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .bash_code import startup_code
 from .input_probe import Waiting, processes, waiting_for_terminal
 
 LINE_LIMIT = 4095
-"""Bytes that a terminal takes in one line of input."""
+"""Bytes that a terminal accepts in one line of input."""
 ALL_SIGNALS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
-"""Those that a program can ignore or catch."""
+"""The signals that a program can ignore or catch."""
 
 _CHUNK = 65536
-_CHUNKS_PER_TURN = 64  # then the event loop gets to do something else
+_CHUNKS_PER_TURN = 64  # then the event loop handles other events
 _KERNEL_BUFFER = 256 * 1024  # more than a terminal's buffers hold
 _STATUS_LIMIT = 4096
 _ROWS, _COLUMNS = 50, 100
@@ -40,23 +40,23 @@ _TERMINAL_SETTINGS = {
 
 
 class TerminalListener(Protocol):
-    """Who is told what happens at a terminal."""
+    """Receives the events of a terminal."""
 
     def on_output(self, data: bytes) -> None:
-        """Some bytes were printed."""
+        """Handle printed bytes."""
         ...
 
     def on_status(self, word: str, token: str, code: int) -> None:
-        """The shell began or ended the command of ``token``; all that it printed until then was handed over."""
+        """Handle the start or end of the command of ``token``; all its output so far was passed on before."""
         ...
 
     def on_exit(self, code: int) -> None:
-        """The shell ended with ``code``, as bash would tell it; all that it printed was handed over."""
+        """Handle the shell's end with ``code``, as bash would report it; all its output was passed on before."""
         ...
 
 
 class Terminal:
-    """A running bash. Everything is done on the event loop, without blocking it."""
+    """A running bash. All methods work on the event loop, without blocking it."""
 
     def __init__(
         self, listener: TerminalListener, state: int, environment: Mapping[str, str], children: Children
@@ -70,7 +70,7 @@ class Terminal:
         self.alive = False
 
     def open(self, directory: str, *, restored: bool, bashrc: bool) -> None:
-        """Start bash in ``directory``; raises ActionError where there is no bash."""
+        """Start bash in ``directory``; raises ActionError if there is no bash."""
         bash = find_bash(self._environment)
         self._master, self._slave = os.openpty()
         self._modes = _set_modes(self._slave)
@@ -95,7 +95,7 @@ class Terminal:
 
     @property
     def directory(self) -> str | None:
-        """The shell's current directory; None where it has none any more."""
+        """The shell's current directory; None if it no longer exists."""
         try:
             directory = os.readlink(f"/proc/{self.pid}/cwd")
         except OSError:
@@ -111,39 +111,39 @@ class Terminal:
             return None
 
     def waiting(self) -> Waiting | None:
-        """Return how the foreground waits for input, None if it does not or has input that it did not read yet."""
+        """Return how the foreground waits for input; None if it does not, or has not read all its input."""
         group = self.foreground
         unread = struct.unpack("i", fcntl.ioctl(self._slave, termios.TIOCINQ, bytes(4)))[0]
         return None if group is None or unread else waiting_for_terminal(group, self._device)
 
     def cuts(self, text: bytes) -> bool:
-        """Tell whether the terminal as it is set now would cut a line of ``text``."""
+        """Return whether the terminal with its current settings would cut a line of ``text``."""
         lines = termios.tcgetattr(self._slave)[3] & termios.ICANON
         return bool(lines) and any(len(line) >= LINE_LIMIT for line in text.split(b"\n"))
 
     def restore_modes(self) -> None:
-        """Undo what programs did to the terminal's settings."""
+        """Undo changes that programs made to the terminal's settings."""
         with contextlib.suppress(termios.error):
             if termios.tcgetattr(self._slave)[:6] != self._modes[:6]:
                 termios.tcsetattr(self._slave, termios.TCSANOW, self._modes)
 
     def set_command(self, command: bytes) -> None:
-        """Lay down the text that the next command line runs."""
+        """Store the text that the next command line runs."""
         os.ftruncate(self._command, 0)
         os.pwrite(self._command, command, 0)
 
     async def write(self, data: bytes) -> None:
-        """Type ``data``; waits while the terminal takes no more."""
+        """Type ``data``; wait while the terminal accepts no more."""
         while data and self.alive:
             try:
                 data = data[os.write(self._master, data) :]
             except BlockingIOError:
                 await self._writable()
             except OSError:
-                return  # it hung up; its end is told by itself
+                return  # it hung up; its end is reported separately
 
     def signal(self, number: int) -> None:
-        """Send a signal to what runs in the foreground, as Ctrl-C does if it is SIGINT, also where it is stopped."""
+        """Signal the foreground processes, even suspended ones; SIGINT works as Ctrl-C does."""
         group = self.foreground
         if group is None or not self.alive:
             return
@@ -152,14 +152,14 @@ class Terminal:
             with contextlib.suppress(OSError):
                 os.write(self._master, modes[6][termios.VINTR])
         elif group != self.pid:
-            # A shell that was told too does not go on with what stands after the program that ends.
+            # A shell that is interrupted too does not run the commands after the ended program.
             os.kill(self.pid, signal.SIGINT)
             _signal_group(group, number)
         if group != self.pid:
             _signal_group(group, signal.SIGCONT)
 
     def kill(self) -> None:
-        """Kill the shell and every process of its session; its exit is told as always."""
+        """Kill the shell and every process of its session; its exit is reported as usual."""
         if not self.alive:
             return
         members = [pid for pid, fields in processes() if int(fields[3]) == self.pid]
@@ -168,7 +168,7 @@ class Terminal:
                 os.kill(pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Kill the session without telling the listener."""
+        """Kill the session without notifying the listener."""
         if self.alive:
             self.kill()
             os.waitpid(self.pid, 0)
@@ -185,15 +185,15 @@ class Terminal:
 
     def _read(self) -> None:
         if not self._drain(_CHUNKS_PER_TURN * 4096):
-            # Only a hang-up of the whole terminal comes here: a shell without one is of no use.
+            # Only a hang-up of the whole terminal leads here: a shell without one is useless.
             self._loop.remove_reader(self._master)
             self.kill()
 
     def _drain(self, limit: int) -> bool:
-        """Hand over what was printed, about ``limit`` bytes at most; False once the terminal is hung up.
+        """Pass on the output, about ``limit`` bytes at most; return False once the terminal is hung up.
 
-        The kernel moves all that was written before into the buffer before it says that there is nothing, so
-        this is also how the end of a command's output is found.
+        The kernel moves all earlier output into the buffer before it reports that there is none, so this also finds the
+        end of a command's output.
         """
         while limit > 0:
             try:
@@ -243,7 +243,7 @@ class Terminal:
 
 
 def memory(name: str) -> int:
-    """Return the descriptor of an empty file in memory, of a number that bash code does not use."""
+    """Return the descriptor of an empty file in memory, with a number that bash code does not use."""
     low = os.memfd_create(name)
     try:
         return fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, _FIRST_DESCRIPTOR)
@@ -252,7 +252,7 @@ def memory(name: str) -> int:
 
 
 def find_bash(environment: Mapping[str, str]) -> str:
-    """Return the path of bash; raises ActionError where there is none."""
+    """Return the path of bash; raises ActionError if there is none."""
     bash = shutil.which("bash", path=environment.get("PATH", os.defpath))
     if bash is None:
         raise ActionError("no_shell", "There is no bash on the PATH of the sandbox: install it there.")
@@ -264,7 +264,7 @@ def _set_modes(terminal: int) -> list[int | list[bytes | int]]:
     modes[0] &= ~(termios.IXON | termios.IXOFF)
     modes[1] &= ~termios.OPOST  # bytes come out as they were written
     modes[3] &= ~(termios.ECHO | termios.ECHONL)
-    modes[3] |= termios.NOFLSH  # Ctrl-C must not throw away what was printed
+    modes[3] |= termios.NOFLSH  # Ctrl-C must not discard output
     termios.tcsetattr(terminal, termios.TCSANOW, modes)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
     return modes

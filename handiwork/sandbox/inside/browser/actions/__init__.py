@@ -1,1 +1,1 @@
-"""What an agent does on a page."""
+"""An agent's actions on a page."""

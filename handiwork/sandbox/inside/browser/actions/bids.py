@@ -1,4 +1,4 @@
-"""Bids: a short name for every element of a page, by which an agent says which one it means; marks.js gives them."""
+"""Bids: a short name for every element of a page, with which an agent refers to it; marks.js assigns them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _FRAME = re.compile(r"[a-z][A-Z]*")
 
 
 class NoElementError(Exception):
-    """There is no element with this bid; the text tells the agent so."""
+    """There is no element with this bid; the message says so to the agent."""
 
 
 async def locate(page: Page, bid: str) -> ElementHandle:
-    """Return the element with this bid, in whatever frame or open shadow root it is. Raises NoElementError."""
+    """Return the element with this bid, in any frame or open shadow root. Raises NoElementError."""
     parts = _BID.fullmatch(bid)
     if not bid or parts is None:
         raise NoElementError(

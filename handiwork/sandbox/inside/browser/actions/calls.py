@@ -1,4 +1,4 @@
-"""Finds calls of the browser's actions in an agent's words. Nothing of them is ever run as Python."""
+"""Finds calls of the browser's actions in an agent's text. They are never run as Python."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from types import UnionType
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 LONGEST, MOST = 100_000, 50
-"""Characters of a text, and calls in it, that are read."""
+"""The longest text, in characters, and the most calls in it."""
 
 _WORD = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ \t]*\(")
 _PART = re.compile(r"""(?s)'''|\"""|['"()\[\]{}\n]|\\.""")
 _FENCE = "```"
-_BEGINNING = re.compile(r"[\s`>*-]*(?:[0-9]+[.)])?[\s`]*")  # what may stand before a call that has a line of its own
+_BEGINNING = re.compile(r"[\s`>*-]*(?:[0-9]+[.)])?[\s`]*")  # the allowed text before a call on a line of its own
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FARTHEST = 1_000_000  # that a number may be from 0
+_FARTHEST = 1_000_000  # the largest absolute value of a number
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 
 
 class CallError(Exception):
-    """There is no call that could be run; the text tells the agent why, and how it is written."""
+    """There is no call to run; the message tells the agent why, and how to write one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveCall:
-    """One action and its arguments, all by their names; ``text`` is as the agent wrote it."""
+    """One action and its arguments, all by name; ``text`` is the agent's text."""
 
     name: str
     arguments: dict[str, Any]
@@ -42,16 +42,16 @@ class _Found:
     start: int
     end: int
     name: str
-    given: tuple[list[Any], dict[str, Any]] | None  # None where it cannot be read
+    given: tuple[list[Any], dict[str, Any]] | None  # None if it cannot be parsed
     begins: bool  # whether it begins a line, with the bracket right after the name
-    alone: bool  # whether a line has nothing else
+    alone: bool  # whether the line contains nothing else
 
 
 def parse_calls(text: str, actions: Mapping[str, Callable[..., Any]]) -> list[PrimitiveCall]:
-    """Return the calls of ``actions`` in ``text``, in their order. Raises CallError.
+    """Return the calls of ``actions`` in ``text``, in order. Raises CallError.
 
-    An action's first parameter is not the agent's. Where calls stand between code fences only those count. A call that
-    has a line of its own must be right; what a sentence only mentions, like ``click (the button)``, is passed over.
+    An action's first parameter is not the agent's. If there are calls between code fences, only those count. A call on
+    a line of its own must be valid; one only mentioned in a sentence, like ``click (the button)``, is skipped.
     """
     if len(text) > LONGEST:
         raise CallError(f"the text has {len(text)} characters; {LONGEST} are read at most")
@@ -71,7 +71,7 @@ def parse_calls(text: str, actions: Mapping[str, Callable[..., Any]]) -> list[Pr
 
 
 def signature(name: str, action: Callable[..., Any]) -> str:
-    """Return how an action is called, such as ``scroll(delta_x: float, delta_y: float)``."""
+    """Return an action's signature, such as ``scroll(delta_x: float, delta_y: float)``."""
     hints = _hints(action)
     parts = [
         f"{each.name}: {_named(hints[each.name])}" + ("" if each.default is each.empty else f" = {each.default!r}")
@@ -81,7 +81,7 @@ def signature(name: str, action: Callable[..., Any]) -> str:
 
 
 def _find(text: str) -> Iterator[_Found]:
-    """Yield what looks like a call, wherever it stands but inside another one."""
+    """Yield everything that looks like a call, except inside another one."""
     position, count = 0, 0
     while word := _WORD.search(text, position):
         end = _closing(text, word.end() - 1)
@@ -98,7 +98,7 @@ def _find(text: str) -> Iterator[_Found]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return where the bracket that opens at ``start`` is closed again, after it; 0 if it is not."""
+    """Return the position after the bracket that closes the one at ``start``; 0 if it is not closed."""
     waiting: list[str] = []
     quote = ""
     for part in _PART.finditer(text, start):
@@ -122,10 +122,10 @@ def _closing(text: str, start: int) -> int:
 
 
 def _read(text: str) -> tuple[list[Any], dict[str, Any]] | None:
-    """Return the values of a call's arguments, None where they are no plain values."""
+    """Return the values of a call's arguments, None if they are not plain values."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an unknown escape, which stands for itself
+            warnings.simplefilter("ignore")  # about an unknown escape, which stands for itself
             node = ast.parse(text, mode="eval").body
         if not isinstance(node, ast.Call):
             return None
@@ -136,7 +136,7 @@ def _read(text: str) -> tuple[list[Any], dict[str, Any]] | None:
 
 
 def _is_fenced(text: str, found: _Found, calls: list[_Found]) -> bool:
-    """Tell whether the fences before it, but those inside of calls, leave one open."""
+    """Return whether the fences before it, except those inside calls, leave one open."""
     fences, position = 0, 0
     for each in (*(call for call in calls if call.end <= found.start and call.given), found):
         fences += text.count(_FENCE, position, each.start)
@@ -169,7 +169,7 @@ def _checked(found: _Found, text: str, actions: Mapping[str, Callable[..., Any]]
 
 
 def _converted(value: object, hint: Any) -> object:
-    """Return a bid that was written as a number as the text it is."""
+    """Return a bid that was written as a number as text."""
     return str(value) if hint is str and type(value) is int and abs(value) < 1 << 62 else value
 
 

@@ -1,4 +1,4 @@
-"""The actions on elements, which an agent names by their bids."""
+"""The actions on elements, which an agent refers to by their bids."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .bids import NoElementError, locate
 Button = Literal["left", "middle", "right"]
 Modifier = Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]
 
-_TYPING = 30.0  # milliseconds between keys, as menus that complete a word need them
-_DONE = re.compile(r"(?m)^\s*(?:- )?[a-z]+ action done$")  # as Playwright's log of a call says it
-# Some fields drop what is not in their format, and tell nobody.
+_TYPING = 30.0  # milliseconds between keys, as autocomplete menus need them
+_DONE = re.compile(r"(?m)^\s*(?:- )?[a-z]+ action done$")  # as in Playwright's log of a call
+# Some fields silently drop values that are not in their format.
 _REFUSED = (
     "element => element.value === '' && ['date', 'time', 'month', 'week', 'datetime-local'].includes(element.type)"
 )
@@ -29,13 +29,13 @@ _FORMATS = (
 )
 
 
-class DoneWrong(Exception):  # noqa: N818 - it says what the agent did
-    """An action could not be carried out; the text tells the agent why."""
+class DoneWrong(Exception):  # noqa: N818 - named for the agent's mistake
+    """An action failed; the message tells the agent why."""
 
 
 @asynccontextmanager
 async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandle, Page]]:
-    """Give the element with this bid, and its page; what fails on it is raised as DoneWrong."""
+    """Yield the element with this bid, and its page; errors are raised as DoneWrong."""
     page = await window.page()
     try:
         found = await locate(page, bid)
@@ -44,7 +44,7 @@ async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandl
     try:
         yield found, page
     except PlaywrightError as error:
-        # What came of the action in time is waited for once more, with more patience.
+        # The page's reaction to a completed action is waited for once more, with more patience.
         if not _DONE.search(error.message):
             raise DoneWrong(await element_failure(found, bid, error)) from None
 
@@ -70,7 +70,7 @@ async def hover(window: Window, bid: str) -> None:
 async def press(window: Window, bid: str, key_comb: str) -> None:
     """Press keys, such as Enter or Control+a, in an element."""
     async with element(window, bid) as (found, _):
-        # What comes of it is waited for afterwards, with more patience.
+        # The page's reaction is waited for afterwards, with more patience.
         await found.press(key_comb, no_wait_after=True)
 
 
@@ -87,7 +87,7 @@ async def clear(window: Window, bid: str) -> None:
 
 
 async def fill(window: Window, bid: str, value: str, enable_autocomplete_menu: bool = False) -> None:
-    """Fill a field; for a menu that completes words it is typed key by key."""
+    """Fill a field; with an autocomplete menu the value is typed key by key."""
     async with element(window, bid) as (found, page):
         if not enable_autocomplete_menu:
             await found.fill(value)
@@ -124,7 +124,7 @@ async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
         await page.mouse.down()
     try:
         async with element(window, to_bid) as (target, _):
-            # What takes it learns only from the second move that something is dragged over it.
+            # The target notices the drag only at the second move.
             await target.hover()
             await target.hover()
     finally:
@@ -132,7 +132,7 @@ async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
 
 
 async def upload_file(window: Window, bid: str, file: str | list[str]) -> None:
-    """Choose files of the workspace in a file field, or after a click on what asks for them."""
+    """Choose files of the workspace in a file field, or in the file chooser that a click opens."""
     paths = workspace_files(window, file)
     async with element(window, bid) as (found, page):
         if await found.evaluate("element => element.type == 'file'"):

@@ -1,1 +1,1 @@
-"""Speaks the Chrome DevTools Protocol."""
+"""A client of the Chrome DevTools Protocol."""

@@ -1,4 +1,4 @@
-"""The browser itself: how Chromium is started, and what it is told of the sandbox's network."""
+"""The browser itself: Chromium's start, and its settings for the sandbox's network."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WINDOW = (1280, 720)
 
 
 class Chromium:
-    """One running Chromium, with Playwright's connection and our own to its developer tools."""
+    """One running Chromium, with Playwright's connection and a second one to its developer tools."""
 
     def __init__(self, playwright: Playwright, browser: Browser, devtools: Devtools) -> None:
         self._playwright = playwright
@@ -26,13 +26,13 @@ class Chromium:
 
     @classmethod
     async def start(cls, executable: Path, downloads: Path) -> Chromium:
-        """Start it; ``downloads`` is where it keeps them until they are saved. Raises PlaywrightError, OSError."""
+        """Start Chromium; ``downloads`` holds downloads until they are saved. Raises PlaywrightError, OSError."""
         playwright = await async_playwright().start()
         try:
             port = _free_port()
             browser = await playwright.chromium.launch(
                 executable_path=executable,
-                # The sandbox that all this runs in is the one that counts.
+                # All this already runs in a sandbox.
                 chromium_sandbox=False,
                 args=[*_ARGUMENTS, f"--remote-debugging-port={port}"],
                 proxy=_proxy(os.environ),
@@ -60,14 +60,14 @@ class Chromium:
         return await self._browser.new_context(viewport=size, locale=locale, accept_downloads=True, **options)  # pyright: ignore
 
     async def close(self) -> None:
-        """End it."""
+        """End Chromium."""
         await self.devtools.close()
         await self._browser.close()
         await self._playwright.stop()
 
 
 def _proxy(environment: Mapping[str, str]) -> ProxySettings | None:
-    """Return the proxy that the sandbox's programs go through. Chromium asks no proxy for the loopback by itself."""
+    """Return the proxy of the sandbox's programs. Chromium never uses a proxy for the loopback."""
     server = environment.get("https_proxy") or environment.get("http_proxy")
     return {"server": server, "bypass": environment.get("no_proxy", "")} if server else None
 

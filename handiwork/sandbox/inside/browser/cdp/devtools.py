@@ -1,4 +1,4 @@
-"""A connection of our own to the browser's developer tools, beside Playwright's: many calls at once."""
+"""A connection to the browser's developer tools besides Playwright's, which runs many calls at once."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .websocket import WebSocket
 Answer = dict[str, Any]
 
 _ATTACHING = 100
-"""Times 20 ms: how long the browser may take to tell of a frame that is there."""
+"""Times 20 ms: the time in which the browser must report an existing frame."""
 
 
 class DevtoolsError(Exception):
-    """The browser refused a call, or what was called is gone."""
+    """The browser refused a call, or the call's target is gone."""
 
 
 @dataclass(frozen=True, eq=False)
 class CDPSession:
-    """The developer tools of one target: a page, or a frame that has a process of its own."""
+    """The developer tools of one target: a page, or a frame with its own process."""
 
     devtools: Devtools
     id: str
@@ -39,7 +39,7 @@ class CDPSession:
 
 
 class Devtools:
-    """One connection to one browser. ``connect`` makes it."""
+    """One connection to one browser. Create it with ``connect``."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
@@ -52,7 +52,7 @@ class Devtools:
 
     @classmethod
     async def connect(cls, port: int) -> Devtools:
-        """Connect to the browser whose ``--remote-debugging-port`` this is. Raises OSError."""
+        """Connect to the browser with this ``--remote-debugging-port``. Raises OSError."""
         about = await asyncio.to_thread(_about, port)
         return cls(await WebSocket.connect(port, urlsplit(str(about["webSocketDebuggerUrl"])).path))
 
@@ -74,7 +74,7 @@ class Devtools:
             self._waiting.pop(number, None)
 
     async def session(self, page: Page) -> CDPSession:
-        """Return the session of a page; it is opened once. Raises DevtoolsError."""
+        """Return the session of a page, which is opened only once. Raises DevtoolsError."""
         if page not in self._pages:
             playwrights: Any = await page.context.new_cdp_session(page)
             target: str = (await playwrights.send("Target.getTargetInfo"))["targetInfo"]["targetId"]
@@ -85,7 +85,7 @@ class Devtools:
         return self._pages[page]
 
     async def frame(self, session: CDPSession, frame: str) -> CDPSession | None:
-        """Return the session of a frame right below this target that has a process of its own; None if none comes."""
+        """Return the session of a frame directly below this target that has its own process; None if none appears."""
         for _ in range(_ATTACHING):
             for found in self._frames.get(session.id, {}).values():
                 if found.target == frame:
@@ -94,7 +94,7 @@ class Devtools:
         return None
 
     async def close(self) -> None:
-        """Close the connection; the browser goes on."""
+        """Close the connection; the browser keeps running."""
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
         await self._socket.close()
@@ -131,7 +131,7 @@ class Devtools:
             session = CDPSession(self, event["sessionId"], target["targetId"])
             self._frames.setdefault(parent, {})[session.id] = session
             attaching = asyncio.ensure_future(self._attach(session))
-            # A frame that is gone again needs nothing below it.
+            # If the frame is already gone, the result does not matter.
             attaching.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def _detached(self, parent: str, event: Answer) -> None:

@@ -1,4 +1,4 @@
-"""A client of WebSocket (RFC 6455) for a server on this machine: text messages, nothing else."""
+"""A WebSocket client (RFC 6455) for a server on this machine, for text messages only."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from enum import IntEnum
 
 _FINAL, _MASKED = 0x80, 0x80
 _NO_MASK = b"\0\0\0\0"
-"""Masks protect proxies on the way from what pages send: here there is neither."""
+"""Masks protect intermediate proxies from data that web pages choose: here there is neither."""
 
 
 class Kind(IntEnum):
-    """What a frame on the wire is."""
+    """The kind of a frame on the wire."""
 
     CONTINUED = 0
     TEXT = 1
@@ -24,14 +24,14 @@ class Kind(IntEnum):
 
 
 class WebSocket:
-    """A connection that is open. Whoever calls ``receive`` must be one task alone."""
+    """An open connection. Only one task may call ``receive``."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
     @classmethod
     async def connect(cls, port: int, path: str) -> WebSocket:
-        """Connect to 127.0.0.1. Raises ConnectionError (an OSError) when the server is none or does not want us."""
+        """Connect to 127.0.0.1. Raises ConnectionError (an OSError) if the server speaks no WebSocket or refuses."""
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         key = base64.b64encode(os.urandom(16)).decode()
         writer.write(
@@ -52,7 +52,7 @@ class WebSocket:
         self._send(Kind.TEXT, text)
 
     async def receive(self) -> bytes:
-        """Return the next text message, UTF-8. Raises ConnectionError when there will be none."""
+        """Return the next text message, UTF-8. Raises ConnectionError once the connection is closed."""
         parts: list[bytes] = []
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The whole page as the browser's accessibility tree tells it, frames included, whether the window shows it or not."""
+"""The whole page from the browser's accessibility tree, frames included, whether visible in the window or not."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _POINTERS = """((page) => {
   walk(document, false);
   return [found.join(" "), ...page.frames];
 })"""
-"""The bids of the elements over which the mouse shows a hand, then the iframes."""
+"""The bids of the elements with a hand as their mouse pointer, then the iframes."""
 
 _MEANINGLESS = {"uninteresting", "presentationalRole", "inheritsPresentation", "emptyAlt"}
-"""Why the browser leaves something out that is to be seen all the same."""
+"""The browser's reasons to ignore nodes that are visible all the same."""
 
 
 @dataclass
 class _Snapshot:
-    """What one process says of its nodes, by their backend ids: bids, and which ones act on a click."""
+    """One process's nodes, by their backend ids: bids, and which of them react to a click."""
 
     bids: dict[int, str] = field(default_factory=dict[int, str])
     clickable: set[int] = field(default_factory=set[int])
@@ -40,7 +40,7 @@ class _Snapshot:
 
 @dataclass
 class _Document:
-    """A frame whose elements have their bids, and what is in it. The tree comes later."""
+    """A frame whose elements have their bids, and the frames in it. The tree is added later."""
 
     frame: Frame
     pointers: set[str]
@@ -54,7 +54,7 @@ class _Document:
 
 async def full(session: CDPSession) -> PageNode:
     """Return the whole page. Raises DevtoolsError."""
-    # All bids first: one snapshot tells those of all the frames that share a process.
+    # All bids first: one snapshot contains those of all frames that share a process.
     page = await _document(main_frame(session))
     documents = list(page.all())
     sessions = list(dict.fromkeys(document.frame.session for document in documents))
@@ -64,7 +64,7 @@ async def full(session: CDPSession) -> PageNode:
     )
     seen = dict(zip(sessions, snapshots, strict=True))
     roots: dict[str, PageNode] = {}
-    # From the inside outwards, so that a frame's own tree is there when the one around it is built.
+    # From the inside outwards, so that a frame's own tree exists when the one around it is built.
     for document, described in reversed(list(zip(documents, trees, strict=True))):
         frame = document.frame
         roots[frame.prefix] = _tree(described, seen[frame.session], document.pointers, roots)
@@ -83,7 +83,7 @@ async def _inner(frame: Frame, iframe: str) -> _Document | None:
         child = await frame.child(iframe)
         return await _document(child) if child else None
     except DevtoolsError:
-        # The frame went or loads: what is around it is still worth a look.
+        # The frame is gone or loading: the page around it is still useful.
         return None
 
 
@@ -110,7 +110,7 @@ async def _snapshot(session: CDPSession) -> _Snapshot:
 
 
 def _is_shown(described: dict[str, Any]) -> bool:
-    """Whether it is in the tree, or would be if it had a meaning."""
+    """Return whether the node is in the tree, or would be if it had a meaning."""
     return {reason["name"] for reason in described.get("ignoredReasons", ())} <= _MEANINGLESS
 
 
@@ -121,7 +121,7 @@ def _tree(
     for one in described:
         identity = one.get("backendDOMNodeId", -1)
         node = nodes[one["nodeId"]] = from_accessibility(one, seen.bids.get(identity, ""))
-        # A label only hands on what its field's line says already, unless it looks as if it were more.
+        # A label only repeats its field's line, unless it looks clickable itself.
         listens = identity in seen.clickable and node.role != "LabelText"
         if node.bid and (listens or node.bid in pointers) and _is_shown(one):
             node.clickable()

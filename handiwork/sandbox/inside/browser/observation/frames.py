@@ -1,4 +1,4 @@
-"""The frames of a page, wherever they run, and scripts run in a world of ours in them, which the page cannot see."""
+"""The frames of a page in any process, and scripts run in an isolated world in them, which the page cannot see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORLD = "handiwork"
 
 
 def script(name: str) -> str:
-    """Return a script of this folder as an expression that is a function."""
+    """Return a script of this folder as a function expression."""
     text = (Path(__file__).parent / f"{name}.js").read_text()
     return "(" + "\n".join(line for line in text.splitlines() if not line.startswith("//")) + ")"
 
@@ -23,16 +23,16 @@ _MARKS = script("marks")
 
 @dataclass(frozen=True)
 class Frame:
-    """One document on a page. ``prefix`` is what its bids begin with: its own bid, nothing for the page itself."""
+    """One document on a page. ``prefix`` starts its bids: the frame's own bid, or "" for the page itself."""
 
     session: CDPSession
     id: str
     prefix: str
 
     async def run(self, function: str, *arguments: Any) -> list[Any]:
-        """Give all elements bids, then call a function, first with what marks.js returns; return its array.
+        """Give all elements bids, then call a function, first with the result of marks.js; return its array.
 
-        Of what is in the array, elements come as ids of objects, anything else as it is. Raises DevtoolsError.
+        In the array, elements are returned as object ids, other values unchanged. Raises DevtoolsError.
         """
         marks = f"const page = {_MARKS}({json.dumps(self.prefix)});"
         call = f"{function}({', '.join(['page', *map(json.dumps, arguments)])})"
@@ -53,19 +53,19 @@ class Frame:
         return [value["value"] if "value" in value else value["objectId"] for value in values]
 
     async def child(self, iframe: str) -> Frame | None:
-        """Return the frame in an iframe, by its object's id; None where there is none."""
+        """Return the frame in an iframe, given by its object id; None if there is none."""
         node = (await self.session.call("DOM.describeNode", objectId=iframe))["node"]
         attributes = node["attributes"]
         bids = dict(zip(attributes[::2], attributes[1::2], strict=True))
         if "frameId" not in node or "bid" not in bids:
             return None
-        # A document that is not there is one of another process.
+        # If the document is missing, it belongs to another process.
         apart = "contentDocument" not in node
         session = await self.session.devtools.frame(self.session, node["frameId"]) if apart else self.session
         return Frame(session, node["frameId"], bids["bid"]) if session else None
 
     async def release(self) -> None:
-        """Let go of the elements that ``run`` returned ids of."""
+        """Release the elements whose ids ``run`` returned."""
         await self.session.call("Runtime.releaseObjectGroup", objectGroup=self.id)
 
 

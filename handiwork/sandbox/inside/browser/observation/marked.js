@@ -1,4 +1,4 @@
-// Draws boxes and their bids into a picture of the window, beside the page: nothing is put into its document.
+// Draws boxes and their bids into a picture of the window; the page's document stays unchanged.
 async (page, picture, boxes) => {
   const COLOURS = ["#d00000", "#0050d0", "#007a1f", "#8a00b8", "#b35900", "#007a7a"];
   const bytes = Uint8Array.from(atob(picture), (letter) => letter.charCodeAt(0));
@@ -16,7 +16,7 @@ async (page, picture, boxes) => {
     drawing.strokeStyle = drawing.fillStyle = colour;
     drawing.strokeRect(x, y, width, height);
     const long = drawing.measureText(bid).width + 4;
-    // Above its box where there is room, so that what is in the box stays readable.
+    // Above its box if there is room, so that the box's content stays readable.
     const left = Math.max(0, Math.min(x, innerWidth - long));
     const top = y >= 13 ? y - 13 : y;
     drawing.fillRect(left, top, long, 13);

@@ -1,6 +1,6 @@
-// Gives every element of the document, open shadow roots included, an attribute `bid` of its own and leaves it alone afterwards.
-// An iframe's bid is letters, everything else's is a number; before both stands the frame's prefix.
-// Returns the iframes, and how to walk through what is shown of the document.
+// Gives every element of the document, open shadow roots included, a unique attribute `bid` that never changes.
+// An iframe's bid consists of letters, every other element's of digits, both after the frame's prefix.
+// Returns the iframes, and functions to walk the rendered document.
 (prefix) => {
   const SKIPPED = new Set(["HEAD", "SCRIPT", "STYLE", "TEMPLATE", "NOSCRIPT", "LINK", "META", "BR"]);
   const FRAMES = new Set(["IFRAME", "FRAME"]);
@@ -11,7 +11,7 @@
   }
   const state = globalThis[key];
 
-  // a to z, aA to zA, aB ... : each name begins with its only small letter, so that names joined can be told apart.
+  // a to z, aA to zA, aB ... : each name begins with its only lower-case letter, so that joined names can be separated.
   const letters = (index) => {
     let name = "";
     for (let rest = Math.floor(index / 26); rest > 0; rest = Math.floor((rest - 1) / 26)) {
@@ -26,7 +26,7 @@
     while (owner(bid)?.isConnected);
     return bid;
   };
-  // A copy carries the bid of its original: it may keep it only where the original is gone (a page written anew).
+  // A copy carries the bid of its original, and may keep it only if the original is gone (a rewritten page).
   const inherited = (element) => {
     const bid = element.getAttribute("bid");
     return bid !== null && state.owners.has(bid) && !owner(bid)?.isConnected ? bid : null;
@@ -52,7 +52,7 @@
     }
   };
   walk(document);
-  // The children as they are shown: a shadow root's in place of its host's, what is put into a slot in the slot.
+  // The children as rendered: a shadow root's in place of its host's, slotted elements in their slot.
   const children = (node) => {
     if (node.shadowRoot) return node.shadowRoot.childNodes;
     if (node.tagName === "DETAILS" && !node.open) return node.querySelectorAll(":scope > summary:first-of-type");

@@ -1,4 +1,4 @@
-"""What an agent sees of a page: its text, the element with the focus, pictures of the window."""
+"""An agent's observation of a page: its text, the element with the focus, pictures of the window."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .screenshots import marked, screenshot
 from .visible import Visible, visible
 
 _WAITS = (0.1, 0.3, 0.9)
-"""Seconds before the second look and those after it."""
+"""Seconds before the second attempt and the following ones."""
 _UNREADABLE = "... the page could not be read, as it keeps moving on: noop(2000) waits for it"
 
 
 @dataclass(frozen=True)
 class Look:
-    """One look at a page. ``focused`` is a bid or empty; pictures are PNG, ``marked`` has the bids drawn in."""
+    """One observation of a page. ``focused`` is a bid or empty; pictures are PNG, ``marked`` has the bids drawn in."""
 
     text: str
     focused: str
@@ -34,10 +34,10 @@ class Look:
 
 
 async def look(page: Page, devtools: Devtools, *, view: str, marks: bool) -> Look:
-    """Look at the page and give its elements bids; ``view`` is visible, full or text.
+    """Observe the page and give its elements bids; ``view`` is visible, full or text.
 
-    A page that moves on meanwhile is looked at again, a few times; then the text says that it could not be read. While
-    its scripts are busy, or a dialog is open, nothing comes: who calls sets the limit.
+    A page that navigates meanwhile is tried again, a few times; then the text says that it could not be read. While its
+    scripts are busy, or a dialog is open, this does not return: the caller sets the limit.
     """
     for wait in (*_WAITS, None):
         try:

@@ -1,4 +1,4 @@
-"""The words of a whole page for reading: headings, paragraphs, lists, tables as rows, links with their bids."""
+"""The text of a whole page for reading: headings, paragraphs, lists, tables as rows, links with their bids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _READING = script("reading")
 
 
 async def words(session: CDPSession) -> str:
-    """Return the page's words, frames included. Raises DevtoolsError."""
+    """Return the page's lines of text, frames included. Raises DevtoolsError."""
     return "\n".join(await _lines(main_frame(session)))
 
 
@@ -34,5 +34,5 @@ async def _inner(frame: Frame, iframe: str) -> tuple[str, list[str]]:
         child = await frame.child(iframe)
         return (child.prefix, await _lines(child)) if child else ("", [])
     except DevtoolsError:
-        # The frame went or loads: what is around it is still worth reading.
+        # The frame is gone or loading: the page around it is still useful.
         return "", []

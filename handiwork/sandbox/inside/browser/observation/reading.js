@@ -1,5 +1,5 @@
-// Returns the document's words for reading: [JSON, iframe, iframe ...]; the JSON is a list of lines, and of
-// {frame: bid} where an iframe stands.
+// Returns the document's text for reading: [JSON, iframe, iframe ...]; the JSON is a list of lines, and of
+// {frame: bid} in place of an iframe.
 (page) => {
   const PRESSED = new Set(["A", "BUTTON", "SUMMARY"]);
   const INLINE = /^(inline|contents|ruby)/;
@@ -26,7 +26,7 @@
     for (const child of page.children(node)) read(child);
   };
   const named = (node) => (node.getAttribute("aria-label") ?? node.title ?? "").trim();
-  // A link without words still is a place to go to: its label, or that it is there.
+  // A link without text still leads somewhere: show its label, or that it exists.
   const pressed = (node) => {
     line += " ";
     const before = [lines.length, line];

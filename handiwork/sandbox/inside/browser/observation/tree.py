@@ -1,4 +1,4 @@
-"""What a page's tree looks like as text: one node a line, its bid in brackets, children one tab further in."""
+"""A page's tree as text: one node a line, its bid in brackets, children indented by one more tab."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ _FOLDED = {
     *("", "generic", "none", "paragraph", "strong", "emphasis", "LabelText", "Legend", "MenuListPopup", "rowgroup"),
     *("SvgRoot", "graphics-symbol", "LayoutTable", "LayoutTableRow", "LayoutTableCell"),
 }
-"""What is only a wrapper: without a name it says nothing."""
+"""Roles of mere wrappers: without a name they are left out."""
 _PRESSABLE = {
     *("button", "checkbox", "combobox", "Date", "DateTime", "DisclosureTriangle", "InputTime", "link", "menuitem"),
     *("menuitemcheckbox", "menuitemradio", "option", "radio", "searchbox", "slider", "spinbutton", "switch", "tab"),
     *("textbox", "treeitem"),
 }
-"""Roles that say by themselves that one can act on them: ``clickable`` would only repeat it."""
+"""Roles that imply clickability: ``clickable`` would only repeat it."""
 
 
 @dataclass
@@ -37,13 +37,13 @@ class PageNode:
             self.notes.append(text)
 
     def clickable(self) -> None:
-        """Note that one can click here, where the role does not say so."""
+        """Note that the node is clickable, if its role does not imply it."""
         if self.role not in _PRESSABLE:
             self.note("clickable")
 
 
 def text(root: PageNode) -> str:
-    """Return the tree's lines. Wrappers that say nothing are left out, and words that their parent has as its name."""
+    """Return the tree's lines, without empty wrappers and without text that repeats the parent's name."""
     lines: list[str] = []
     # Not by recursion: a page's depth has no limit.
     waiting: list[tuple[PageNode, int, PageNode | None]] = [(root, 0, None)]
@@ -76,7 +76,7 @@ _NUMBERS = {"valuemin": "min", "valuemax": "max"}
 
 
 def from_accessibility(found: dict[str, Any], bid: str) -> PageNode:
-    """Return the node that the browser's accessibility tree describes, without children; an ignored one has no role."""
+    """Return the node for one of the browser's accessibility tree, without children; an ignored one has no role."""
     node = PageNode("" if found.get("ignored") else _word(found, "role"), bid=bid)
     if not node.role:
         return node

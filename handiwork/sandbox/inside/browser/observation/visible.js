@@ -1,5 +1,5 @@
-// Lists what of the document lies in a part of its window: [JSON, element, element ...]; the JSON's items are in the
-// order of the page, each with the number of the item it stands in. Elements follow for those that have an `element`.
+// Lists the part of the document in a part of its window: [JSON, element, element ...]; the JSON's items are in the
+// order of the page, each with the index of its parent item. The elements belong to the items with an `element`.
 (page, left = 0, top = 0, right = innerWidth, bottom = innerHeight) => {
   const LEAVES = new Set(["INPUT", "TEXTAREA", "SELECT", "IFRAME", "FRAME", "OBJECT", "VIDEO", "AUDIO", "CANVAS", "IMG"]);
   const NATIVE = "a[href], button, input, select, textarea, summary, [contenteditable=''], [contenteditable=true], [onclick]," +
@@ -31,7 +31,7 @@
     for (const box of range.getClientRects()) if (!empty(cut(box, clip))) return true;
     return false;
   };
-  // Of a text of many screens only the lines in the window: the first place whose line is not above, and is below it.
+  // Of a text of many screens only the lines in the window: search for the first offsets not above and below it.
   const lines = (text, clip) => {
     const search = (holds) => {
       let low = 0;
@@ -62,7 +62,7 @@
     /auto|scroll/.test(style.overflowY + style.overflowX) &&
     (element.scrollHeight > element.clientHeight + 1 || element.scrollWidth > element.clientWidth + 1);
 
-  // `clip` bounds what stands in the flow, `outer` what is positioned against the nearest positioned ancestor.
+  // `clip` bounds elements in the flow, `outer` those positioned against the nearest positioned ancestor.
   const walk = (node, parent, clip, outer, pointed) => {
     if (node.nodeType !== Node.ELEMENT_NODE || page.skipped(node)) return;
     const box = node.getBoundingClientRect();
@@ -99,7 +99,7 @@
       const positioned = style.position !== "static" || style.transform !== "none";
       inwards(node, number, inside, positioned ? inside : outer, shown, !clipped && !empty(box) && within(box, mine), pointer && visible);
     }
-    // What is not to be seen stays only as the place of something in it that is.
+    // Invisible elements stay only as ancestors of visible ones.
     if (!visible && items.length === number + 1) items.pop();
     else if (!root) {
       item.element = elements.length;

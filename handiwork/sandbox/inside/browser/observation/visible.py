@@ -1,4 +1,4 @@
-"""What the window shows of a page, frames included, without asking the browser about all the rest of it."""
+"""The visible part of a page, frames included, without querying the browser about the rest."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .tree import PageNode, from_accessibility
 
 _VISIBLE = script("visible")
 _SEEN_AROUND = 0.05
-"""Screens that may be missing before it is worth a line."""
+"""Hidden screens that are not worth a line."""
 
 Item = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Box:
-    """Where an element that one can act on is in the window, in CSS pixels."""
+    """The place of an interactive element in the window, in CSS pixels."""
 
     bid: str
     x: float
@@ -32,7 +32,7 @@ class Box:
 
 @dataclass
 class Visible:
-    """What the window shows of one document. ``focused`` is a bid or empty; boxes are in the order of the page."""
+    """The visible part of one document. ``focused`` is a bid or empty; boxes are in the order of the page."""
 
     root: PageNode
     focused: str
@@ -42,7 +42,7 @@ class Visible:
     height: int = 0
 
     def around(self) -> str:
-        """Return a line that says how much of the page is outside the window; nothing if nothing is."""
+        """Return a line that says how much of the page is outside the window; "" if nothing is."""
         parts = [
             f"{screens:.1f} screens {where}: scroll(0, {sign}{self.height}) shows more"
             for screens, where, sign in ((self.above, "above", "-"), (self.below, "below", ""))
@@ -52,7 +52,7 @@ class Visible:
 
 
 async def visible(session: CDPSession) -> Visible:
-    """Return what the window shows of the page. Raises DevtoolsError."""
+    """Return the visible part of the page. Raises DevtoolsError."""
     return await _read(main_frame(session), (), (0, 0), None)
 
 
@@ -91,7 +91,7 @@ async def _described(frame: Frame, element: str) -> dict[str, Any]:
 
 def _describe(items: list[Item], descriptions: Sequence[dict[str, Any] | BaseException]) -> None:
     failed = [one for one in descriptions if isinstance(one, BaseException)]
-    # An element that is gone meanwhile is left without a role; if all are gone, so is the page.
+    # An element that vanished is left without a role; if all did, so has the page.
     if failed and (len(failed) == len(items) or not all(isinstance(one, DevtoolsError) for one in failed)):
         raise failed[0]
     for item, description in zip(items, descriptions, strict=True):
@@ -110,7 +110,7 @@ async def _inner(
             return None
         part = await _read(child, tuple(place["window"]), (x, y), listening if child.session is frame.session else None)
     except DevtoolsError:
-        # The frame went or loads: what is around it is still worth a look.
+        # The frame is gone or loading: the page around it is still useful.
         return None
     part.root.bid = owner["bid"]
     return part
