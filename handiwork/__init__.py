@@ -1,3 +1,3 @@
-"""Handiwork: an open platform for AI software developers as generalist agents."""
+"""Handiwork: run coding agents on a sandboxed copy of your code."""
 
 __version__ = "0.1.0"
