@@ -57,9 +57,7 @@ def run(
             metavar="BENCHMARK", help="A name from `handiwork eval list`, or your own as file.py.", show_default=False
         ),
     ] = None,
-    agent: Annotated[
-        str | None, typer.Option("--agent", help="As for `handiwork run`; by default the benchmark's.")
-    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="The agent; by default the benchmark's.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="A model, as for `handiwork run`.")] = None,
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model.")
@@ -77,9 +75,7 @@ def run(
     engine: EngineName = "local",
     ray_address: RayAddress = None,
     deadline: Annotated[float, typer.Option(min=1, help="The time limit of a rollout in seconds.")] = 1800.0,
-    max_iterations: Annotated[
-        int | None, typer.Option(min=1, help="Steps per rollout; by default the benchmark's.")
-    ] = None,
+    max_iterations: Annotated[int | None, typer.Option(min=1, help="Steps per rollout; default: benchmark's.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="The budget of the whole run in US dollars.")] = None,
     max_disk: Annotated[float | None, typer.Option(help="The space for the run's trajectories in GB.")] = None,
     out: Out = None,
