@@ -230,7 +230,6 @@ def test_apply_brings_the_commits_on_a_branch_and_says_where_that_failed(program
     program("resume", "--message", "amend it")
     applied = program("apply")
     assert applied.returncode == 4
-    assert (
-        f"the files are applied, but the session's commits are not: the session's commits were not taken over as {branch}"
-        in (applied.stderr)
+    assert f"the files are applied, but not the commits: the session's commits were not taken over as {branch}" in (
+        applied.stderr
     )

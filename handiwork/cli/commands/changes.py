@@ -75,7 +75,7 @@ async def _bring_commits(session: str | None) -> Exit:
         except NoRepositoryError as error:
             say(str(error))
         except (WorkspaceError, SandboxError, LeaseHeld) as error:
-            say(f"the files are applied, but the session's commits are not: {error}")
+            say(f"the files are applied, but not the commits: {error}")
             return Exit.INFRASTRUCTURE
         else:
             if branch is not None:
