@@ -1,4 +1,4 @@
-"""Handiwork: an open platform for AI software developers as generalist agents.
+"""Handiwork: run coding agents on a sandboxed copy of your code.
 
 ``run`` carries out a task; ``Session``, ``Agent``, ``State`` and ``ScriptedLLM`` are the parts that programs use most.
 Each is imported on first use, so that ``import handiwork`` is fast.

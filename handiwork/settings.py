@@ -26,22 +26,22 @@ from handiwork.sandbox.egress import hosts
 
 PREFIX = "HANDIWORK_"
 OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DATA", "CACHE", "API_KEY", "BENCHDATA", "DEBUG"))
-"""Variables that are read elsewhere and are no settings of a run."""
+"""Variables that other modules read; they are not settings of a run."""
 FLAGS = {"confirmation": "--confirm", "secrets": "--secret"}
-"""The flags that are not called as their setting is."""
+"""The flags whose name differs from their setting's."""
 
 
 class SettingsError(HandiworkError):
-    """A setting is unknown or does not fit; the text says which, where it was set and what would be right."""
+    """A setting is unknown or invalid; the text names it, its place and a valid value."""
 
 
 def settings_file() -> Path:
-    """Return where the user's settings are; the file need not exist."""
+    """Return the path of the user's settings file, which need not exist."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "handiwork" / "config.toml"
 
 
 class Settings(BaseSettings):
-    """What a run uses unless its flags say otherwise; keys are for the file, for HANDIWORK_KEY and as flags."""
+    """The settings of a run; each key can be set in the file, as HANDIWORK_KEY, or by a flag."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
 
@@ -49,43 +49,43 @@ class Settings(BaseSettings):
     """The model, like "anthropic:NAME", "openai:NAME" or "local:NAME"."""
 
     base_url: str | None = None
-    """The address of an OpenAI-compatible server that has the model."""
+    """The address of the model's OpenAI-compatible server."""
 
     agent: str = "CodeActAgent"
-    """The agent: an installed one's name, or "file.py:Class"."""
+    """The agent: the name of an installed one, or "file.py:Class"."""
 
     sandbox: SandboxName = "bubblewrap"
-    """Where commands run; "docker" goes with an image, "none" is this machine, unprotected."""
+    """The sandbox of commands; "docker" needs an image, "none" means this machine, unprotected."""
 
     image: str | None = None
     """The Docker image that commands run in."""
 
     mount_ro: Annotated[tuple[str, ...], NoDecode] = ()
-    """More paths the sandbox may read; in the variable they are separated by colons."""
+    """More paths the sandbox may read; separated by colons in the variable."""
 
     allow_net: Annotated[tuple[str, ...], NoDecode] = ()
-    """Hosts the sandbox may reach, with wildcards, or pypi, npm, debian, all; in the variable separated by commas."""
+    """Hosts the sandbox may reach, with wildcards, or pypi, npm, debian, all; separated by commas in the variable."""
 
     confirmation: Confirmation = "never"
-    """What the user is asked before it is done."""
+    """The actions that need the user's approval."""
 
     secrets: Annotated[tuple[str, ...], NoDecode] = ()
-    """Secrets for the commands that name them, like "NAME" or "NAME=@FILE"; in the variable separated by colons."""
+    """Secrets for the commands that name them, like "NAME" or "NAME=@FILE"; separated by colons in the variable."""
 
     max_iterations: int = Field(default=100, ge=1)
-    """Steps of the agent after which it pauses."""
+    """The number of steps after which the agent pauses."""
 
     max_cost: float | None = Field(default=None, gt=0)
-    """US dollars after which it pauses."""
+    """The cost in US dollars after which the agent pauses."""
 
     max_tokens: int | None = Field(default=None, ge=1)
-    """Tokens, in and out, after which it pauses."""
+    """The number of tokens, in and out, after which the agent pauses."""
 
     max_time: float | None = Field(default=None, gt=0)
-    """Seconds of running after which it pauses."""
+    """The running time in seconds after which the agent pauses."""
 
     snapshots: int = Field(default=20, ge=0)
-    """GiB that the snapshots of all sessions may take; 0 takes none."""
+    """The GiB that the snapshots of all sessions may take; with 0 none are taken."""
 
     @field_validator("mount_ro", "secrets", mode="before")
     @classmethod
@@ -123,7 +123,7 @@ class Settings(BaseSettings):
 
 
 def load(flags: Mapping[str, Any]) -> Settings:
-    """Return the settings; ``flags`` that are None or empty were not given. Raises SettingsError."""
+    """Return the settings; ``flags`` that are None or empty count as not given. Raises SettingsError."""
     check_environment()
     given = _given(flags)
     try:
@@ -135,13 +135,13 @@ def load(flags: Mapping[str, Any]) -> Settings:
     settings = _with_image(settings, given)
     if settings.model.startswith(("local:", "scripted:")):
         if "base_url" in given:
-            raise SettingsError(f"--base-url is for a model on a server, not for {settings.model}: add --model")
+            raise SettingsError(f"--base-url needs a model on a server, not {settings.model}: add --model")
         return settings.model_copy(update={"base_url": None})
     return settings
 
 
 def set_defaults(values: Mapping[str, str | None]) -> None:
-    """Write settings into the user's file, all else in it as it is; None takes one out. Raises SettingsError."""
+    """Write settings into the user's file and keep the rest of it; None removes a setting. Raises SettingsError."""
     file = settings_file()
     try:
         text = file.read_text() if file.exists() else ""
@@ -150,7 +150,7 @@ def set_defaults(values: Mapping[str, str | None]) -> None:
         lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
         text = "".join(lines) + own.sub("", text)
         if tomllib.loads(text) != wanted:
-            raise ValueError("what is in it is too intricate")
+            raise ValueError("its syntax is too complex")
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(".draft")
         draft.write_text(text)
@@ -160,7 +160,7 @@ def set_defaults(values: Mapping[str, str | None]) -> None:
 
 
 def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:
-    """Have an image mean Docker, and a flag for another sandbox mean that the image set elsewhere is not for now."""
+    """Return the settings with the sandbox docker if they have an image; a flag for another sandbox drops the image."""
     kind = settings.sandbox if "sandbox" in settings.model_fields_set else None
     if "sandbox" in flags and "image" not in flags and kind != "docker":
         return settings.model_copy(update={"image": None})
@@ -169,12 +169,12 @@ def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:
     if settings.image is None and kind == "docker":
         raise SettingsError("the sandbox docker needs an image: add --image NAME, like --image debian:12")
     if settings.image is not None and kind not in (None, "docker"):
-        raise SettingsError(f"the image {settings.image} is for the sandbox docker, not {kind}: leave one of them out")
+        raise SettingsError(f"the image {settings.image} needs the sandbox docker, not {kind}: leave one of them out")
     return settings if settings.image is None else settings.model_copy(update={"sandbox": "docker"})
 
 
 def model_name(name: str) -> str:
-    """Return the model's name so that a file in it is found from any directory."""
+    """Return the model's name with the path of a file in it made absolute."""
     kind, _, file = name.partition(":")
     if kind == "scripted" or (kind == "local" and ("/" in file or file.endswith(".gguf"))):
         return f"{kind}:{Path(file).expanduser().absolute()}"
@@ -182,7 +182,7 @@ def model_name(name: str) -> str:
 
 
 def check_flags(flags: Mapping[str, Any]) -> None:
-    """Raise SettingsError if a flag that was given does not fit, whatever is set elsewhere."""
+    """Raise SettingsError if a flag that was given is invalid; ignore all other settings."""
     given = _given(flags)
     try:
         _Flags(**given)
@@ -191,7 +191,7 @@ def check_flags(flags: Mapping[str, Any]) -> None:
 
 
 def check_environment() -> None:
-    """Raise SettingsError if a variable HANDIWORK_* is one that nothing reads."""
+    """Raise SettingsError for a variable HANDIWORK_* that nothing reads."""
     known = {f"{PREFIX}{key.upper()}" for key in Settings.model_fields} | OTHER_VARIABLES
     unknown = [name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known]
     if unknown:
@@ -201,7 +201,7 @@ def check_environment() -> None:
 
 
 class _Flags(Settings):
-    """Settings that come from flags alone."""
+    """Settings from flags alone."""
 
     @classmethod
     def settings_customise_sources(

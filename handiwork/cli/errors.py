@@ -1,4 +1,4 @@
-"""The outermost boundary: whatever a command raises becomes one clear message and an exit code."""
+"""The outermost boundary: turns every exception of a command into one clear message and an exit code."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from handiwork.errors import Exit, HandiworkError
 
 
 def guarded(command: Callable[[], Exit]) -> NoReturn:
-    """Run a command and leave with its exit code; no traceback is shown unless HANDIWORK_DEBUG is set."""
+    """Run a command and exit with its code; print a traceback only if HANDIWORK_DEBUG is set."""
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] (a TextIO in name only)
     if not os.environ.get("HANDIWORK_DEBUG"):
-        # Python writes the warnings of libraries to stderr, between the lines of the view, if nobody takes them.
+        # Without a handler, Python writes the warnings of libraries to stderr, between the lines of the view.
         logging.getLogger().addHandler(logging.NullHandler())
     try:
         code = command()
@@ -25,7 +25,7 @@ def guarded(command: Callable[[], Exit]) -> NoReturn:
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
     except BrokenPipeError:
-        # Who read the output has enough; without this Python would complain when it flushes at its end.
+        # The reader closed the pipe; without this, Python would complain when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = Exit.BROKEN_PIPE
     except Exception as error:  # noqa: BLE001 - the outermost boundary
@@ -37,19 +37,19 @@ def guarded(command: Callable[[], Exit]) -> NoReturn:
 
 
 def say(text: str) -> None:
-    """Tell the user something beside the output proper."""
+    """Print a message to the user on stderr, apart from the command's output."""
     from handiwork.cli.terminal.sanitize import plain
 
     print(f"handiwork: {plain(text)}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def explain(error: Exception) -> tuple[Exit, str]:
-    """Return the exit code and the message for what a command raised."""
+    """Return the exit code and the message for an exception of a command."""
     if isinstance(error, HandiworkError):
         return error.exit_code, str(error)
     if isinstance(error, OSError):
         return Exit.INFRASTRUCTURE, f"{error.filename or 'the system'}: {error.strerror or error}"
     from handiwork.paths import data_dir
 
-    where = f"the log is in {data_dir()}; set HANDIWORK_DEBUG=1 to see where it happened"
+    where = f"the log is in {data_dir()}; set HANDIWORK_DEBUG=1 to get a traceback"
     return Exit.FAILED, f"internal error: {type(error).__name__}: {error} ({where})"

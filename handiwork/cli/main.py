@@ -1,4 +1,4 @@
-"""The program ``handiwork``: what its commands are called and what they take."""
+"""The program ``handiwork``: the names, arguments and options of its commands."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ def root(
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Handiwork lets an AI agent work on your code, in a sandbox, with the model of your choice.
+    """Run coding agents on a sandboxed copy of your code, with the model of your choice.
 
     \b
-    handiwork run "make the failing test pass"     in a copy of the current directory
-    handiwork diff                                 what the newest session changed
-    handiwork apply                                take it over into your directory
+    handiwork run "make the failing test pass"     work on a copy of the current directory
+    handiwork diff                                 show the changes of the newest session
+    handiwork apply                                apply the changes to your directory
 
-    Settings come from ~/.config/handiwork/config.toml, then from variables like HANDIWORK_MODEL, then from flags.
+    Flags override environment variables like HANDIWORK_MODEL, which override ~/.config/handiwork/config.toml.
 
     \b
-    Exit codes: 0 finished, 1 failed, rejected, stuck or waiting for your answer, 2 wrong use,
+    Exit codes: 0 finished, 1 failed, rejected, stuck or waiting for your answer, 2 bad usage,
     3 limit reached, 4 model, sandbox, disk or log failed, 130 interrupted.
     """
 
 
 @app.command()
 def run(
-    task: Annotated[str, typer.Argument(metavar="TASK", help="What is to be done, in your words.", show_default=False)],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task, in your own words.", show_default=False)],
     workspace: Workspace = Path("."),
     in_place: InPlace = False,
     agent: AgentName = None,
@@ -89,14 +89,14 @@ def run(
     max_time: MaxTime = None,
     as_json: AsJson = False,
     web: Annotated[
-        bool, typer.Option("--web", help="Show the session in the browser too; the page stays until Ctrl-C.")
+        bool, typer.Option("--web", help="Also show the session in the browser; the page stays until Ctrl-C.")
     ] = False,
 ) -> None:
-    """Have an agent carry out TASK and watch it.
+    """Run an agent on TASK and show its work.
 
-    The agent works on a copy of the workspace: your files change only when you say `handiwork apply`.
-    Ctrl-C interrupts it and asks what next; a second Ctrl-C stops it. /help at a question says what else can be
-    answered.
+    The agent works on a copy of the workspace: your files change only when you run `handiwork apply`.
+    Ctrl-C interrupts the agent and asks for your next instruction; a second Ctrl-C stops it. Type /help at a question
+    to list the commands.
 
     \b
     handiwork run "make the failing test pass"
@@ -131,16 +131,16 @@ def run(
 
 @app.command("best-of")
 def best_of(
-    number: Annotated[int, typer.Argument(metavar="N", min=1, max=100, help="How many candidates.")],
-    task: Annotated[str, typer.Argument(help="What the agents are to do, in words.")],
+    number: Annotated[int, typer.Argument(metavar="N", min=1, max=100, help="The number of attempts.")],
+    task: Annotated[str, typer.Argument(help="The task, in your own words.")],
     test: Annotated[
-        str, typer.Option("--test", help="The command that succeeds on a good result; it runs in the sandbox.")
+        str, typer.Option("--test", help="The command that tests an attempt by its exit code; it runs in the sandbox.")
     ],
     models: Annotated[
-        str, typer.Option("--models", help="The models of the candidates in turn, separated by commas.")
+        str, typer.Option("--models", help="The models of the attempts in turn, separated by commas.")
     ] = "",
     temperature: Annotated[
-        float, typer.Option("--temperature", min=0.0, max=2.0, help="At least so much chance in what models say.")
+        float, typer.Option("--temperature", min=0.0, max=2.0, help="The minimum sampling temperature of the models.")
     ] = 0.8,
     workspace: Workspace = Path(),
     agent: AgentName = None,
@@ -157,11 +157,11 @@ def best_of(
     max_time: MaxTime = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have N candidates made for TASK, from the same files, and show the one that passes the test best.
+    """Run N attempts at TASK from the same files, and show the best one that passes the test.
 
-    The test runs on your files with a candidate's changes, as apply brings them, and on nothing else that it left.
-    Of those that pass, the one with the fewest changed lines is the best. --max-iterations is for each of
-    them, the other limits are for all together. Each is a session of its own: apply it, show it, go on with it.
+    The test runs on your files with an attempt's changes, as apply brings them, and nothing else the attempt left.
+    Of the attempts that pass, the one with the fewest changed lines is the best. --max-iterations limits each
+    attempt, the other limits hold for all together. Each attempt is a session: you can apply, show or resume it.
 
     \b
     handiwork best-of 4 "make the failing test pass" --test "pytest -q"
@@ -194,9 +194,9 @@ def best_of(
 @app.command()
 def resume(
     session: Session = None,
-    message: Annotated[str | None, typer.Option("--message", help="What to tell the agent first.")] = None,
+    message: Annotated[str | None, typer.Option("--message", help="A message to the agent, sent first.")] = None,
     rewind: Annotated[
-        bool, typer.Option("--rewind", help="Have an agent that is stuck forget its loop first; files stay.")
+        bool, typer.Option("--rewind", help="Rewind a stuck agent to before its loop first; files stay.")
     ] = False,
     model: ModelName = None,
     base_url: BaseUrl = None,
@@ -209,9 +209,9 @@ def resume(
     max_time: MaxTime = None,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a session that was paused, killed, asked something, reached a limit or needs more done.
+    """Resume a session that was paused or killed, asked a question, reached a limit or has more work to do.
 
-    It keeps its agent, model, sandbox and limits, but for those given here.
+    The session keeps its agent, model, sandbox and limits, except those given here.
 
     \b
     handiwork resume
@@ -241,13 +241,13 @@ def resume(
 @app.command()
 def approve(
     session: Session = None,
-    reject: Annotated[bool, typer.Option("--reject", help="Say no instead.")] = False,
+    reject: Annotated[bool, typer.Option("--reject", help="Refuse the actions instead.")] = False,
     always: Annotated[
-        bool, typer.Option("--always", help="Allow it, and what is like it, from now on in this session.")
+        bool, typer.Option("--always", help="Allow these and similar actions for the rest of this session.")
     ] = False,
-    comment: Annotated[str | None, typer.Option("--comment", help="With --reject: why, for the agent.")] = None,
+    comment: Annotated[str | None, typer.Option("--comment", help="With --reject: the reason, for the agent.")] = None,
 ) -> None:
-    """Answer what a session asks before it does it; `handiwork resume` then goes on.
+    """Allow or refuse the actions that wait for your approval; `handiwork resume` then runs the session.
 
     \b
     handiwork approve 3fa9
@@ -265,13 +265,13 @@ def approve(
 @app.command()
 def allow(
     hosts: Annotated[
-        list[str], typer.Argument(metavar="HOST...", help="As --allow-net of run takes them.", show_default=False)
+        list[str], typer.Argument(metavar="HOST...", help="Hosts, as for --allow-net of run.", show_default=False)
     ],
     session: Annotated[
-        str | None, typer.Option("--session", help="Its id, or the first characters of it; without one the newest.")
+        str | None, typer.Option("--session", help="The session's id or a prefix of it; the newest by default.")
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Also if commands run that could then use them without a question.")
+        bool, typer.Option("--yes", help="Allow the hosts even if running commands could use them without asking.")
     ] = False,
 ) -> None:
     """Let a session's sandbox reach more hosts, also while it runs.
@@ -305,9 +305,9 @@ def sessions(as_json: AsJson = False) -> None:
 def show(
     session: Session = None,
     as_json: AsJson = False,
-    full: Annotated[bool, typer.Option("--full", help="Show every output whole.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show outputs in full.")] = False,
 ) -> None:
-    """Show what happened in a session, step by step.
+    """Show the steps of a session.
 
     \b
     handiwork show 3fa9 --full | less
@@ -329,11 +329,13 @@ serving.add_to(app)
 @app.command()
 def apply(
     session: Session = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show which files would change, and change nothing.")
+    ] = False,
 ) -> None:
-    """Take a session's changes over into the workspace it was started in.
+    """Apply a session's changes to the workspace it was started in.
 
-    What you changed meanwhile is merged; where that is not possible nothing is written and the conflicts are listed.
+    They are merged with your own edits; if that is not possible, nothing is written and the conflicts are listed.
     """
 
     def command() -> Any:
@@ -346,7 +348,7 @@ def apply(
 
 @app.command()
 def models() -> None:
-    """Say which models can be used now, and how to name one."""
+    """List the models you can use now, and how to name one."""
 
     def command() -> Any:
         from handiwork.cli.commands.listing import models
@@ -370,7 +372,7 @@ def agents() -> None:
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Check whether this machine can run tasks, and say what to do where it cannot."""
+    """Check whether this machine can run tasks, and suggest a fix for each problem."""
 
     def command() -> Any:
         from handiwork.cli.commands.doctor import doctor

@@ -11,30 +11,30 @@ Session = Annotated[
     str | None,
     typer.Argument(
         metavar="SESSION",
-        help="The session's id, or the first characters of it; without one the newest.",
+        help="The session's id or a prefix of it; the newest session by default.",
         show_default=False,
     ),
 ]
 Workspace = Annotated[Path, typer.Option(help="The directory to work on; the agent gets a copy of it.")]
 InPlace = Annotated[bool, typer.Option("--in-place", help="Work on the directory itself instead of a copy.")]
 AgentName = Annotated[
-    str | None, typer.Option("--agent", help="An agent of `handiwork agents`, or your own as file.py:Class.")
+    str | None, typer.Option("--agent", help="An agent that `handiwork agents` lists, or your own as file.py:Class.")
 ]
 ModelName = Annotated[
-    str | None, typer.Option("--model", help="Like anthropic:NAME, openai:NAME, local:NAME; see `handiwork models`.")
+    str | None, typer.Option("--model", help="The model, like anthropic:NAME or local:NAME; see `handiwork models`.")
 ]
 BaseUrl = Annotated[
-    str | None, typer.Option("--base-url", help="The OpenAI-compatible server that has the model, like http://HOST/v1.")
+    str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model, like http://HOST/v1.")
 ]
 SandboxKind = Annotated[
     str | None,
-    typer.Option("--sandbox", help="bubblewrap, docker, or none: this machine, unprotected."),
+    typer.Option("--sandbox", help="bubblewrap, docker, or none (commands run unprotected on this machine)."),
 ]
 Image = Annotated[
-    str | None, typer.Option("--image", help="Run commands in this Docker image, any that is for linux/amd64.")
+    str | None, typer.Option("--image", help="Run commands in this Docker image; any linux/amd64 image works.")
 ]
 MountRo = Annotated[
-    list[str] | None, typer.Option("--mount-ro", help="A path the sandbox may read besides; can be repeated.")
+    list[str] | None, typer.Option("--mount-ro", help="Another path the sandbox may read; can be repeated.")
 ]
 MaxIterations = Annotated[int | None, typer.Option("--max-iterations", help="Pause after this many steps.")]
 MaxCost = Annotated[float | None, typer.Option("--max-cost", help="Pause after this many US dollars.")]
@@ -45,20 +45,20 @@ AllowNet = Annotated[
     typer.Option(
         "--allow-net",
         help="A host the sandbox may reach, like example.org or *.example.org, or pypi, npm, debian, all; "
-        "can be repeated. Ports 80 and 443, another as example.org:8080.",
+        "can be repeated. Opens ports 80 and 443; name another port as example.org:8080.",
     ),
 ]
 Confirm = Annotated[
     str | None,
-    typer.Option("--confirm", help="Ask before actions: never, risky (what leaves the sandbox), always."),
+    typer.Option("--confirm", help="When to ask before actions: never, risky (they leave the sandbox), always."),
 ]
 SecretNames = Annotated[
     list[str] | None,
     typer.Option(
         "--secret",
         metavar="NAME[=@FILE]",
-        help="A secret, from the environment variable NAME or from FILE, for the commands and cells that name it as "
-        '$NAME, ${NAME} or "NAME"; neither the model nor the log sees it. Can be repeated.',
+        help="Pass a secret, from the environment variable NAME or from FILE, to the commands and cells that name it "
+        'as $NAME, ${NAME} or "NAME"; neither the model nor the log sees it. Can be repeated.',
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines on stdout and nothing else; never ask.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print only JSON lines on stdout; never ask.")]

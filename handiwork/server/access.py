@@ -1,4 +1,4 @@
-"""Who may speak to the server: the host and the origin are ours, and the token is known."""
+"""Access to the server: checks a request's host, origin and token."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _SAFETY = {
 
 
 class AccessGuard:
-    """Lets a request pass to ``app`` or refuses it: 403 for a foreign host or origin, 401 without the token.
+    """Middleware that passes a request to ``app`` or refuses it: 403 for a foreign host or origin, 401 without a token.
 
-    ``names`` are the host names it answers to, besides addresses; ``token`` None asks for none. The link with
-    ``?token=`` sets a cookie, called ``cookie``.
+    ``names`` are the host names that the server accepts, besides addresses; with ``token`` None it needs no token.
+    The link with ``?token=`` sets a cookie named ``cookie``.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, names: frozenset[str], cookie: str) -> None:
@@ -63,10 +63,10 @@ class AccessGuard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self._is_ours(host):
-            return refused(403, "this server does not answer to that host name: use its address, or localhost")
+            return refused(403, "this server does not accept that host name: use its address, or localhost")
         origins = headers.getlist("origin")
         if any(not _same_origin(origin, host) for origin in origins):
-            return refused(403, "a page of another origin may not use this server")
+            return refused(403, "pages of other origins may not use this server")
         if self._token is None or scope["path"] in OPEN:
             return None
         if scope["type"] == "http" and scope["method"] == "GET" and not scope["path"].startswith("/api/"):
@@ -83,7 +83,7 @@ class AccessGuard:
         if name in self._names:
             return True
         try:
-            ipaddress.ip_address(name)  # an address, unlike a name, cannot be made to mean another machine
+            ipaddress.ip_address(name)  # unlike a name, an address cannot be rebound to another machine
         except ValueError:
             return False
         return True
@@ -104,17 +104,17 @@ class AccessGuard:
 
     @property
     def _login(self) -> str:
-        """The cookie's value: another server of this machine, which a browser sends it to as well, gets no token."""
+        """The cookie's value: not the token, since browsers send the cookie to other servers of this machine too."""
         return hmac.new((self._token or "").encode(), self._cookie.encode(), "sha256").hexdigest()
 
     def _welcome(self, path: str, query: dict[str, list[str]], from_elsewhere: bool) -> Response:
-        """Return an answer that leads to the page itself, with a cookie instead of the token in the address.
+        """Return a response that forwards to the page, with a cookie instead of the token in the address.
 
-        After a link ``from_elsewhere``, a mail's or a file's, browsers keep the cookie from a redirect's target, and
-        send it to the target of our own page.
+        After a link ``from_elsewhere`` (in a mail or a file), browsers withhold the cookie from a redirect's target,
+        but send it to the target of our own forwarding page.
         """
         rest = urlencode(query, doseq=True)
-        # Only a path: "//host" would be another server's.
+        # Only a path: "//host" would lead to another server.
         target = "/" + path.lstrip("/\\") + (f"?{rest}" if rest else "")
         answer = HTMLResponse(forwarding_page(target)) if from_elsewhere else RedirectResponse(target, 303)
         answer.set_cookie(self._cookie, self._login, httponly=True, samesite="strict", path="/", max_age=365 * 86400)
@@ -122,7 +122,7 @@ class AccessGuard:
 
 
 def forwarding_page(target: str) -> str:
-    """Return a page of HTML that leads on to an address."""
+    """Return an HTML page that forwards to an address."""
     return f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(target)}"><title>Handiwork</title>'
 
 
@@ -131,7 +131,7 @@ def _equal(given: str, secret: str) -> bool:
 
 
 def names_of(host: str) -> frozenset[str]:
-    """Return the names that a server bound to ``host`` answers to."""
+    """Return the host names that a server bound to ``host`` accepts."""
     names = {"localhost", host.lower()}
     if not is_loopback(host):
         names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
@@ -139,7 +139,7 @@ def names_of(host: str) -> frozenset[str]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server bound to ``host``."""
+    """Return whether only this machine can reach a server bound to ``host``."""
     if host.lower() == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""The server as an application: its routes, its guard, and the sessions it begins and ends with."""
+"""The server as an ASGI application: its routes, its access guard, and the supervisor of its sessions."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ OPERATIONS: tuple[Operation, ...] = (
     *catalog.OPERATIONS,
     *onboarding.OPERATIONS,
 )
-"""All that the server understands but the WebSockets."""
+"""All operations of the server except the WebSockets."""
 
 
 def application(data: Path, token: str | None, names: frozenset[str], cookie: str = "handiwork") -> Starlette:
-    """Return the server of a data folder; ``token``, ``names`` and ``cookie`` are as ``AccessGuard`` has them."""
+    """Return the server of a data folder; ``token``, ``names`` and ``cookie`` are those of ``AccessGuard``."""
     counters = RequestMetrics()
 
     @asynccontextmanager
@@ -81,11 +81,11 @@ async def _not_found(_: Request, error: Exception) -> Response:
 
 
 async def _internal(_: Request, error: Exception) -> Response:
-    return refused(500, f"internal error: {type(error).__name__}; the server's output says where")
+    return refused(500, f"internal error: {type(error).__name__}; the server's output has the traceback")
 
 
 class _Counted:
-    """Counts the answers to requests."""
+    """Middleware that counts responses by method and status."""
 
     def __init__(self, app: ASGIApp, counters: RequestMetrics) -> None:
         self._app, self._counters = app, counters

@@ -1,7 +1,7 @@
-"""Connections that hold a place without a complete request: they end after a time, and give way to new ones.
+"""Limits on connections without a complete request: they time out, and close to make room for new ones.
 
-uvicorn has no time limit for a request's head or body. Without one, programs that need no token can hold every
-connection that the process may have, and nobody else gets an answer.
+uvicorn has no time limit for a request's head or body. Without one, a program without a token could hold every
+connection that the process may have, and lock out everybody else.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 HEAD_SECONDS = 10.0
-"""Seconds in which the head of a request has to be complete, and in which an answer's unread body may still come."""
+"""Seconds for the head of a request to arrive, and for the unread body of an answered request."""
 
 BODY_SECONDS, BODY_BYTES = 10.0, 10_000
-"""A body that brings fewer bytes in so many seconds, while the server reads it, is not waited for."""
+"""The server drops a body that brings fewer than BODY_BYTES in BODY_SECONDS while the server reads it."""
 
 WAITING, WAITING_OF_PEER = 128, 64
-"""Connections without a complete request: in all, and of one address."""
+"""The maximum number of connections without a complete request: in total, and from one address."""
 
 
 class Waiting:
-    """The connections of one server that may be closed for a new one, the oldest first."""
+    """The connections of one server without a complete request, oldest first; new ones may displace them."""
 
     def __init__(self) -> None:
         self._peers: dict[LimitedProtocol, str] = {}
         self._count: Counter[str] = Counter()
 
     def add(self, connection: LimitedProtocol, peer: str) -> None:
-        """Add a connection, and close another where there are too many."""
+        """Add a connection; close the oldest if there are too many."""
         self._peers[connection] = peer
         self._count[peer] += 1
         if self._count[peer] > WAITING_OF_PEER:
@@ -40,7 +40,7 @@ class Waiting:
             next(iter(self._peers)).end()
 
     def discard(self, connection: LimitedProtocol) -> None:
-        """Take a connection out, if it is among these."""
+        """Remove a connection if it is waiting."""
         if (peer := self._peers.pop(connection, None)) is not None:
             self._count[peer] -= 1
             if not self._count[peer]:
@@ -48,7 +48,7 @@ class Waiting:
 
 
 class LimitedProtocol(H11Protocol):
-    """An HTTP connection whose requests have to come in time; ``waiting`` is that of its server."""
+    """An HTTP connection with time limits for its requests; its server's connections share ``waiting``."""
 
     waiting: Waiting
 
@@ -59,18 +59,18 @@ class LimitedProtocol(H11Protocol):
         self._received = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] (as in uvicorn)
-        """Begin to wait for a head."""
+        """Start waiting for a request's head."""
         super().connection_made(transport)
         self._follow()
 
     def data_received(self, data: bytes) -> None:
-        """Take in what arrived."""
+        """Process received data."""
         self._received += len(data)
         super().data_received(data)
         self._follow()
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request, or for the end of this one's body."""
+        """Start waiting for the next request, or for the end of this one's body."""
         super().on_response_complete()
         self._follow()
 
@@ -80,7 +80,7 @@ class LimitedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """Leave the connection to the WebSocket: from its handshake on it has limits of its own."""
+        """Hand the connection to the WebSocket, which has limits of its own from its handshake on."""
         self._stop()
         super().handle_websocket_upgrade(event)
 
@@ -90,7 +90,7 @@ class LimitedProtocol(H11Protocol):
         self.transport.abort()
 
     def _follow(self) -> None:
-        """Set the time limit anew where the connection now waits for something else."""
+        """Restart the time limit if the connection enters another phase."""
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
             return
         cycle = cast("RequestResponseCycle | None", self.cycle)
@@ -127,5 +127,5 @@ class LimitedProtocol(H11Protocol):
 
 
 def limited_protocol() -> type[LimitedProtocol]:
-    """Return the protocol for one server, whose connections share their limits."""
+    """Return a protocol class for one server, whose connections share their limits."""
     return type("LimitedProtocolOfOneServer", (LimitedProtocol,), {"waiting": Waiting()})

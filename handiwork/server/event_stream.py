@@ -1,4 +1,4 @@
-"""Following by WebSocket: a session's events in order, each once, and the list of sessions."""
+"""The WebSockets: a session's events in order, each once, and changes to the list of sessions."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from handiwork.server.supervisor import SessionSupervisor
 
 PAGE = 200
 LIST_SECONDS = 0.25
-"""How often followers of the list are told of changes."""
+"""Seconds between two updates to followers of the list."""
 
 MISSING, WRONG, FAILED = 4404, 4422, 1011
-"""Codes with which a WebSocket is closed: no such session, a cursor that is none, the log failed."""
+"""WebSocket close codes: no such session, an invalid cursor, a failure of the log."""
 
 
 def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
@@ -32,9 +32,9 @@ def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
         await websocket.accept()
         after = websocket.query_params.get("after", "0")
         if not after.isascii() or not after.isdigit() or int(after[:20]) > LARGEST:
-            await websocket.close(WRONG, "after is the id of the last event you have")
+            await websocket.close(WRONG, "after must be the id of the last event you have")
             return
-        with suppress(WebSocketDisconnect, RuntimeError):  # it went away while something was sent
+        with suppress(WebSocketDisconnect, RuntimeError):  # the client disconnected during a send
             try:
                 log = await supervisor().log(websocket.path_params["session"])
                 await _while_open(websocket, _events(supervisor(), websocket, log, int(after)))
@@ -58,7 +58,7 @@ def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
 
 
 async def _while_open(websocket: WebSocket, sending: Coroutine[Any, Any, None]) -> None:
-    """Send until there is nothing more to come or the other side leaves."""
+    """Run ``sending`` until it ends or the client disconnects."""
 
     async def until_left() -> None:
         while (await websocket.receive())["type"] != "websocket.disconnect":
@@ -76,7 +76,7 @@ async def _while_open(websocket: WebSocket, sending: Coroutine[Any, Any, None]) 
 
 
 async def _events(supervisor: SessionSupervisor, websocket: WebSocket, log: EventLog, after: int) -> None:
-    """Send every event after ``after``, and what is said between them to whom it is not too slow for."""
+    """Send every event after ``after``, with live output between them; slow clients miss live output."""
     woken, head = asyncio.Event(), after
 
     async def hear() -> None:
@@ -114,7 +114,7 @@ async def _send(websocket: WebSocket, messages: list[dict[str, Any]]) -> None:
 
 
 async def _list(supervisor: SessionSupervisor, websocket: WebSocket) -> None:
-    """Send the sessions that changed, from now on, and the ids of those that were deleted."""
+    """Send sessions as they change, and the ids of deleted ones."""
     since, told, gone = datetime.now(UTC).timestamp(), dict[str, datetime](), len(supervisor.deleted)
     await websocket.send_text(json.dumps({"ready": True}))
     while True:

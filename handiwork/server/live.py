@@ -1,4 +1,4 @@
-"""What is said beside the log while it happens: pieces of replies and outputs, for whoever follows at that moment."""
+"""Live output beside the log: pieces of replies and outputs, for clients that follow the session at the time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
 
 ROOM = 64 * 1024
-"""Characters that wait for a slow reader; the oldest of more are dropped."""
+"""The number of characters kept for a slow reader; beyond it the oldest pieces are dropped."""
 
 
 class Backlog:
-    """What waits to be sent to one follower; ``woken`` is set when there is something."""
+    """The live output waiting to be sent to one follower; ``woken`` is set when a piece arrives."""
 
     def __init__(self, woken: asyncio.Event) -> None:
         self._woken = woken
@@ -23,7 +23,7 @@ class Backlog:
         self._size = 0
 
     def add(self, kind: str, place: int, text: str, after: int) -> None:
-        """Add a piece that came after the event ``after``; one that follows another of its kind is joined to it."""
+        """Add a piece that came after the event ``after``; join it to a preceding piece of its kind."""
         if self._waiting and kind != "status" and self._waiting[-1][:2] == (kind, place):
             _, _, before, there = self._waiting[-1]
             if there == after:
@@ -37,7 +37,7 @@ class Backlog:
         self._woken.set()
 
     def take(self, after: int) -> list[dict[str, Any]]:
-        """Return what came up to when event ``after`` was the last one, as JSON objects."""
+        """Remove and return the pieces whose last event was ``after`` or an earlier one, as JSON objects."""
         found: list[dict[str, Any]] = []
         while self._waiting and self._waiting[0][3] <= after:
             piece = self._waiting.popleft()
@@ -47,19 +47,19 @@ class Backlog:
 
 
 class Channels:
-    """Who follows which session."""
+    """The followers of each session."""
 
     def __init__(self) -> None:
         self._followers: dict[str, set[Backlog]] = {}
 
     @property
     def count(self) -> int:
-        """How many follow."""
+        """The number of followers."""
         return sum(map(len, self._followers.values()))
 
     @contextmanager
     def joined(self, session: str, woken: asyncio.Event) -> Generator[Backlog]:
-        """Have what is said of the session from now on kept to be sent."""
+        """Collect the session's live output for a new follower inside the context."""
         backlog = Backlog(woken)
         self._followers.setdefault(session, set()).add(backlog)
         try:
@@ -70,7 +70,7 @@ class Channels:
                 del self._followers[session]
 
     def say(self, session: str, item: TextDelta | OutputDelta | Status, after: int) -> None:
-        """Hand a piece to the followers; it came after the event ``after``."""
+        """Give the followers a piece that came after the event ``after``."""
         for backlog in self._followers.get(session, ()):
             match item:
                 case TextDelta():

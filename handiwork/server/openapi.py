@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made of the table of operations."""
+"""The OpenAPI 3.1 document, generated from the table of operations."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _query_parameters(query: type[BaseModel] | None) -> list[dict[str, Any]]:
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a parameter: one that is null is left out."""
+    """Return a query parameter's schema without null: a client leaves the parameter out instead."""
     kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
     if len(kinds) != 1:
         return schema
@@ -87,7 +87,7 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
 def _responses(operation: Operation) -> dict[str, Any]:
     schema: dict[str, str] = {} if operation.answer is None else _ref(operation.answer)
     content = {operation.gives if operation.answer is None else "application/json": {"schema": schema}}
-    found: dict[str, Any] = {str(operation.status): {"description": "carried out", "content": content}}
+    found: dict[str, Any] = {str(operation.status): {"description": "success", "content": content}}
     checked = [*([413] if operation.body or operation.takes else []), *([415] if operation.body else [])]
     for status in sorted({400, 401, 403, 422, *checked, *operation.refuses}):
         problem = {"application/json": {"schema": _ref(Problem)}}

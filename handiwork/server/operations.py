@@ -1,4 +1,4 @@
-"""One table of operations: each is a route, checked on its way in, and a path of the OpenAPI document."""
+"""Operations of the HTTP API: each gives a route that validates requests, and a path of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Q = TypeVar("Q")
 B = TypeVar("B")
 
 BODY_LIMIT, UPLOAD_LIMIT = 4 << 20, 256 << 20
-"""Bytes of a JSON body and of an uploaded file."""
+"""The maximum bytes of a JSON body and of an uploaded file."""
 
 _ID = re.compile("[0-9a-f]{1,40}")
 
@@ -33,15 +33,15 @@ _STATUS: dict[type[OSError], int] = {
     PermissionError: 409,
     OSError: 503,
 }
-"""The status of what the system says; of several that fit, the nearest class's."""
+"""The HTTP status for each OSError; the nearest class in the exception's MRO counts."""
 
 
 _NO_NAME = frozenset({errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL, errno.ELOOP})
-"""What the system says of names that no file can have."""
+"""The error numbers for names that no file can have."""
 
 
 class RequestRefusedError(HandiworkError):
-    """The request cannot be carried out; ``status`` is HTTP's, the text says why."""
+    """The server refuses a request: ``status`` is the HTTP status, the text the reason."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -50,7 +50,7 @@ class RequestRefusedError(HandiworkError):
 
 @dataclass(frozen=True)
 class OperationCall(Generic[Q, B]):
-    """A request that fits its operation; ``query`` and ``body`` are None where the operation has none."""
+    """A validated request; ``query`` and ``body`` are None if the operation has none."""
 
     supervisor: SessionSupervisor
     request: Request
@@ -59,14 +59,14 @@ class OperationCall(Generic[Q, B]):
 
     @property
     def session(self) -> str:
-        """The session's id, or the first characters of it, as the path has it. Raises SessionMissing."""
+        """The session's id, or a prefix of it, from the path. Raises SessionMissing."""
         found = str(self.request.path_params["session"])
         if not _ID.fullmatch(found):
-            raise SessionMissing(f"{found[:50]!r} is no session's id")
+            raise SessionMissing(f"{found[:50]!r} is not a session id")
         return found
 
     async def upload(self, limit: int = UPLOAD_LIMIT) -> AsyncIterator[bytes]:
-        """Give the body as it comes. Raises RefusedError for more than ``limit`` bytes."""
+        """Yield the body as it arrives. Raises RequestRefusedError for more than ``limit`` bytes."""
         size = 0
         said = self.request.headers.get("content-length", "")
         if said.isascii() and said.isdigit() and int(said[:20]) > limit:
@@ -83,7 +83,7 @@ Handler = Callable[[OperationCall[Any, Any]], Awaitable[BaseModel | Response]]
 
 @dataclass(frozen=True)
 class Operation:
-    """One request that the server understands; ``answer`` None is bytes of the media type ``gives``."""
+    """One kind of request; ``answer`` None means that the response is bytes of the media type ``gives``."""
 
     method: str
     path: str
@@ -99,11 +99,11 @@ class Operation:
 
     @property
     def name(self) -> str:
-        """The operation's id in the document."""
+        """The operation's id in the OpenAPI document."""
         return self.handler.__name__  # pyright: ignore[reportAttributeAccessIssue] (handlers are functions)
 
     def route(self, supervisor: Callable[[], SessionSupervisor]) -> Route:
-        """Return it as Starlette has it."""
+        """Return the operation as a Starlette route."""
 
         async def endpoint(request: Request) -> Response:
             try:
@@ -148,17 +148,17 @@ async def _whole(request: Request) -> bytes:
 
 
 def as_json(answer: BaseModel, status: int = 200) -> Response:
-    """Return the answer as JSON."""
+    """Return a model as a JSON response."""
     return Response(answer.model_dump_json(), status, media_type="application/json")
 
 
 def refused(status: int, text: str) -> Response:
-    """Return why a request was refused."""
+    """Return the response to a refused request."""
     return as_json(Problem(error=text), status)
 
 
 def explain(error: ValidationError) -> str:
-    """Return what does not fit, a line for each field."""
+    """Return the validation errors, one line per field."""
     return "\n".join(
         f"{'.'.join(str(step) for step in problem['loc']) or 'the request'}: {problem['msg']}"
         for problem in error.errors(include_url=False)

@@ -1,4 +1,4 @@
-"""``handiwork serve``: binds the address, says the link, runs until it is told to end."""
+"""``handiwork serve``: binds the address, prints the link, and runs until a signal ends it."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from handiwork.server.connections import limited_protocol
 from handiwork.settings import SettingsError
 
 MESSAGE_LIMIT = 64 * 1024
-"""Bytes of what a follower may send."""
+"""The maximum bytes of a message from a follower."""
 
 BACKLOG = 64
-"""Connections that the system keeps for the server to accept."""
+"""The number of connections that the kernel queues for the server to accept."""
 
 GRACE = 3
-"""Seconds that requests have to end when the server is told to."""
+"""Seconds for open requests to finish when the server shuts down."""
 
 
 def serve(data: Path, host: str, port: int, with_token: bool, say: Callable[[str], None]) -> None:
-    """Serve the sessions of a data folder until a signal comes. Raises SettingsError, LogError."""
+    """Serve the sessions of a data folder until a signal arrives. Raises SettingsError, LogError."""
     if not with_token and not is_loopback(host):
-        raise SettingsError(f"{host} can be reached by others, so the server needs its token: leave out --no-token")
+        raise SettingsError(f"other machines can reach {host}, so the server needs its token: leave out --no-token")
     token = token_of(data) if with_token else None
     listening = bind(host, port)
     port = int(listening.getsockname()[1])
     shown = f"[{host}]" if ":" in host else host
     link = f"http://{shown}:{port}/"
     config = uvicorn.Config(
-        # Cookies know no ports: two servers of one machine would take each other's.
+        # Browsers ignore the port for cookies: two servers on one machine would get each other's.
         application(data, token, names_of(host), f"handiwork-{port}"),
         http=limited_protocol(),
         ws="websockets-sansio",
-        # So many are accepted before the limits of connections are looked at.
+        # The server accepts so many connections before it applies its limits on them.
         backlog=BACKLOG,
         ws_max_size=MESSAGE_LIMIT,
         log_level="warning",
@@ -52,11 +52,11 @@ def serve(data: Path, host: str, port: int, with_token: bool, say: Callable[[str
     server = _Server(config, lambda: say(f"{link}?token={token}" if token else link))
     asyncio.run(server.serve([listening]))
     if not server.started:
-        raise LogError("the server could not begin; what is above says why")
+        raise LogError("the server could not start; see the message above")
 
 
 class _Server(uvicorn.Server):
-    """Calls ``ready`` once requests are answered."""
+    """A uvicorn server that calls ``ready`` once it answers requests."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -69,7 +69,7 @@ class _Server(uvicorn.Server):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that listens there; port 0 takes a free one. Raises SettingsError where that is not possible."""
+    """Return a socket bound to the address; port 0 picks a free port. Raises SettingsError if it cannot be bound."""
     listening: socket.socket | None = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -84,7 +84,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def token_of(data: Path) -> str:
-    """Return the data folder's token, made where there is none; it stays, so that links and cookies do."""
+    """Return the data folder's token, created on first use; it persists so that links and cookies stay valid."""
     file = data / "token"
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = secrets.token_urlsafe(24)
@@ -93,7 +93,7 @@ def token_of(data: Path) -> str:
     except FileExistsError:
         found = file.read_text().strip()
         if len(found) < 16:
-            raise SettingsError(f"{file} has no token that would do: remove it") from None
+            raise SettingsError(f"the token in {file} is too short: remove the file") from None
         return found
     with os.fdopen(descriptor, "w") as stream:
         stream.write(made)

@@ -1,4 +1,4 @@
-"""The web app's files, which ``scripts/web.sh`` builds; every page's address gives the same document."""
+"""The web app's files, which ``scripts/web.sh`` builds; every page address returns the same document."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parent / "app"
 
 NOT_BUILT = "The web app is not built: run `make setup`. The API is described by /api/openapi.json.\n"
 
-# The terminal and React set styles in elements; scripts come from the built files alone.
+# The terminal and React set inline styles; scripts come only from the built files.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -23,19 +23,19 @@ _FOREVER = "private, max-age=31536000, immutable"
 
 
 def routes(folder: Path = FOLDER) -> list[Route]:
-    """Return the routes of the app in ``folder``, to stand after all others."""
-    # Only what is there at the start is served, so that no path can lead elsewhere.
+    """Return the routes of the app in ``folder``; they must come after all others."""
+    # Serve only files that exist at the start, so that no path can lead outside the folder.
     files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
 
     async def show(request: Request) -> Response:
         path = str(request.path_params["path"])
         file = files.get(path)
         if file is None and path.partition("/")[0] in ("api", "assets"):
-            raise HTTPException(404, "there is no such path")
+            raise HTTPException(404, "no such path")
         file = file or files.get("index.html")
         if file is None:
             return PlainTextResponse(NOT_BUILT)
-        # A build gives what is in assets/ another name whenever it is another file.
+        # A build renames each file in assets/ whose content changes.
         caching = _FOREVER if path.startswith("assets/") else "no-cache"
         kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
         return FileResponse(

@@ -1,6 +1,6 @@
-"""The sessions that this server runs: each a task that outlives the browser, and is begun again after a crash.
+"""The sessions that this server runs: each is a background task that outlives the browser and restarts after a crash.
 
-A session that is run, or to be run, has a file ``served`` in its folder: a server that starts goes on with those.
+A session that runs, or is about to run, has a file ``served`` in its folder: a starting server resumes those sessions.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from handiwork.session.storage.layout import session_dir
 
 MARK = "served"
 IDLE = 300.0
-"""Seconds for which the sandbox of a session that waits for the user is kept."""
+"""Seconds for which a session that waits for the user keeps its sandbox."""
 
 KEPT = 20
-"""Sessions that wait with their sandbox; of more, the one that waits longest is closed."""
+"""The number of sessions that may wait with their sandbox; beyond it the longest waiting one is closed."""
 
 FOLDED = 32
-"""States of sessions that are not run here which are kept."""
+"""The number of cached states of sessions that do not run here."""
 
 RETRY = 0.5
-"""Seconds between two looks at a session that another process runs."""
+"""Seconds between two checks of a session that another process runs."""
 
 Open = Callable[["HostedSession"], Awaitable[Opened]]
 
@@ -48,7 +48,7 @@ log_messages = logging.getLogger("handiwork.server")
 
 @dataclass(eq=False)
 class HostedSession:
-    """A session that is run here; ``opened`` once it is. What it shows goes to its followers."""
+    """A session that runs here; ``opened`` is set once it is open. Its live output goes to its followers."""
 
     id: str
     channels: Channels
@@ -61,7 +61,7 @@ class HostedSession:
     last: int = 0
 
     def watch(self, item: Event | TextDelta | OutputDelta | Status) -> None:
-        """Take what the session shows."""
+        """Handle an event or a piece of live output of the session."""
         if not isinstance(item, Event):
             self.channels.say(self.id, item, self.last)
             return
@@ -78,7 +78,7 @@ class HostedSession:
 
 
 class SessionSupervisor:
-    """The sessions of a data folder, for the server to run and to look at."""
+    """Runs the sessions of a data folder and reads their state."""
 
     def __init__(self, store: Store, data: Path, idle: float = IDLE) -> None:
         self.store, self.data, self.channels = store, data, Channels()
@@ -90,7 +90,7 @@ class SessionSupervisor:
         self._closing = False
 
     async def start(self) -> None:
-        """Go on with the sessions that were running when a server ended."""
+        """Resume the sessions that were running when the last server ended."""
         for mark in sorted(self.data.glob(f"sessions/*/{MARK}")):
             try:
                 await self.wake(mark.parent.name)
@@ -100,7 +100,7 @@ class SessionSupervisor:
                 log_messages.warning("session %s: %s", mark.parent.name, error)
 
     async def close(self) -> None:
-        """Stop running; the next server goes on with what runs now."""
+        """Stop all sessions; the next server resumes those that run now."""
         self._closing = True
         tasks = [one.task for one in self._attended.values() if one.task is not None]
         for task in tasks:
@@ -109,11 +109,11 @@ class SessionSupervisor:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many sessions are run here, and how many of them wait for the user."""
+        """The number of sessions that run here, and how many of them wait for the user."""
         return len(self._attended), len(self._waiting)
 
     def runs(self, session: str) -> bool:
-        """Whether the session is run here."""
+        """Return whether the session runs here."""
         return session in self._attended
 
     async def log(self, session: str) -> EventLog:
@@ -121,7 +121,7 @@ class SessionSupervisor:
         return await self.store.log(session)
 
     async def state(self, log: EventLog) -> State:
-        """Return where a session stands; it may change at the next await."""
+        """Return a session's state; it may change at the next await."""
         attended = self._attended.get(log.id)
         if attended is not None and attended.opened is not None and attended.ready.is_set():
             return attended.opened.session.state
@@ -136,7 +136,7 @@ class SessionSupervisor:
         return state
 
     async def create(self, setup: Setup, message: MessageAction, title: str) -> EventLog:
-        """Make a session with the message in its log and run it. Raises as ``assemble.create`` does."""
+        """Make a session with the message in its log and run it. Raises like ``assemble.create``."""
         attended = HostedSession("", self.channels)
         opened = await assemble.create(self.store, self.data, setup, attended.watch, title, message, marks=(MARK,))
         attended.id = opened.id
@@ -148,14 +148,14 @@ class SessionSupervisor:
         return opened.log
 
     async def say(self, log: EventLog, *events: Event) -> int:
-        """Append what the user says, and have the session go on where that means it; return the last event's id."""
+        """Append the user's events and resume the session if they ask for it; return the last event's id."""
         self.mark(log.id)
         stored = await log.append(*events)
         await self.wake(log.id)
         return stored[-1].id
 
     async def wake(self, session: str) -> None:
-        """Run the session here if there is something to do. Another process that runs it hears it by itself."""
+        """Run the session here if it has work to do. Another process that runs it reads the log by itself."""
         log = await self.log(session)
         if self.runs(log.id):
             return
@@ -168,7 +168,7 @@ class SessionSupervisor:
 
     @asynccontextmanager
     async def opened(self, log: EventLog) -> AsyncGenerator[Opened]:
-        """Give the session, held by this process and not closed as long as this holds.
+        """Open the session in this process and keep it open inside the context.
 
         Raises LeaseHeld if another process runs it, SetupError if it cannot be opened.
         """
@@ -184,7 +184,7 @@ class SessionSupervisor:
         await asyncio.wait({ready, attended.task}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
         if attended.opened is None or not attended.ready.is_set():
-            raise assemble.SetupError(f"session {log.id} could not be opened: try again, or look at its last event")
+            raise assemble.SetupError(f"session {log.id} could not be opened: retry, or read its last event")
         attended.users += 1
         attended.free.clear()
         try:
@@ -195,18 +195,18 @@ class SessionSupervisor:
                 attended.free.set()
 
     async def release(self, log: EventLog) -> None:
-        """Close the session where it only waits for the user, so that others may have it."""
+        """Close the session if it only waits for the user, so that another process can open it."""
         if (attended := self._waiting.get(log.id)) is not None and attended.task is not None:
             attended.leave.set()
             await asyncio.wait({attended.task})
 
     def forget(self, session: str) -> None:
-        """Keep nothing of a session that was deleted."""
+        """Drop the cached state of a deleted session and report it to the list's followers."""
         self._folded.pop(session, None)
         self.deleted.append(session)
 
     def mark(self, session: str) -> None:
-        """Have a server that starts look at the session."""
+        """Mark the session for the next server to resume."""
         with suppress(FileNotFoundError):
             (session_dir(self.data, session) / MARK).touch(mode=0o600)
 
@@ -238,13 +238,13 @@ class SessionSupervisor:
         finally:
             self._attended.pop(log.id, None)
             self._waiting.pop(log.id, None)
-        with suppress(LogError):  # what came when it was being closed was not heard by it
+        with suppress(LogError):  # the session missed events that came while it was closing
             await self.wake(log.id)
 
     async def _others(self, log: EventLog) -> bool:
-        """Wait while another process runs the session: it hears what is said, but may end before it has.
+        """Wait while another process runs the session, which may end before it has read the last events.
 
-        Tells whether anything is left to do.
+        Return whether the session still has work to do.
         """
         waited = False
         while await log.holder() is not None:
@@ -272,7 +272,7 @@ class SessionSupervisor:
                     await attended.free.wait()
 
     async def _called(self, attended: HostedSession, opened: Opened) -> bool:
-        """Wait for the user; tell whether there is something to do."""
+        """Wait for the user; return whether the session was resumed."""
         self._waiting[attended.id] = attended
         while len(self._waiting) > KEPT:
             oldest = next(iter(self._waiting))
@@ -288,7 +288,7 @@ class SessionSupervisor:
             self._waiting.pop(attended.id, None)
 
     async def _failed(self, log: EventLog, error: Exception) -> None:
-        """Say in its log why a session cannot be run."""
+        """Append the reason why the session cannot run to its log."""
         said = str(error) or type(error).__name__
         with suppress(LogError):
             async with log.lease():

@@ -18,6 +18,7 @@ def unpacked(packages: Sequence[str], cache: Path, suite: str = "") -> Path:
     name = hashlib.sha256(b"\0".join([suite.encode(), *map(str.encode, packages)])).hexdigest()[:12]
     target = cache / f"packages-{name}"
     if not target.exists():
+        cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as work:
             archives = Path(work, "cache/archives")
             (archives / "partial").mkdir(parents=True)

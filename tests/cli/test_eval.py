@@ -67,7 +67,7 @@ def test_a_run_that_loses_rollouts_or_measures_nothing_does_not_exit_0(program: 
     run = ["eval", "run", ADDING, "--data", str(sums(tmp_path / "broken", *ids)), "--model", model]
     lost = program(*run, "--out", "lost")
     assert lost.returncode == 4
-    assert "1 of its rollouts failed, through no fault of the agent: see" in lost.stderr
+    assert "1 of its rollouts failed through no fault of the agent: see" in lost.stderr
     assert "run --resume" in lost.stderr
     resumed = program("eval", "run", "--resume", "lost")
     assert (resumed.returncode, "1 of its rollouts failed" in resumed.stderr) == (4, True)
@@ -118,7 +118,7 @@ def test_a_run_is_done_again_under_its_conditions(program: Program, data: Path, 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run"], "say which BENCHMARK"),
+        (["run"], "BENCHMARK is missing"),
         (["run", "nothing"], "there is no benchmark 'nothing': there are agentbench_os"),
         (["run", ADDING, "--split", "dev"], "adding has no split 'dev': it has test"),
         (["run", ADDING, "--data", "/nowhere"], "/nowhere has no sums.jsonl: --data must name a folder"),

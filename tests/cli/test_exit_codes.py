@@ -1,4 +1,4 @@
-"""Exit codes: 0 finished, 1 failed, 2 wrong use, 3 limit, 4 infrastructure; and one message, never a traceback."""
+"""Exit codes: 0 finished, 1 failed, 2 bad usage, 3 limit, 4 infrastructure; and one message, never a traceback."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_hosts_are_allowed_from_another_terminal(program: Program) -> None:
 def test_1_an_action_that_nobody_allows_until_it_is_approved(program: Program) -> None:
     run = program.run(bash("echo day >> greeting.txt"), bash("touch no"), finish(), flags=("--confirm", "risky"))
     assert run.returncode == 1
-    assert "asks you first: There is no sandbox" in run.stdout
+    assert "needs your approval: There is no sandbox" in run.stdout
     session = run.stdout.split("handiwork approve ")[1].split()[0]
     assert f'handiwork approve {session} --reject --comment "..."' in run.stdout
     approved = program("approve", session)
@@ -96,7 +96,7 @@ def test_1_an_action_that_nobody_allows_until_it_is_approved(program: Program) -
     resumed = program("resume")
     assert (resumed.returncode, "+day" in resumed.stdout) == (0, True)
     again = program("approve")
-    assert (again.returncode, again.stderr) == (2, f"handiwork: session {session} does not ask about anything\n")
+    assert (again.returncode, again.stderr) == (2, f"handiwork: session {session} has nothing to approve\n")
 
 
 def test_1_an_agent_that_is_stuck_until_it_is_rewound(program: Program) -> None:
@@ -106,13 +106,13 @@ def test_1_an_agent_that_is_stuck_until_it_is_rewound(program: Program) -> None:
     program.script(finish())  # what it is to say of a conversation with nothing in it any more
     resumed = program("resume", "--rewind")
     assert resumed.returncode == 0, resumed.stderr
-    assert "are taken back" in resumed.stdout
+    assert "are removed" in resumed.stdout
     assert "is not stuck in a loop" in program("resume", "--rewind").stderr
 
 
 @pytest.mark.parametrize(
     ("answer", "message"),
-    [((True, True, None), "give one of them"), ((False, False, "x"), "give it with --reject")],
+    [((True, True, None), "use only one of them"), ((False, False, "x"), "use it with --reject")],
 )
 def test_2_an_answer_that_makes_no_sense(answer: tuple[bool, bool, str | None], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
@@ -181,7 +181,7 @@ def test_a_session_that_is_finished_needs_a_message_to_go_on(program: Program) -
     program.run(finish("Once."), finish("Twice."))
     resumed = program("resume")
     assert resumed.returncode == 2
-    assert "is finished: say what to do now with --message" in resumed.stderr
+    assert "is finished: give it a task with --message" in resumed.stderr
     assert "Twice." in program("resume", "--message", "again").stdout
 
 

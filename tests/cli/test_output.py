@@ -83,7 +83,7 @@ def test_the_end_says_what_it_took_and_what_can_be_done_next(program: Program) -
     assert end[1] == "message  Bye."
     assert end[2] == "steps    2"
     assert end[3] == "tokens   1,200 in, 30 out, 7 read from cache, 8 written to it"
-    assert end[4] == "cost     $0.0123 as the script says"
+    assert end[4] == "cost     $0.0123 from the script"
     assert end[5].startswith("time     ")
     session = end[6].removeprefix("session  ")
     assert [line[9:] for line in end[7:]] == [
@@ -230,7 +230,6 @@ def test_apply_brings_the_commits_on_a_branch_and_says_where_that_failed(program
     program("resume", "--message", "amend it")
     applied = program("apply")
     assert applied.returncode == 4
-    assert (
-        f"the files are in place, but not the session's commits: the session's commits were not taken over as {branch}"
-        in (applied.stderr)
+    assert f"the files are applied, but not the commits: the session's commits were not taken over as {branch}" in (
+        applied.stderr
     )

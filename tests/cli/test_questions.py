@@ -107,7 +107,7 @@ async def test_an_action_is_shown_whole_with_the_reason_and_the_rule_and_done_wh
     question = desk.screen[desk.screen.index("CodeActAgent wants to do this:") :]
     assert question.count("  > true\n") == 60
     assert "  > echo hidden > made\n  There is no sandbox" in question
-    assert "a allows from now on: exactly what is above" in question
+    assert "a allows for this session: exactly the one above" in question
     (answer,) = await desk.events(ApprovalEvent)
     assert (answer.allowed, answer.rule, answer.source) == (True, None, "user")
 
@@ -115,7 +115,7 @@ async def test_an_action_is_shown_whole_with_the_reason_and_the_rule_and_done_wh
 async def test_always_is_a_rule_that_holds_for_the_session(desk: Desk) -> None:
     state = await desk.run(bash("mkdir a"), bash("mkdir b"), finish(), answers=("a",), confirmation="always")
     assert (state.agent_state, state.totals.rules) == ("finished", ["command mkdir *"])
-    assert "a allows from now on: command mkdir *" in desk.screen
+    assert "a allows for this session: command mkdir *" in desk.screen
 
 
 @pytest.mark.parametrize(("answer", "reason"), [("n", ""), ("not on a Friday", "not on a Friday")])
@@ -198,7 +198,7 @@ async def test_a_limit_is_raised_by_what_it_was_at_first_or_as_is_said(desk: Des
     assert (state.agent_state, state.limits.iterations) == ("finished", None)
     limits = [event.limits.iterations for event in await desk.events(SettingsChanged) if event.limits]
     assert limits == [4, 6, None]
-    assert '"lots" is no number' in desk.screen
+    assert '"lots" is not a number' in desk.screen
     assert "it must be more than 2 steps" in desk.screen
     assert "raise the limit of iterations? (r for 4 steps," in desk.asked[0]
 
@@ -268,8 +268,8 @@ async def test_the_model_and_the_mode_change_at_any_question(desk: Desk) -> None
     assert (state.agent_state, state.model) == ("finished", other)
     assert state.outputs == {"message": "By the other."}
     assert len(desk.asked) == len(answers)
-    assert 'the model stays as it is: "nonsense" does not say whose model it is' in desk.screen
-    assert "there is no command /modle" in desk.screen
+    assert 'the model is unchanged: "nonsense" does not say whose model it is' in desk.screen
+    assert "unknown command /modle" in desk.screen
     assert desk.screen.count("/model NAME [BASE_URL]") == 2
 
 
@@ -277,7 +277,7 @@ async def test_hosts_can_be_allowed_at_any_question(desk: Desk) -> None:
     answers = ("/allow", "/allow http://a", "/allow example.org pypi", "y")
     state = await desk.run(bash("true"), finish(), answers=answers, confirmation="always")
     assert state.totals.network == ["example.org", "pypi"]
-    assert "the network stays as it is" in desk.screen
+    assert "the network is unchanged" in desk.screen
     assert "may reach example.org, pypi from now on" in desk.screen
     assert desk.screen.count("/allow HOST...") == 1
 
@@ -290,7 +290,7 @@ async def test_a_host_is_allowed_only_by_who_knows_of_the_commands_at_work(desk:
         state = await desk.run_interactive(opened, "greet", *answers)
     assert state.totals.network == ["pypi"]
     assert desk.screen.count("    job1: sleep 1000") == 2
-    assert "the network stays as it is" in desk.screen
+    assert "the network is unchanged" in desk.screen
 
 
 @pytest.mark.parametrize(

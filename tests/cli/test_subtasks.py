@@ -140,24 +140,24 @@ def test_a_subtask_that_is_resumed_is_headed_again() -> None:
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        (LoopEvent(first=1, rule="repeat", times=4, content="four times"), "it repeats itself: four times"),
-        (CondensationEvent(first=3, last=9, how="collapse"), "for the model, events 3 to 9 are shortened"),
-        (CondensationEvent(first=3, last=9, summary="x"), "for the model, events 3 to 9 are summed up"),
-        (CondensationEvent(first=3, last=9, how="rewind"), "for the model, events 3 to 9 are taken back"),
+        (LoopEvent(first=1, rule="repeat", times=4, content="four times"), "the agent repeats itself: four times"),
+        (CondensationEvent(first=3, last=9, how="collapse"), "in the model's context, events 3 to 9 are shortened"),
+        (CondensationEvent(first=3, last=9, summary="x"), "in the model's context, events 3 to 9 are summarised"),
+        (CondensationEvent(first=3, last=9, how="rewind"), "in the model's context, events 3 to 9 are removed"),
         (ApprovalEvent(action=1, allowed=True), "you: yes"),
         (
             ApprovalEvent(action=1, allowed=True, rule="command mkdir *"),
-            "you: yes, and from now on: command mkdir *",
+            "you: yes, for this session: command mkdir *",
         ),
         (ApprovalEvent(action=1, allowed=False), "you: no"),
         (ApprovalEvent(action=1, allowed=False, comment="not now"), "you: no, not now"),
-        (UserRejectObservation(content="not now"), "not done"),
+        (UserRejectObservation(content="not now"), "refused"),
         (SettingsChanged(model="openai:x", confirmation="risky"), "changed: model: openai:x; confirmation: risky"),
         (SettingsChanged(limits=Limits(cost=1.5)), "changed: limits: iterations 100, cost 1.5"),
         (SettingsChanged(limits=Limits(iterations=None)), "changed: limits: none"),
         (
             AgentStateChangedObservation(agent_state="awaiting_user_confirmation", reason="user", content="why"),
-            "asks you first: why",
+            "needs your approval: why",
         ),
     ],
 )

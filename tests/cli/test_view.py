@@ -90,7 +90,7 @@ CodeActAgent · openai:gpt · bubblewrap · session 12ab
 you: make the test pass
 
 step 1  event 3
-  tried again after: 503 overloaded
+  retried after: 503 overloaded
   I run the tests.
   All of them.
   $ pytest -q
@@ -120,12 +120,12 @@ step 3  event 16
   NameError
   $ python
   >>> \n\
-  it waits for input
+  waiting for input
   < 1+1
-  (waits for more output)
+  (waiting for more output)
   & make serve
   up
-  it goes on in the background as job1
+  running in the background as job1
   stop job1
   bye
   job1 is stopped, exit 143
@@ -144,7 +144,7 @@ step 3  event 16
   dialog: alert: hello
   downloaded a.csv
   That will do.
-  (an event of a newer version: DreamEvent)
+  (an event from a newer version: DreamEvent)
   finish
   paused: the limit is reached
 """
@@ -258,7 +258,7 @@ def spent(*calls: tuple[float | None, CostSource]) -> State:
     ("state", "said"),
     [
         (spent((0.01, "price_list"), (0.0023, "price_list")), "$0.0123 from the price list"),
-        (spent((0.5, "provider")), "$0.5000 as the provider says"),
+        (spent((0.5, "provider")), "$0.5000 from the provider"),
         (spent((0.0, "local")), "free (local)"),
         (spent((None, "unknown")), "unknown"),
         (spent((0.5, "provider"), (None, "unknown")), "at least $0.5000, 1 calls of unknown price"),

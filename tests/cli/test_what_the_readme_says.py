@@ -94,7 +94,7 @@ def test_every_linked_file_is_there() -> None:
 def test_the_minimal_agent_is_as_short_as_is_said() -> None:
     lines = len(AGENT.read_text().splitlines())
     assert lines < 40
-    assert f"a whole one in {lines} lines" in " ".join(README.split())
+    assert f"a complete agent in {lines} lines" in " ".join(README.split())
 
 
 def test_the_minimal_agent_carries_out_a_task(program: Program) -> None:

@@ -100,7 +100,7 @@ def test_a_session_is_renamed_and_deleted_before_the_eyes_of_who_follows_the_lis
 def test_what_never_ran_cannot_be_steered(api: Api, listed: list[str]) -> None:
     answer = api.http.post(f"/api/sessions/{listed[2]}/interrupt")
     assert answer.status_code == 409
-    assert answer.json() == {"error": f"session {listed[2]} never began: run the task anew"}
+    assert answer.json() == {"error": f"session {listed[2]} never started: run the task again"}
 
 
 @pytest.mark.parametrize("session", ["ffff", "zz", "%00", "..%2f..", "0" * 50])

@@ -114,7 +114,7 @@ def test_what_does_not_fit_is_said(api: Api) -> None:
     answer = api.http.post("/api/sessions", json={"task": " ", "workspace": "here", "colour": "red"})
     assert answer.status_code == 422
     assert answer.json()["error"].split("\n") == [
-        "task: Value error, the task is empty: say what the agent is to do",
+        "task: Value error, the task is empty: describe it in your own words",
         "workspace: Value error, the workspace must be an absolute path",
         "colour: Extra inputs are not permitted",
     ]

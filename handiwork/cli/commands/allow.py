@@ -1,4 +1,4 @@
-"""``handiwork allow``: what the user lets a session's sandbox reach besides, while it runs or before it goes on."""
+"""``handiwork allow``: lets a session's sandbox reach more hosts, while it runs or before it resumes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from handiwork.session.user_events import at_work, network_allowed
 from handiwork.settings import SettingsError
 
 AT_WORK = (
-    "these commands began before and may still run; they, and whatever other programs they left running, could send to "
-    "{} at once without asking you: stop session {}, or give --yes\n{}"
+    "these commands may still be running; they, and any programs they left running, could send data to {} at once, "
+    "without asking you: stop session {}, or add --yes\n{}"
 )
 
 
 def allow(hosts: Sequence[str], session: str | None, yes: bool) -> Exit:
-    """Let the sandbox of a session, the newest if None is named, reach the hosts. Raises as ``approve`` does.
+    """Let the sandbox of a session (None: the newest) reach the hosts. Raises like ``approve``.
 
-    If commands run that could use them unasked, the user must have said ``yes``.
+    Also raises SettingsError if running commands could use the hosts unasked, unless ``yes`` is true.
     """
     try:
         event = network_allowed(hosts)

@@ -1,4 +1,4 @@
-"""``handiwork approve``: the user's answer where nobody is at the terminal to be asked."""
+"""``handiwork approve``: answers a session's approval requests when nobody is at its terminal."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from handiwork.settings import SettingsError
 
 
 def approve(session: str | None, reject: bool, always: bool, comment: str | None) -> Exit:
-    """Answer everything a session asks about, and print what was decided. Raises SettingsError, SessionMissing."""
+    """Answer all pending approvals of a session, and print the decisions. Raises SettingsError, SessionMissing."""
     if reject and always:
-        raise SettingsError("--always allows and --reject does not: give one of them")
+        raise SettingsError("--always allows and --reject refuses: use only one of them")
     if comment is not None and not reject:
-        raise SettingsError("--comment says why something is not allowed: give it with --reject")
+        raise SettingsError("--comment gives the reason for a refusal: use it with --reject")
     return asyncio.run(_approve(session, not reject, always, comment or ""))
 
 
@@ -33,18 +33,18 @@ async def _approve(session: str | None, allowed: bool, always: bool, comment: st
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
         if not (actions := asked(await state_of(log))):
-            raise SettingsError(f"session {log.id} does not ask about anything")
+            raise SettingsError(f"session {log.id} has nothing to approve")
         for action in actions:
             answer = approval(action, allowed, comment, always)
             await log.append(answer)
             for line in shown(action):
                 console.print(line, soft_wrap=True)
             console.print(Text(f"  {exact(_decided(answer))}", "green" if allowed else "yellow"), soft_wrap=True)
-    say(f"`handiwork resume {log.id}` goes on")
+    say(f"continue with `handiwork resume {log.id}`")
     return Exit.FINISHED
 
 
 def _decided(answer: ApprovalEvent) -> str:
     if not answer.allowed:
         return f"not allowed: {answer.comment}" if answer.comment else "not allowed"
-    return "allowed" if answer.rule is None else f"allowed, and from now on in this session: {answer.rule}"
+    return "allowed" if answer.rule is None else f"allowed, and for the rest of this session: {answer.rule}"

@@ -1,4 +1,4 @@
-"""``handiwork best-of``: several candidates for one task, and the best of them."""
+"""``handiwork best-of``: runs several attempts at one task and shows the best."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def best_of(
     as_json: bool,
     flags: Mapping[str, Any],
 ) -> Exit:
-    """Have the candidates made and print them, the best first, and its changes. Raises as ``run`` does."""
+    """Run the attempts; print the changes of the best and a table, best first. Raises like ``run``."""
     if not task.strip() or not test.strip():
-        raise SettingsError("say what the agents are to do, and with --test which command must succeed then")
+        raise SettingsError("the task or --test is empty: describe the task, and name the command that tests it")
     named = [load({**flags, "model": model}) for model in models] or [load(flags)]
     setup = setup_from(named[0], workspace).model_copy(update={"temperature": temperature})
     both = [(model_name(settings.model), settings.base_url) for settings in named]
@@ -64,7 +64,7 @@ async def _hold(contest: BestOfRequest, as_json: bool) -> Exit:
                 best = candidates[0]
                 found = await changes(data_dir(), await store.log(best.session)) if best.passed else []
         except asyncio.CancelledError:
-            say("stopped; `handiwork sessions` lists the candidates, `handiwork resume` goes on with one")
+            say("stopped; `handiwork sessions` lists the attempts, `handiwork resume` continues one of them")
             return Exit.INTERRUPTED
     if as_json:
         write_json(json.dumps({"origin": origin, "best": best.session if best.passed else None}))
@@ -77,7 +77,7 @@ async def _hold(contest: BestOfRequest, as_json: bool) -> Exit:
 
 
 class _Json:
-    """Writes a line for each candidate that is done."""
+    """Writes a JSON line for each finished attempt."""
 
     def __enter__(self) -> None:
         return None
@@ -94,7 +94,7 @@ class _Json:
 
 
 class _Shown:
-    """Shows a bar for each candidate on a terminal, elsewhere a line for each that is done."""
+    """Shows a progress bar for each attempt on a terminal, otherwise prints a line for each finished attempt."""
 
     def __init__(self, console: Console, contest: BestOfRequest, live: bool) -> None:
         self._contest, self._live, self._console = contest, live, console
@@ -108,7 +108,7 @@ class _Shown:
             self._bars.start()
             for number in range(1, self._contest.number + 1):
                 steps = self._contest.setup.limits.iterations
-                self._of[number] = self._bars.add_task(f"candidate {number}", start=False, total=steps, doing="waits")
+                self._of[number] = self._bars.add_task(f"attempt {number}", start=False, total=steps, doing="waiting")
 
     def __exit__(self, *_: object) -> None:
         if self._live:
@@ -126,7 +126,7 @@ class _Shown:
             if one is not None:
                 self._bars.stop_task(self._of[number])
         elif one is not None:
-            self._console.print(f"candidate {number}: {doing}, session {one.session}", soft_wrap=True)
+            self._console.print(f"attempt {number}: {doing}, session {one.session}", soft_wrap=True)
 
 
 def _table(candidates: Sequence[Candidate]) -> Iterator[Text]:
@@ -153,7 +153,7 @@ def _row(rank: int, one: Candidate) -> tuple[str, ...]:
 
 
 def _failed(best: Candidate) -> Iterator[Text]:
-    yield Text("\nno candidate passes; the test of the first one ends with", "bold yellow")
+    yield Text("\nno attempt passes; the test output of the first one ends with", "bold yellow")
     for line in plain(best.output).rstrip().split("\n")[-SHOWN:]:
         yield Text(f"  {line}", "dim")
     yield Text()

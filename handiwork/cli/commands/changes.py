@@ -28,18 +28,18 @@ from handiwork.workspace.files.names import quoted
 from handiwork.workspace.patch import diffstat, unified_diff
 
 SHOWN = 200
-"""Lines of a diff that are shown at the end of a run."""
+"""The number of diff lines shown at the end of a run."""
 
 
 def diff(session: str | None, first: int | None, last: int | None) -> Exit:
-    """Print what a session changed, or only from one event to another: coloured on a terminal, else the patch."""
+    """Print a session's changes, or those between two events: coloured on a terminal, otherwise as a patch."""
     if first is None and last is None:
         found, _ = asyncio.run(_changes(session))
     else:
         found = asyncio.run(_changes_from_to(session, first, last))
     text = unified_diff(found)
     if not text:
-        say("the session has changed nothing")
+        say("no changes")
     elif sys.stdout.isatty():
         console = terminal_console()
         for line in _coloured(text):
@@ -50,14 +50,14 @@ def diff(session: str | None, first: int | None, last: int | None) -> Exit:
 
 
 def apply(session: str | None, dry_run: bool) -> Exit:
-    """Take a session's changes over into its workspace, then its commits into a branch, and say which.
+    """Apply a session's changes to its workspace, then bring its commits as a branch and print its name.
 
-    A conflict fails and changes nothing. Commits that cannot be brought are an infrastructure failure; the files stay.
+    A conflict fails and changes nothing. If the commits cannot be brought, return INFRASTRUCTURE; the files stay.
     """
     found, setup = asyncio.run(_changes(session))
     workspace = Path(setup.workspace)
     if setup.in_place:
-        say(f"the agent worked in {workspace} itself: its files are there already")
+        say(f"the agent worked in place: its changes are already in {workspace}")
     else:
         try:
             applied = apply_changes(found, workspace, dry_run=dry_run)
@@ -75,7 +75,7 @@ async def _bring_commits(session: str | None) -> Exit:
         except NoRepositoryError as error:
             say(str(error))
         except (WorkspaceError, SandboxError, LeaseHeld) as error:
-            say(f"the files are in place, but not the session's commits: {error}")
+            say(f"the files are applied, but not the commits: {error}")
             return Exit.INFRASTRUCTURE
         else:
             if branch is not None:
@@ -92,13 +92,13 @@ def _report(applied: Applied, workspace: Path, dry_run: bool) -> None:
         say(warning)
     count = len(applied.written) + len(applied.deleted)
     if dry_run:
-        say(f"files that would change in {workspace}: {count}; nothing was done")
+        say(f"files that would change in {workspace}: {count}; nothing was changed")
     else:
         say(f"files changed in {workspace}: {count}")
 
 
 def overview(found: list[Change], session: str) -> list[Text]:
-    """Return the changes for the end of a run: the first lines of the diff, and where that is not all, how much."""
+    """Return the summary of changes after a run: the diff's first lines and, if it is longer, a line per file."""
     if not found:
         return [Text("\nno changes\n", "dim")]
     lines = _coloured(unified_diff(found))
@@ -120,7 +120,7 @@ async def _changes_from_to(session: str | None, first: int | None, last: int | N
 
 
 async def _changes(session: str | None) -> tuple[list[Change], assemble.Setup]:
-    """Return what a session changed and what it is made of."""
+    """Return a session's changes and its setup; first undo an apply that a crash cut off."""
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
         setup = await assemble.setup_of(log)

@@ -1,4 +1,4 @@
-"""``handiwork doctor``: whether this machine can run a task, and what to do where it cannot."""
+"""``handiwork doctor``: checks whether this machine can run tasks, and suggests a fix for each problem."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ USERNS = {
 
 
 Attempt = Callable[[], Coroutine[Any, Any, tuple[str, float]]]
-"""Gives what a command printed that should print "works", and when it was begun."""
+"""Runs a command that should print "works"; returns its output and its start time (monotonic seconds)."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found; ``needed`` ones that fail prevent any task."""
+    """The result of one check; the level "fail" means that no task can run."""
 
     check: str
     level: Literal["ok", "warn", "fail"]
@@ -74,7 +74,7 @@ def doctor(as_json: bool) -> Exit:
             else:
                 console.print(_row(finding), soft_wrap=True)
     if not as_json:
-        ending = "a task cannot be run before what failed is mended" if failed else "tasks can be run"
+        ending = "fix the failed checks before running a task" if failed else "this machine can run tasks"
         console.print(Text(f"\n{ending}", "bold red" if failed else "bold green"))
     return Exit.INFRASTRUCTURE if failed else Exit.FINISHED
 
@@ -90,7 +90,7 @@ def _python() -> Iterator[Finding]:
     machine = f"{platform.system()} {platform.machine()}"
     fits = sys.platform == "linux" and platform.machine() == "x86_64"
     text = f"{platform.python_version()} on {machine}"
-    yield Finding("python", "ok" if fits else "warn", text if fits else f"{text}; made and tested for Linux x86_64")
+    yield Finding("python", "ok" if fits else "warn", text if fits else f"{text}; only Linux x86_64 is tested")
 
 
 def _settings() -> Iterator[Finding]:
@@ -119,7 +119,7 @@ def _bundle() -> Iterator[Finding]:
         yield Finding("bundle", "fail", str(error))
     if (browser := browser_root()) is None:
         yield Finding(
-            "browser", "warn", "not there, so agents cannot browse: `make bundle` or `pip install handiwork-browser`"
+            "browser", "warn", "missing, agents cannot browse: run `make bundle` or `pip install handiwork-browser`"
         )
     else:
         yield Finding("browser", "ok", str(browser))
@@ -132,7 +132,7 @@ def _namespaces() -> Iterator[Finding]:
         if file.is_file() and file.read_text().strip() == forbids:
             bad.append(f"sudo sysctl -w {name.replace('/', '.')}={allows}")
     if bad:
-        text = f"the kernel forbids them, if the sandbox below fails run: {' && '.join(bad)}"
+        text = f"the kernel forbids them; if the sandbox check below fails, run: {' && '.join(bad)}"
         yield Finding("user namespaces", "warn", text)
     else:
         yield Finding("user namespaces", "ok", "allowed")
@@ -144,7 +144,7 @@ def _sandbox() -> Iterator[Finding]:
 
 def _docker() -> Iterator[Finding]:
     if shutil.which("docker") is None:
-        yield Finding("docker", "ok", "not there; only --image needs it")
+        yield Finding("docker", "ok", "not installed; only --image needs it")
         return
 
     async def in_an_empty_image() -> tuple[str, float]:
@@ -163,12 +163,12 @@ def _tried(kind: str, bad: Literal["warn", "fail"], attempt: Attempt) -> Finding
     took = f"started in {started - began:.2f} s, ended after {time.monotonic() - began:.2f} s"
     if output.strip() == "works":
         return Finding(kind, "ok", took)
-    return Finding(kind, bad, f"a command gave {output!r} instead of its output")
+    return Finding(kind, bad, f"a test command printed {output!r} instead of 'works'")
 
 
 async def _try_sandbox(kind: str, image: str | None = None) -> tuple[str, float]:
     async def no_blobs(_: AsyncIterator[bytes]) -> str:
-        raise SandboxError("the output of a command of a few bytes was too large")
+        raise SandboxError("the output of a test command that prints a few bytes was too large")
 
     with tempfile.TemporaryDirectory(prefix="handiwork-doctor-") as folder:
         session, base = Path(folder, "session"), Path(folder, "session/base")
@@ -209,7 +209,7 @@ def _snapshots() -> Iterator[Finding]:
     try:
         limit = load({}).snapshots * GIGABYTE
     except SettingsError:
-        return  # told above
+        return  # _settings reports it
     used = objects_of(data_dir()).used()
     text = f"take {size_text(used)} of {size_text(limit)}"
     yield Finding("snapshots", "ok" if used <= limit else "warn", text if used <= limit else f"{text}: `handiwork gc`")
@@ -232,7 +232,7 @@ def _leftovers() -> Iterator[Finding]:
     except SandboxError as error:
         yield Finding("leftovers", "fail", str(error))
         return
-    yield Finding("leftovers", "ok", f"removed those of {len(removed)} dead sandboxes" if removed else "none")
+    yield Finding("leftovers", "ok", f"removed the files of {len(removed)} dead sandboxes" if removed else "none")
 
 
 def _models() -> Iterator[Finding]:
@@ -240,7 +240,7 @@ def _models() -> Iterator[Finding]:
     ready, state = local_model_state(default)
     yield Finding("local model", "ok" if ready else "warn", f"{default}: {state}")
     keys = [key for key in provider_keys().values() if key]
-    yield Finding("provider keys", "ok", ", ".join(keys) if keys else "none in the environment; not needed for local")
+    yield Finding("provider keys", "ok", ", ".join(keys) if keys else "none in the environment; local models need none")
 
 
 CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (

@@ -29,7 +29,7 @@ from handiwork.settings import check_environment, load, model_name
 def fork(
     session: str | None, at: int, restored: Restored, message: str | None, as_json: bool, flags: Mapping[str, Any]
 ) -> Exit:
-    """Make a new session of an event of another; with a message it is run. Raises as ``resume`` does, SetupError."""
+    """Fork a session at an event; with a message, run the fork. Raises like ``resume``, and SetupError."""
     check_environment()
     changes: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
     if "model" in changes:
@@ -40,7 +40,7 @@ def fork(
     if message is not None:
         return resume(made, None, False, as_json, {})
     terminal_console().print(Text(made), soft_wrap=True)
-    say(f"forked; `handiwork resume {made}` goes on there")
+    say(f"forked; run the fork with `handiwork resume {made}`")
     return Exit.FINISHED
 
 
@@ -53,7 +53,7 @@ async def _fork(
 
 
 def tree(session: str | None) -> Exit:
-    """Print a session with all that it was forked from and that was forked from it."""
+    """Print a session with its ancestors and all their forks, as a tree."""
     return asyncio.run(_tree(session))
 
 
@@ -89,7 +89,7 @@ def _row(info: SessionInfo, depth: int, chosen: str) -> Text:
 
 
 def gc() -> Exit:
-    """Remove what no session needs, and the oldest snapshots over the limit; say how much that was."""
+    """Remove everything no session needs, and the oldest snapshots over the limit; print the space freed."""
     cleaned = asyncio.run(_gc(load({}).snapshots * GIGABYTE))
     parts = {"snapshots": cleaned.snapshots, "outputs and pictures": cleaned.blobs, "session folders": cleaned.sessions}
     told = ", ".join(f"{size_text(size)} of {name}" for name, size in parts.items() if size)

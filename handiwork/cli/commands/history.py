@@ -1,4 +1,4 @@
-"""The commands that go back in a session: what they are called and what they take."""
+"""The names, arguments and options of the commands that go back in a session."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from handiwork.cli.options import (
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add them to the program."""
+    """Add the commands to the program."""
     for command in (diff, fork, tree, gc):
         app.command()(command)
 
 
 def diff(
     session: Session = None,
-    first: Annotated[int | None, typer.Option("--from", help="Only what changed after this event.")] = None,
-    last: Annotated[int | None, typer.Option("--to", help="Only what changed up to this event.")] = None,
+    first: Annotated[int | None, typer.Option("--from", help="Show only changes after this event.")] = None,
+    last: Annotated[int | None, typer.Option("--to", help="Show only changes up to this event.")] = None,
 ) -> None:
-    """Print what a session changed, as a patch.
+    """Print a session's changes as a patch.
 
     \b
     handiwork diff 3fa9 > fix.patch
@@ -47,24 +47,24 @@ def fork(
         int,
         typer.Option(
             "--at",
-            help="The event from which to go on, by its number; `handiwork show` gives those of steps.",
+            help="The number of the event to continue from; `handiwork show` prints those of steps.",
         ),
     ],
     session: Session = None,
     restore: Annotated[
-        str, typer.Option("--restore", help="What is to be as it was then: both, files, or conversation.")
+        str, typer.Option("--restore", help="What to restore from that event: both, files, or conversation.")
     ] = "both",
     message: Annotated[
-        str | None, typer.Option("--message", help="What to tell the agent; it goes on at once.")
+        str | None, typer.Option("--message", help="A message to the agent; the fork starts at once.")
     ] = None,
     agent: AgentName = None,
     model: ModelName = None,
     base_url: BaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new session that goes on from an event of this one, with the files as they were then.
+    """Make a new session that continues from an event of this one, with the files of that moment.
 
-    The session itself, and its files, stay as they are.
+    The session itself, and its files, stay unchanged.
 
     \b
     handiwork fork 3fa9 --at 12
@@ -72,7 +72,7 @@ def fork(
     handiwork fork 3fa9 --at 12 --restore files
     """
     if restore not in ("both", "files", "conversation"):
-        raise typer.BadParameter("--restore is both, files or conversation")
+        raise typer.BadParameter("--restore takes both, files or conversation")
 
     def command() -> Any:
         from handiwork.cli.commands.fork import fork
@@ -83,7 +83,7 @@ def fork(
 
 
 def tree(session: Session = None) -> None:
-    """Show what a session was forked from, and what was forked from it."""
+    """Show a session's origin and its forks."""
 
     def command() -> Any:
         from handiwork.cli.commands.fork import tree
@@ -94,7 +94,7 @@ def tree(session: Session = None) -> None:
 
 
 def gc() -> None:
-    """Remove files that no session needs, and the oldest snapshots if they take more room than they may."""
+    """Remove files that no session needs, and the oldest snapshots if they exceed their limit."""
 
     def command() -> Any:
         from handiwork.cli.commands.fork import gc

@@ -12,16 +12,16 @@ from handiwork.llm.local.weights import KNOWN
 from handiwork.llm.offered import KEYS, local_model_state, provider_keys
 
 NAMING = """
-name a model with --model, or in HANDIWORK_MODEL, or as model = "..." in the settings file:
-  anthropic:NAME, openai:NAME, ...      a provider's, with the key in the variable above
-  NAME --base-url http://HOST:PORT/v1   of any OpenAI-compatible server (its key, if any, in HANDIWORK_API_KEY)
-  local:NAME, local:/path/to/file.gguf  on this machine
-  scripted:FILE                         replies from a file, for trying things out
+name a model with --model, in HANDIWORK_MODEL, or as model = "..." in the settings file:
+  anthropic:NAME, openai:NAME, ...      a provider's model, with the key in the variable above
+  NAME --base-url http://HOST:PORT/v1   a model on any OpenAI-compatible server (its key, if any, in HANDIWORK_API_KEY)
+  local:NAME, local:/path/to/file.gguf  a model on this machine
+  scripted:FILE                         replies from a file, to try things out
 """
 
 
 def models() -> Exit:
-    """List the local models and the providers, with what they need."""
+    """List the local models and the providers, each with its state or missing key."""
     console = terminal_console()
     for name in KNOWN:
         ready, state = local_model_state(name)
@@ -44,7 +44,7 @@ def agents() -> Exit:
         source = point.dist.name if point.dist is not None else "?"
         row = Text.assemble((f"{name:24}", "bold"), plain(about), (f"  ({source}, {point.value})", "dim"))
         console.print(row, soft_wrap=True)
-    console.print(Text("\nyour own: --agent file.py:Class or --agent module:Class"), soft_wrap=True)
+    console.print(Text("\nuse your own with --agent file.py:Class or --agent module:Class"), soft_wrap=True)
     return Exit.FINISHED
 
 

@@ -37,17 +37,17 @@ from handiwork.settings import SettingsError, check_environment, check_flags, lo
 from handiwork.workspace.changes import Change
 
 WAITING = ("loading", "finished", "rejected", "stopped")
-"""States that a session leaves only for a message."""
+"""The states that a session leaves only when it gets a message."""
 
 Begin = Callable[[Store, Observer], Awaitable[tuple[Opened | RemoteSession, int]]]
-"""Opens a session; gives it with the id of the last event that was there before."""
+"""Opens a session; returns it with the id of the last event that was in its log before."""
 
 
 def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mapping[str, Any], web: bool) -> Exit:
-    """Carry out the task with a new session, with ``web`` also in the browser. Raises SettingsError, as ``create``."""
+    """Run the task in a new session, with ``web`` also shown in the browser. Raises SettingsError, like ``create``."""
     settings = load(flags)
     if not task.strip():
-        raise SettingsError("the task is empty: say what the agent is to do")
+        raise SettingsError("the task is empty: describe it in your own words")
     setup = setup_from(settings, workspace, in_place)
 
     def carry_out(page: Page | None) -> Exit:
@@ -69,9 +69,9 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
 
 
 def resume(session: str | None, message: str | None, rewind: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:
-    """Go on with a session, the newest if None is named, with what is other in ``flags``. Raises as ``run`` does.
+    """Resume a session (None: the newest), with the settings in ``flags`` changed. Raises like ``run``.
 
-    With ``rewind`` one that is stuck goes on from before its loop; SettingsError for any other.
+    ``rewind`` takes a stuck session back to before its loop; raises SettingsError if the session is not stuck.
     """
     check_environment()
     check_flags(flags)
@@ -85,7 +85,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
         changed["secrets"] = await _secrets(log, changed.get("secrets") or ())
         state = await state_of(log)
         if rewind and not is_stuck(state):
-            raise SettingsError(f"session {log.id} is not stuck in a loop: go on without --rewind")
+            raise SettingsError(f"session {log.id} is not stuck in a loop: resume it without --rewind")
         said: list[Event] = [rewound(state)] if rewind else []
         if message is not None:
             said.append(MessageAction(content=message, source="user", subtask=state.active))
@@ -103,9 +103,9 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
 
 
 async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
-    """Open a session, run it until it ends or is left, and show how it stands then.
+    """Open a session, run it until it ends or the user leaves it, and show its summary.
 
-    ``spoken`` means that the user's message is in the log.
+    ``spoken`` means that the user's message is already in the log.
     """
     interactive = not as_json and sys.stdout.isatty()
     console = terminal_console()
@@ -124,12 +124,16 @@ async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
                         state = await run_interactive(opened, None, signals, view, talk)
                 if not view.stepped and not spoken and state.agent_state in WAITING:
                     stands = "has no task yet" if state.agent_state == "loading" else f"is {state.agent_state}"
-                    raise SettingsError(f'session {opened.id} {stands}: say what to do now with --message "..."')
+                    raise SettingsError(f'session {opened.id} {stands}: give it a task with --message "..."')
                 if isinstance(view, View):
                     await _show_end(view, opened, state)
                 return exit_code(state)
         except asyncio.CancelledError:
-            say(f"stopped; `handiwork resume {opened.id}` goes on" if opened else "stopped before the session began")
+            say(
+                f"stopped; continue with `handiwork resume {opened.id}`"
+                if opened
+                else "stopped before the session began"
+            )
             return Exit.INTERRUPTED
 
 
@@ -138,7 +142,7 @@ async def _show_end(view: View, opened: Opened | RemoteSession, state: State) ->
     try:
         found = await changes(data_dir(), opened.log)
     except WorkspaceError as error:
-        say(f"the changes cannot be shown: {error}")
+        say(f"cannot show the changes: {error}")
     committed = may_have_commits(opened.setup, session_dir(data_dir(), opened.id))
     to_apply = committed or (bool(found) and not opened.setup.in_place)
     for line in [*overview(found, opened.id), *summary(state, opened.id, to_apply)]:
@@ -146,13 +150,13 @@ async def _show_end(view: View, opened: Opened | RemoteSession, state: State) ->
 
 
 async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
-    """Return the session's limits with those of the flags in their place."""
+    """Return the session's limits, overridden by those of the flags."""
     given = {key.removeprefix("max_"): value for key, value in flags.items() if key.startswith("max_")}
     changed = {key: value for key, value in given.items() if value is not None}
     return (await setup_of(log)).limits.model_copy(update=changed)
 
 
 async def _secrets(log: EventLog, others: Iterable[str]) -> tuple[str, ...]:
-    """Return where the session's secrets come from, with what was given now in their place or besides."""
+    """Return the sources of the session's secrets, replaced and extended by ``others``."""
     all_given = [*(await setup_of(log)).secrets, *map(given, others)]
     return tuple({text.partition("=")[0]: text for text in all_given}.values())

@@ -1,4 +1,4 @@
-"""``handiwork serve``: what it is called and what it takes."""
+"""The options of ``handiwork serve``."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from handiwork.cli.errors import guarded
 
 
 def add_to(app: typer.Typer) -> None:
-    """Add it to the program."""
+    """Add the command to the program."""
     app.command()(serve)
 
 
 def serve(
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 is any that is free.")] = 8642,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 picks a free one.")] = 8642,
     data: Annotated[
         Path | None, typer.Option("--data", help="The data folder, instead of HANDIWORK_DATA.", show_default=False)
     ] = None,
     no_token: Annotated[
-        bool, typer.Option("--no-token", help="Let everybody on this machine use it; only for a loopback address.")
+        bool, typer.Option("--no-token", help="Let everybody on this machine in; only for a loopback address.")
     ] = False,
 ) -> None:
-    """Serve the sessions over HTTP and WebSocket, and print the link with which to use them.
+    """Serve your sessions over HTTP and WebSocket, and print the link to open in a browser.
 
-    Sessions go on when you close the browser, and after a restart of the server. The commands work on them too.
+    Sessions keep running when you close the browser, and resume after a restart. The other commands work on them too.
 
     \b
     handiwork serve

@@ -29,12 +29,12 @@ PAGE = 500
 
 
 async def find(store: Store, session: str | None) -> EventLog:
-    """Return the log of a session, by the beginning of its id, or of the newest. Raises SessionMissing."""
+    """Return the log of the session whose id begins so (None: the newest session). Raises SessionMissing."""
     if session is not None:
         return await store.log(session)
     newest = await store.sessions(limit=1)
     if not newest:
-        raise SessionMissing('there is no session yet; start one with: handiwork run "what is to be done"')
+        raise SessionMissing('there is no session yet; start one with: handiwork run "your task"')
     return await store.log(newest[0].id)
 
 
@@ -44,7 +44,7 @@ def sessions(as_json: bool) -> Exit:
 
 
 def show(session: str | None, as_json: bool, full: bool) -> Exit:
-    """Print what happened in a session, and how it stands."""
+    """Print the events of a session and its summary."""
     return asyncio.run(_show(session, as_json, full))
 
 
@@ -60,7 +60,7 @@ async def _sessions(as_json: bool) -> Exit:
                     console.print(_row(info), soft_wrap=True)
             before = page[-1].id
     if before is None:
-        say('there is no session yet; start one with: handiwork run "what is to be done"')
+        say('there is no session yet; start one with: handiwork run "your task"')
     return Exit.FINISHED
 
 
@@ -96,7 +96,7 @@ async def _show(session: str | None, as_json: bool, full: bool) -> Exit:
 
 
 async def _whole(store: Store, event: Event) -> Event:
-    """Return the event with all of its text in it."""
+    """Return the event with its full text, read from the blob."""
     if not isinstance(event, Observation) or event.blob is None:
         return event
     content = (await store.blobs.get(event.blob)).decode(errors="backslashreplace")

@@ -1,1 +1,1 @@
-"""How a session asks and answers at a terminal."""
+"""The dialog with the user at a terminal: questions, answers, signals."""

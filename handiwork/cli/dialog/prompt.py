@@ -1,4 +1,4 @@
-"""Signals and questions: how the user stops a session and says what next."""
+"""Signals and questions: how the user stops a session and gives the next instruction."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Signals:
-    """Calls what is set as ``handler`` on the event loop for Ctrl-C and for requests to end.
+    """Calls ``handler`` on the event loop for Ctrl-C, SIGTERM and SIGHUP.
 
-    ``ending`` is true once the latter came, from when on nobody is there to be asked.
+    ``ending`` becomes true with SIGTERM or SIGHUP: from then on the user must not be asked.
     """
 
     def __init__(self, default: Callable[[], object]) -> None:
@@ -26,7 +26,7 @@ class Signals:
 
     @contextmanager
     def watched(self) -> Generator[None]:
-        """Take the signals over for as long as this holds."""
+        """Handle the signals inside the context."""
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._on, number)
@@ -38,7 +38,7 @@ class Signals:
 
     @contextmanager
     def handled_by(self, handler: Callable[[], object]) -> Generator[None]:
-        """Have ``handler`` called instead for as long as this holds."""
+        """Call ``handler`` instead of the default inside the context."""
         self.handler = handler
         try:
             yield
@@ -51,9 +51,9 @@ class Signals:
 
 
 async def ask(question: str, signals: Signals) -> str | None:
-    """Return what the user writes on the terminal; None for end of file or a signal.
+    """Return the user's answer from the terminal; None for end of file or a signal.
 
-    What was typed before the question is dropped; several lines pasted at once are one answer.
+    Input typed before the question is dropped; several lines pasted at once are one answer.
     """
     loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
     answer: asyncio.Future[bytes] = loop.create_future()

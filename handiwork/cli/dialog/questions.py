@@ -1,4 +1,4 @@
-"""What the user is asked at the terminal when a session stands still, and what the answers do."""
+"""The questions at the terminal when a session waits or is paused, and the effects of the answers."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from handiwork.session import user_events
 from handiwork.session.approval.rules import rule_for
 from handiwork.session.open import Opened
 
-QUESTION = "\nwhat next? (a message to the agent, empty to go on, q to stop) "
+QUESTION = "\nwhat next? (a message to the agent, empty to continue, q to stop) "
 ANSWER = "\nyour answer: "
-ALLOW = "allow? (y once, a always in this session, n or the reason why not, q to leave it) "
+ALLOW = "allow? (y once, a for this session, n or a reason to refuse, q to decide later) "
 STUCK = (
-    "\nwhat next? (g to go on, r to rewind the agent to before the loop (files stay), "
+    "\nwhat next? (g to continue, r to rewind the agent to before the loop (files stay), "
     "q to stop, or a hint to the agent) "
 )
-CONTEXT = "\nwhat next? (/model NAME for one with a larger context window, empty to go on, q to stop) "
-LIMIT = "\nraise the limit of {name}? (r for {raised}, a number, none for no limit, empty to leave it) "
+CONTEXT = "\nwhat next? (/model NAME to use a larger context window, empty to continue, q to stop) "
+LIMIT = "\nraise the limit of {name}? (r for {raised}, a number, none for no limit, empty to keep it and stop) "
 
 
 def terminal_talk(opened: Opened | RemoteSession, view: View, signals: Signals) -> UserPrompt:
-    """Return what asks on the terminal."""
+    """Return a prompt that asks on the terminal."""
     return Questions(opened, view, lambda question: ask(question, signals))
 
 
 class Questions:
-    """Asks what a session that stands still needs; appends the answers to its log."""
+    """Asks the question a waiting or paused session needs answered; appends the answers to its log."""
 
     def __init__(self, opened: Opened | RemoteSession, view: View, ask: Ask) -> None:
         self._log, self._first, self._view = opened.log, opened.setup.limits, view
         self._slash = SlashCommands(opened.log, view.console, ask)
 
     async def __call__(self, state: State) -> str | None:
-        """Return a message to the agent, "" to just go on, None to leave it."""
+        """Return a message to the agent, "" to continue without one, None to leave the session."""
         reason = state.change.reason if state.change is not None else ""
         with self._view.still():
             if state.agent_state == "awaiting_user_confirmation":
@@ -75,7 +75,7 @@ class Questions:
             for line in shown(action):
                 self._view.console.print(line, soft_wrap=True)
             self._slash.say(f"  {exact(why.get(action.id, ''))}", "yellow")
-            self._slash.say(f"  a allows from now on: {_short(rule_for(action))}", "dim")
+            self._slash.say(f"  a allows for this session: {_short(rule_for(action))}", "dim")
             while (answer := await self._slash.answer(ALLOW)) == "":
                 pass
             if answer is None:
@@ -110,7 +110,7 @@ class Questions:
 
 
 def shown(action: Action) -> list[Text]:
-    """Return an action as whole and exact as is needed to judge it."""
+    """Return the lines of an action, complete and exact enough to judge it."""
     texts = {key: exact(value) for key, value in action if isinstance(value, str)}
     lines = Transcript(full=True).lines(action.with_fields(**texts, subtask=0))
     if isinstance(action, FileEditAction):
@@ -121,8 +121,8 @@ def shown(action: Action) -> list[Text]:
 
 
 def _short(rule: str) -> str:
-    """Return a rule for the user to read; what is said above in several lines is not said again."""
-    return exact(rule) if "\n" not in rule else f"{rule.split()[0]} what is above"
+    """Return a rule for the user to read; refer to the action above for a rule of several lines."""
+    return exact(rule) if "\n" not in rule else f"{rule.split()[0]} the one above"
 
 
 def _number(text: str) -> float | None:
@@ -133,11 +133,11 @@ def _number(text: str) -> float | None:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f'"{text}" is no number')
+        raise ValueError(f'"{text}" is not a number')
     return number
 
 
 def _last_message(state: State) -> str:
-    """Return what the agent said last, harmless to print."""
+    """Return the agent's last message, safe to print."""
     said = (action.content for action, _ in reversed(state.history) if isinstance(action, MessageAction))
     return plain(next(said, ""))

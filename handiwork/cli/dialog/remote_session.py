@@ -1,4 +1,4 @@
-"""A session that another process runs, like the server: watched, and steered by what is put into its log."""
+"""A session that another process runs, like the server: watched and steered through its log."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from handiwork.session.user_events import at_work, network_allowed
 from handiwork.settings import SettingsError
 
 ALONE = 15.0
-"""Seconds for which a session that nobody runs any more is waited for: a server may be started again."""
+"""Seconds to wait for a session that no process runs any more: a server may restart."""
 
 
 class RemoteSession:
-    """Has of ``Opened`` what it takes to drive a session; each event is shown to ``watch``."""
+    """The part of ``Opened`` that ``drive`` needs, for a session of another process; ``watch`` gets each event."""
 
     def __init__(self, log: EventLog, setup: Setup, watch: Observer) -> None:
         self.log, self.setup = log, setup
@@ -35,11 +35,11 @@ class RemoteSession:
 
     @asynccontextmanager
     async def hold_lease(self) -> AsyncGenerator[None]:
-        """Do nothing: another process has it."""
+        """Do nothing: another process holds the lease."""
         yield
 
     async def run(self, message: str | None = None) -> State:
-        """Say the message, or have a paused session go on, and watch until it stands still."""
+        """Send the message, or resume a paused session, and watch until the session stops running."""
         await self._catch_up()
         if message is not None:
             await self.log.append(MessageAction(content=message, source="user", subtask=self.state.active))
@@ -50,19 +50,19 @@ class RemoteSession:
         return self.state
 
     async def wait_until_resumed(self) -> None:
-        """Wait until somebody has it go on."""
+        """Wait until any process resumes the session."""
         await self._follow(until_running=True)
 
     async def change(self, changes: Mapping[str, Any]) -> None:
-        """Have it go on with another model, other limits, another confirmation mode or more hosts.
+        """Change the session's model, limits, confirmation mode or allowed hosts.
 
-        Raises SettingsError for what only its own process could take.
+        Raises SettingsError for changes that only the session's own process could take.
         """
         if changes.get("secrets", self.setup.secrets) != self.setup.secrets:
-            raise SettingsError(f"session {self.id} is run by another process, which cannot be given a secret: stop it")
+            raise SettingsError(f"another process runs session {self.id} and cannot take a secret: stop it first")
         if hosts := changes.get("allow_net"):
             if await at_work(self.log):
-                raise SettingsError(f"commands of session {self.id} run: use `handiwork allow` to let them reach hosts")
+                raise SettingsError(f"session {self.id} has running commands: allow the hosts with `handiwork allow`")
             await self.log.append(network_allowed(hosts))
         others = {key: changes[key] for key in ("model", "base_url", "limits", "confirmation") if key in changes}
         if others.get("limits") == self.setup.limits:
@@ -89,7 +89,7 @@ class RemoteSession:
                 return
 
     async def _until_alone(self) -> None:
-        """Return when nobody has run the session for a while."""
+        """Return once no process has run the session for ALONE seconds."""
         with suppress(TimeoutError):
             while True:
                 async with asyncio.timeout(ALONE):
@@ -105,7 +105,7 @@ class RemoteSession:
 
 
 async def elsewhere(log: EventLog, watch: Observer, changes: Mapping[str, Any]) -> RemoteSession:
-    """Return a session that another process runs, with what is to be other from now on. Raises SettingsError."""
+    """Return a session that another process runs, after changing its settings. Raises SettingsError."""
     session = RemoteSession(log, await setup_of(log), watch)
     await session.change(changes)
     return session

@@ -1,4 +1,4 @@
-"""Runs a session to its end, with the user at the terminal or without."""
+"""Runs a session to its end, with or without a user at the terminal."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from handiwork.events.action import ChangeAgentStateAction
 from handiwork.session.open import Opened
 from handiwork.session.steps.live import Observer, Status
 
-STOPPING = "interrupting; Ctrl-C again stops at once"
+STOPPING = "interrupting; press Ctrl-C again to stop at once"
 
 
 class UserPrompt(Protocol):
-    """Asks the user what to do with a session that stands still."""
+    """Asks the user how to continue a session that waits or is paused."""
 
     def __call__(self, state: State) -> Coroutine[Any, Any, str | None]:
-        """Return a message to the agent, "" to just go on, None to leave it."""
+        """Return a message to the agent, "" to continue without one, None to leave the session."""
         ...
 
 
 async def run_interactive(
     opened: Opened | RemoteSession, message: str | None, signals: Signals, watch: Observer, talk: UserPrompt | None
 ) -> State:
-    """Run the session until it ends, or stands still and ``talk`` leaves it so; return its state.
+    """Run the session until it ends, or until it waits and ``talk`` leaves it so; return its state.
 
-    The first signal pauses it, the second one cancels this call. Without ``talk`` nobody is asked.
+    The first signal pauses the session, the second one cancels this call. Without ``talk`` the user is not asked.
     """
     while True:
         state = await _run(opened, message, signals, watch)
@@ -42,14 +42,14 @@ async def run_interactive(
 
 
 def _stands_still(state: State) -> bool:
-    """Tell whether it waits for the user, or was paused: by one, by a limit, or because it got nowhere."""
+    """Return whether the session waits for the user or is paused: by the user, by a limit, or because it is stuck."""
     return state.agent_state in ("awaiting_user_input", "awaiting_user_confirmation", "paused")
 
 
 async def _unless_called(
     opened: Opened | RemoteSession, talk: Coroutine[Any, Any, str | None]
 ) -> tuple[bool, str | None]:
-    """Return the user's answer; or, first, that it was had go on from elsewhere, as from a browser."""
+    """Wait for the answer, or until another client resumes the session; return whether one did, and the answer."""
     asking, called = asyncio.create_task(talk), asyncio.create_task(opened.wait_until_resumed())
     try:
         await asyncio.wait({asking, called}, return_when=asyncio.FIRST_COMPLETED)

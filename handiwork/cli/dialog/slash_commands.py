@@ -1,4 +1,4 @@
-"""What can be typed at any question besides its answer: another model, another confirmation mode, help."""
+"""The slash commands at any question: change the model or the confirmation mode, allow hosts, show help."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from handiwork.session.user_events import at_work, network_allowed
 from handiwork.settings import model_name
 
 Ask = Callable[[str], Awaitable[str | None]]
-"""Asks the user a question; None where the user wants to leave."""
+"""Asks the user a question; returns None if the user wants to leave."""
 
 HELP = """\
-  /model NAME [BASE_URL]            go on with another model, like openai:NAME, or NAME http://HOST:PORT/v1
-  /confirm never|risky|always       what you are asked before it is done, from the next action on
-  /allow HOST...                    let the sandbox reach these too: example.org, *.example.org, pypi, npm, debian, all
-  /help                             this"""
+  /model NAME [BASE_URL]            switch to another model, like openai:NAME, or NAME http://HOST:PORT/v1
+  /confirm never|risky|always       when to ask before actions, from the next action on
+  /allow HOST...                    let the sandbox reach hosts: example.org, *.example.org, pypi, npm, debian, all
+  /help                             show this list"""
 AT_WORK = """\
-  These began before and may still run. They, and whatever other programs they left running, could send to
-  {} at once, and you would not be asked:"""
-ALLOW = "allow it all the same? (y or n) "
+  These commands may still be running. They, and any programs they left running, could send data to
+  {} at once, without asking you:"""
+ALLOW = "allow anyway? (y or n) "
 MODES: tuple[Confirmation, ...] = get_args(Confirmation)
 
 
 class SlashCommands:
-    """Asks, carries out what begins with a slash, and asks again, until there is an answer."""
+    """Asks a question, carries out slash commands, and asks again until there is an answer."""
 
     def __init__(self, log: EventLog, console: Console, ask: Ask) -> None:
         self._log, self._console, self._ask = log, console, ask
 
     async def answer(self, question: str) -> str | None:
-        """Return the answer; None where the user leaves the session as it is."""
+        """Return the answer; None if the user leaves the session as it is."""
         while True:
             answer = await self._ask(question)
             if answer is None or answer == "q":
@@ -49,7 +49,7 @@ class SlashCommands:
             self.say(await self._command(*answer.split()))
 
     def say(self, text: str, style: str = "") -> None:
-        """Tell the user something about an answer."""
+        """Print a message to the user."""
         self._console.print(Text(plain(text), style), soft_wrap=True)
 
     async def _command(self, name: str, *arguments: str) -> str:
@@ -65,20 +65,20 @@ class SlashCommands:
             case "/model" | "/confirm" | "/allow" | "/help", _:
                 return HELP
             case _:
-                return f"  there is no command {name}; a message to the agent begins without a slash\n{HELP}"
+                return f"  unknown command {name}; a message to the agent must not begin with a slash\n{HELP}"
 
     async def _allow(self, hosts: tuple[str, ...]) -> str:
         try:
             allowed = network_allowed(hosts)
         except ValueError as error:
-            return f"  the network stays as it is: {error}"
+            return f"  the network is unchanged: {error}"
         told: list[str] = []
         while not set(running := await at_work(self._log)) <= set(told):
             self.say(AT_WORK.format(", ".join(hosts)), "yellow")
             for command in running:
                 self.say(f"    {exact(command)}")
             if (await self._ask(ALLOW) or "").lower() not in ("y", "yes"):
-                return "  the network stays as it is"
+                return "  the network is unchanged"
             told = running
         await self._log.append(allowed)
         return f"  the sandbox may reach {', '.join(hosts)} from now on"
@@ -87,7 +87,7 @@ class SlashCommands:
         try:
             made = llms.create(model, base_url)
         except LLMError as error:
-            return f"  the model stays as it is: {error}"
+            return f"  the model is unchanged: {error}"
         await made.close()
         await self._log.append(SettingsChanged(model=model, base_url=base_url, source="user"))
         return f"  model: {model}"

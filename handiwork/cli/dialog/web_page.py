@@ -1,4 +1,4 @@
-"""``handiwork run --web``: a server beside the run, and its page of the session in the user's browser."""
+"""``handiwork run --web``: a server beside the run, and the session's page in the user's browser."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from handiwork.sandbox.bundle import host_command
 
 _SERVE = "from handiwork.cli.main import main; main()"
 _SECONDS = 10.0
-"""For which a server that was told to end is waited for."""
+"""Seconds to wait for the server to end before it is killed."""
 
 
 class Page:
-    """A server of its own process; its pages are there until that ends."""
+    """The session's page, on a server in a process of its own; the page stays until that process ends."""
 
     def __init__(self, server: subprocess.Popen[str], link: str, private: Path) -> None:
         self._server, self._link, self._private = server, urlsplit(link), private
@@ -30,11 +30,11 @@ class Page:
     def show(self, session: str) -> None:
         """Print the link to a session's page, and open it if there is a display.
 
-        The browser gets the link, which has the token, in a file of the ``private`` folder: other users can read the
-        command lines of all programs.
+        The browser gets the link, which contains the token, in a file of the ``private`` folder, because other users
+        can read the command lines of all programs.
         """
         link = self._link._replace(path=f"/s/{session}").geturl()
-        say(f"the session in the browser: {link}")
+        say(f"open the session in a browser: {link}")
         opener = shutil.which("xdg-open")
         if opener is not None and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
             # Imported late: few runs have a page.
@@ -47,7 +47,7 @@ class Page:
             subprocess.Popen([opener, file.as_uri()], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
 
     def wait(self) -> None:
-        """Keep the page until Ctrl-C: one may go on with the session there."""
+        """Keep the page until Ctrl-C, so that the user can continue the session there."""
         say("the page stays until you press Ctrl-C")
         try:
             self._server.wait()
@@ -57,8 +57,8 @@ class Page:
 
 @contextmanager
 def served() -> Generator[Page]:
-    """Serve the user's sessions meanwhile. Raises LogError when the server does not begin."""
-    # A session of its own: the first Ctrl-C is for the run. It ends with this process, however that ends.
+    """Serve the user's sessions inside the context. Raises LogError if the server does not start."""
+    # The server gets its own process session, since the first Ctrl-C is for the run; it ends when this process ends.
     command = [*host_command("setpriv"), "--pdeathsig", "TERM", sys.executable, "-c", _SERVE, "serve", "--port", "0"]
     server = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -67,7 +67,7 @@ def served() -> Generator[Page]:
         assert server.stdout is not None
         link = server.stdout.readline().strip()
         if not link:
-            raise LogError("the server of the page could not begin; what is above says why")
+            raise LogError("the server of the page could not start; see the message above")
         with TemporaryDirectory(prefix="handiwork-page-") as private:
             yield Page(server, link, Path(private))
     finally:

@@ -1,4 +1,4 @@
-"""What goes on at this moment, as it is shown below the events: what streams, and a spinner."""
+"""The current activity, shown below the events: streaming text and a spinner."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from handiwork.events.record import SessionStarted, StepStarted
 from handiwork.session.steps.live import OutputDelta, TextDelta
 
 SHOWN = 10
-"""Lines of what is streaming that are on the screen."""
+"""The number of lines of streaming text on the screen."""
 KEPT = 8192
-"""Characters of what is streaming that are kept, enough for those lines."""
+"""The number of characters of streaming text kept, enough for those lines."""
 
 
 class Activity:
-    """What goes on in the task and its subtasks; of those at work at once, what was begun last is on the screen."""
+    """The current work of the task and its subtasks; if several work at once, the screen shows the latest to begin."""
 
     def __init__(self, heading: Callable[[int], str]) -> None:
         self._heading = heading
@@ -31,12 +31,12 @@ class Activity:
         self.status = ""
 
     def clear(self) -> None:
-        """Nothing goes on any more."""
+        """Forget all current work."""
         self._works.clear()
         self.status = ""
 
     def follow(self, event: Event) -> None:
-        """Take up an event: something has begun or ended, if it is not only the user who said something."""
+        """Update the current work from an event; events of the user change nothing."""
         if event.source == "user":
             return
         self.status = ""
@@ -57,7 +57,7 @@ class Activity:
                 self._works.pop(event.subtask, None)
 
     def add(self, delta: TextDelta | OutputDelta) -> None:
-        """More of what streams arrives."""
+        """Add a piece of streaming text."""
         if isinstance(delta, TextDelta):
             subtask, what = delta.subtask, "thinking"
         else:
@@ -65,11 +65,11 @@ class Activity:
         self._works.setdefault(subtask, _Work(what)).add(delta.text)
 
     def _begin(self, subtask: int, what: str) -> None:
-        self._works.pop(subtask, None)  # so that it comes last
+        self._works.pop(subtask, None)  # so that the new entry is the last
         self._works[subtask] = _Work(what)
 
     def __rich__(self) -> Group:
-        """Return what is on the screen at this moment."""
+        """Return the lines for the screen."""
         subtask, work = next(reversed(self._works.items()), (0, _Work("")))
         about = self.status or work.about
         if about and len(self._works) > 1:
@@ -81,7 +81,7 @@ class Activity:
 
 
 class _Work:
-    """One thing that goes on: what it is, since when (monotonic seconds), and the end of what it streams."""
+    """One current piece of work: its name, its start (monotonic seconds), and the tail of its streaming text."""
 
     def __init__(self, what: str) -> None:
         self.what, self.since = what, time.monotonic()

@@ -15,15 +15,15 @@ _UNSEEN = re.compile("[\x7f-\x9f]")
 
 
 def write_json(line: str) -> None:
-    """Write one line of JSON to stdout, in UTF-8 whatever the locale, with no character a terminal acts on."""
+    """Write one line of JSON to stdout, in UTF-8 whatever the locale, with terminal control characters escaped."""
     line = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
-    # What UTF-8 cannot hold, lone surrogates, becomes the escape that means the same in JSON.
+    # UTF-8 cannot encode lone surrogates; they become the equivalent JSON escape.
     sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
     sys.stdout.buffer.flush()
 
 
 class JsonLines:
-    """Writes the events of a session after the id ``after``; ``stepped`` tells whether the agent took a step since."""
+    """Writes a session's events after the id ``after``; ``stepped`` is true once the agent took a step."""
 
     def __init__(self) -> None:
         self.after = 0
@@ -36,12 +36,12 @@ class JsonLines:
         return None
 
     def open(self, session: str, after: int) -> None:
-        """Say which session it is, and which of its events were there before."""
+        """Print the session's id to stderr; skip its events up to ``after``."""
         self.after = after
         print(f"session {session}", file=sys.stderr, flush=True)  # noqa: T201
 
     def __call__(self, item: Event | TextDelta | OutputDelta | Status) -> None:
-        """Write an event, or a status; the session's Watch."""
+        """Write an event or a status; this is the session's Observer."""
         match item:
             case Event() if item.id > self.after:
                 self.stepped = self.stepped or isinstance(item, StepStarted)

@@ -1,4 +1,4 @@
-"""Makes text of agents and programs harmless for the user's terminal."""
+"""Makes the text of agents and programs safe to print on the user's terminal."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def plain(text: str) -> str:
-    """Return the text as it would be read: without control sequences, and with control characters spelled out.
+    """Return the text as a reader would see it: control sequences removed, control characters escaped.
 
-    Of a line that a program wrote over with carriage returns, the last version is kept. Characters that turn
-    the direction of writing are spelled out too, as they can make text read differently from what it is.
+    Keep only the last version of a line that a program overwrote with carriage returns. Escape characters that
+    change the writing direction too, since they can disguise text.
     """
     text = _SEQUENCE.sub("", text).replace("\r\n", "\n")
     text = _OVERWRITTEN.sub("", text).replace("\r", "")
@@ -25,7 +25,7 @@ def plain(text: str) -> str:
 
 
 def exact(text: str) -> str:
-    """Return the text with nothing left out and every control character spelled out: what is judged by it is all."""
+    """Return the full text with every control character escaped, so that a user can judge it by reading."""
     return _UNSEEN.sub(lambda found: _spelled(found[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""Where the lines of subtasks stand: indented below the action that opened them, headed by their agent's name."""
+"""Layout of the lines of subtasks: indented below the action that opened them, headed by their agent's name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INDENT = "    "
 
 
 class Subtasks:
-    """Puts lines in their place, event by event in the order of the log."""
+    """Indents lines and adds headings, event by event in the order of the log."""
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}
@@ -24,7 +24,7 @@ class Subtasks:
         self._place = 0
 
     def open(self, action: AgentDelegateAction) -> str:
-        """Take up a new subtask; return its heading. Children that work side by side are numbered."""
+        """Register a new subtask and return its heading; parallel subtasks are numbered."""
         number = ""
         if action.cause is not None:
             self._children[action.cause] += 1
@@ -38,7 +38,7 @@ class Subtasks:
         return self._headings.get(subtask, "")
 
     def placed(self, event: Event, lines: list[Text]) -> list[Text]:
-        """Return the lines of an event indented, below a heading where another subtask had the word before."""
+        """Return the lines of an event indented, below a heading if the last lines were another subtask's."""
         depth = len(self._line_of(event.subtask)) - 1
         if isinstance(event, SessionStarted):
             self._place = 0
@@ -49,13 +49,13 @@ class Subtasks:
                 blank = [lines.pop(0)] if not lines[0].plain else []
                 heading = Text(f"{INDENT * (depth - 1)}  {self.heading(event.subtask)}", "cyan")
                 lines = [*blank, heading, *lines]
-            # What opens one subtask heads it too, but not what opens one of several.
+            # The action that opens a single subtask is its heading too; an action that opens one of several is not.
             opens = isinstance(event, AgentDelegateAction) and event.cause is None
             self._place = event.id if opens else event.subtask
         return lines
 
     def _line_of(self, subtask: int) -> list[int]:
-        """Return the subtask and those it is part of, up to the task itself."""
+        """Return the subtask and its ancestors, up to the task itself."""
         found = [subtask]
         while found[-1] in self._parents:
             found.append(self._parents[found[-1]])
@@ -63,7 +63,7 @@ class Subtasks:
 
 
 def short_name(agent: str) -> str:
-    """Return the name of an agent without the file or module it is in."""
+    """Return the name of an agent without its file or module."""
     return agent.rpartition(":")[2]
 
 

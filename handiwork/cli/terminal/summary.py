@@ -1,4 +1,4 @@
-"""How a session stands, in a few lines: what came of it, what it took and what can be done next."""
+"""The summary of a session in a few lines: its outcome, its cost and the next commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handiwork.agents.state import State
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.errors import Exit
 
-_SOURCES = {"price_list": "from the price list", "provider": "as the provider says", "scripted": "as the script says"}
+_SOURCES = {"price_list": "from the price list", "provider": "from the provider", "scripted": "from the script"}
 _STYLES = {"finished": "bold green", "rejected": "bold red", "error": "bold red"}
 
 
@@ -33,7 +33,7 @@ def exit_code(state: State) -> Exit:
 
 
 def summary(state: State, session: str, changed: bool) -> list[Text]:
-    """Return the lines; ``changed`` tells whether there are changes to take over."""
+    """Return the lines; ``changed`` means that there are changes to apply."""
     lines = [_line("outcome", *_outcome(state))]
     if message := _message(state):
         lines += [_line("message" if not number else "", line) for number, line in enumerate(message.split("\n"))]
@@ -49,7 +49,7 @@ def summary(state: State, session: str, changed: bool) -> list[Text]:
 
 
 def cost(state: State) -> str:
-    """Return what the session cost and who says so; an unknown cost is never called free."""
+    """Return the session's cost and the source of the figure; an unknown cost is never called free."""
     sources = state.totals.cost_sources
     if not sources:
         return "none, no model was called"
@@ -61,7 +61,7 @@ def cost(state: State) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as a person says it."""
+    """Return a duration in words."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -105,6 +105,6 @@ def _next(state: State, session: str, changed: bool) -> Iterator[str]:
         yield f"handiwork resume {session} --rewind"
         yield f'handiwork resume {session} --message "a hint"'
     elif reason == "context":
-        yield f"handiwork resume {session} --model NAME, one with a larger context window"
+        yield f"handiwork resume {session} --model NAME, with a larger context window"
     else:
         yield f"handiwork resume {session}"

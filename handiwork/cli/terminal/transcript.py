@@ -1,4 +1,4 @@
-"""Events as lines for a person to read: the same for a run that is watched and one that is read later."""
+"""Renders events as lines for a person to read, the same in a live run and in ``handiwork show``."""
 
 from __future__ import annotations
 
@@ -62,20 +62,20 @@ from handiwork.events.record import (
 from handiwork.workspace.files.names import quoted
 
 LINES = 40
-"""Lines of one output that are shown; the rest is counted."""
+"""The number of lines shown of one output; the rest is counted."""
 READ_LINES = 8
-"""The same of a file that the agent reads."""
+"""The number of lines shown of a file that the agent reads."""
 WIDTH = 1000
-"""Characters of one line that are shown."""
+"""The number of characters shown of one line."""
 UNPROTECTED = "No sandbox: the agent's commands run on this machine, as you, with nothing between."
 
 _STATUS = {
-    "running": "it goes on running",
-    "input": "it waits for input",
-    "exited": "the shell ended and was started again",
+    "running": "still running",
+    "input": "waiting for input",
+    "exited": "the shell exited and was restarted",
     "interrupted": "interrupted",
-    "timeout": "stopped after its time",
-    "background": "it goes on in the background",
+    "timeout": "stopped by its timeout",
+    "background": "running in the background",
 }
 
 
@@ -90,7 +90,7 @@ class Transcript:
         self._asked_for: set[tuple[str, int, bool]] = set()
 
     def lines(self, event: Event) -> list[Text]:
-        """Return what a person sees of the event, nothing for most records; all of it is harmless to print."""
+        """Return the lines that show the event, none for most records; all are safe to print."""
         return self.subtasks.placed(event, list(self._of(event)))
 
     @singledispatchmethod
@@ -120,23 +120,23 @@ class Transcript:
     @_of.register
     def _(self, event: CompletionEvent) -> Iterator[Text]:
         for attempt in event.failed_attempts:
-            yield Text(f"  tried again after: {plain(attempt)}", "yellow")
+            yield Text(f"  retried after: {plain(attempt)}", "yellow")
 
     @_of.register
     def _(self, event: CondensationEvent) -> Iterator[Text]:
-        what = {"collapse": "shortened", "summary": "summed up", "rewind": "taken back"}[event.how]
-        yield Text(f"  for the model, events {event.first} to {event.last} are {what}", "dim")
+        what = {"collapse": "shortened", "summary": "summarised", "rewind": "removed"}[event.how]
+        yield Text(f"  in the model's context, events {event.first} to {event.last} are {what}", "dim")
 
     @_of.register
     def _(self, event: LoopEvent) -> Iterator[Text]:
-        yield Text(f"  it repeats itself: {plain(event.content)}", "yellow")
+        yield Text(f"  the agent repeats itself: {plain(event.content)}", "yellow")
 
     @_of.register
     def _(self, event: ApprovalEvent) -> Iterator[Text]:
         if not event.allowed:
             yield Text(f"  you: no{plain(f', {event.comment}' if event.comment else '')}", "bold green")
         else:
-            always = f", and from now on: {exact(event.rule)}" if event.rule is not None else ""
+            always = f", for this session: {exact(event.rule)}" if event.rule is not None else ""
             yield Text(f"  you: yes{always}", "bold green")
 
     @_of.register
@@ -153,7 +153,7 @@ class Transcript:
     @_of.register
     def _(self, event: EgressEvent) -> Iterator[Text]:
         asked_for = (event.host, event.port, event.allowed)
-        if asked_for not in self._asked_for:  # a program makes many connections, or tries again
+        if asked_for not in self._asked_for:  # a program makes many connections, or retries
             self._asked_for.add(asked_for)
             what = plain(f"{event.host}:{event.port} {'reached' if event.allowed else 'refused'}: {event.reason}")
             yield Text(f"  network: {what}", "dim" if event.allowed else "yellow")
@@ -163,7 +163,7 @@ class Transcript:
         if problem := event.unknown.get("problem"):
             yield Text(f"  {plain(str(problem))}", "bold red")
             return
-        yield Text(f"  (an event of a newer version: {plain(str(event.unknown.get('type', '?')))})", "dim")
+        yield Text(f"  (an event from a newer version: {plain(str(event.unknown.get('type', '?')))})", "dim")
 
     @_of.register
     def _(self, event: Action) -> Iterator[Text]:
@@ -185,7 +185,7 @@ class Transcript:
         elif event.command:
             yield from _prefixed(exact(event.command), "  $ ", "bold", "  > ")
         else:
-            yield Text("  (waits for more output)", "dim")
+            yield Text("  (waiting for more output)", "dim")
 
     @_doing.register
     def _(self, event: JobAction) -> Iterator[Text]:
@@ -321,7 +321,7 @@ class Transcript:
 
     @_of.register
     def _(self, event: UserRejectObservation) -> Iterator[Text]:
-        yield Text("  not done", "yellow")  # why, the answer says
+        yield Text("  refused", "yellow")  # the approval event gives the reason
 
     @_of.register
     def _(self, event: AgentDelegateObservation) -> Iterator[Text]:
@@ -340,13 +340,13 @@ class Transcript:
         if event.agent_state == "running":
             return
         if event.agent_state == "awaiting_user_confirmation":
-            yield from _prefixed(plain(event.content), "  asks you first: ", "yellow")
+            yield from _prefixed(plain(event.content), "  needs your approval: ", "yellow")
             return
         style = "bold red" if event.agent_state == "error" else "yellow"
         yield from _prefixed(plain(event.content), f"  {event.agent_state}: ", style, "  ")
 
     def _bounded(self, text: str, style: str = "", prefix: str = "  ", most: int = LINES) -> Iterator[Text]:
-        """Give the lines of an output, with its middle left out where there are too many."""
+        """Yield the lines of an output; omit its middle if there are more than ``most``."""
         lines = plain(text).rstrip("\n").split("\n") if text.strip("\n") else []
         left_out = 0 if self.full else max(0, len(lines) - most)
         head = lines[: most // 2] if left_out else lines
@@ -358,7 +358,7 @@ class Transcript:
                 yield Text(prefix + self._cut(line), style)
 
     def _told(self, first: str, text: str, style: str) -> Iterator[Text]:
-        """Give what a subtask is told, or tells, with more than its first line bounded."""
+        """Yield a subtask's task or outcome; the lines after the first are bounded."""
         line, _, rest = plain(text).partition("\n")
         yield Text(first + self._cut(line), style)
         yield from self._bounded(rest, "dim", "     ", READ_LINES)
@@ -370,7 +370,7 @@ class Transcript:
 
 
 def coloured_diff_line(line: Text) -> Text:
-    """Return a line of a unified diff in its colour; leading blanks before its marker are allowed."""
+    """Return a line of a unified diff in its colour; two blanks may stand before its marker."""
     text = line.plain.removeprefix("  ")
     if line.style:
         return line

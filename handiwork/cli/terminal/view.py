@@ -1,4 +1,4 @@
-"""The live view of a session in a terminal, or its plain text where there is none."""
+"""The live view of a session on a terminal, or its plain text without one."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from handiwork.session.steps.live import OutputDelta, Status, TextDelta
 
 
 def terminal_console(file: IO[str] | None = None) -> Console:
-    """Return a console that prints just what it is given: no markup, no guesses, no wrapping of its own."""
+    """Return a console that prints text verbatim: no markup, no emoji codes, no highlighting."""
     return _Console(file=file, markup=False, emoji=False, highlight=False)
 
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
-        """Let the error through: rich itself would exit with the code of a failed task."""
+        """Raise BrokenPipeError: rich itself would exit with the code of a failed task."""
         raise BrokenPipeError
 
 
 class View:
-    """Prints a session as it goes; events up to the id ``after`` are only counted.
+    """Prints a session as it runs; events up to the id ``after`` are only counted.
 
-    ``stepped`` tells whether the agent took a step since then.
-    On a terminal what streams is shown below and replaced by the event when that comes; elsewhere only the
-    events are printed, and each status once.
+    ``stepped`` is true once the agent took a step after them.
+    On a terminal, streaming text appears below the events until its event replaces it; otherwise only events and,
+    once each, statuses are printed.
     """
 
     def __init__(self, console: Console, live: bool) -> None:
@@ -69,7 +69,7 @@ class View:
 
     @contextmanager
     def still(self) -> Generator[None]:
-        """Leave the terminal alone, for a question to the user."""
+        """Stop drawing inside the context, for a question to the user."""
         self.activity.clear()
         self.__exit__()
         try:
@@ -78,11 +78,11 @@ class View:
             self.__enter__()
 
     def open(self, session: str, after: int) -> None:
-        """Say which session it is, and which of its events were there before."""
+        """Set the session's id and the id of the last event that was in its log before."""
         self.transcript.session, self.after = session, after
 
     def __call__(self, item: Event | TextDelta | OutputDelta | Status) -> None:
-        """Show an event, or what is transient; the session's Watch."""
+        """Show an event, streaming text or a status; this is the session's Observer."""
         match item:
             case TextDelta() | OutputDelta():
                 self.activity.add(item)
@@ -93,7 +93,7 @@ class View:
 
     def _show_status(self, text: str) -> None:
         self.activity.status = plain(text)
-        # A progress report differs in its figures alone: without a terminal it is told once.
+        # Progress reports differ only in their figures: without a terminal, print one of them.
         kind = re.sub(r"[\d.]+", "", text)
         if self._live is None and kind != self._last_status:
             self.console.print(Text(f"({plain(text)})"), soft_wrap=True)
@@ -108,6 +108,6 @@ class View:
             for line in lines:
                 self.console.print(line, soft_wrap=True)
         elif lines:
-            # Without colours rich would do nothing but take its time.
+            # Without colours rich adds nothing but time.
             print(*(line.plain for line in lines), sep="\n", file=self.console.file, flush=True)
         self.stepped = self.stepped or isinstance(event, StepStarted)

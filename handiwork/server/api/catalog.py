@@ -1,4 +1,4 @@
-"""About the server and what can be used with it: models, agents, settings, health, metrics."""
+"""Operations on the server itself: models, agents, settings, health, metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from handiwork.settings import load, settings_file
 
 
 async def list_models(call: OperationCall[None, None]) -> ModelList:
-    """List the local models and the providers, with what they need."""
+    """List the local models and the providers, each with its state or missing key."""
     found: list[ModelInfo] = []
     for name in KNOWN:
         ready, about = local_model_state(name)
@@ -45,7 +45,7 @@ async def list_agents(call: OperationCall[None, None]) -> AgentList:
 
 
 async def show_settings(call: OperationCall[None, None]) -> SettingsView:
-    """Return what a session uses unless its request says otherwise."""
+    """Return the default settings of new sessions."""
     settings = load({})
     return SettingsView(
         file=str(settings_file()),
@@ -63,26 +63,26 @@ async def show_settings(call: OperationCall[None, None]) -> SettingsView:
 
 
 async def show_health(call: OperationCall[None, None]) -> Success:
-    """Answer when the server and its log work; needs no token."""
+    """Succeed if the server and its log work; needs no token."""
     await call.supervisor.store.sessions(limit=1)
     return Success()
 
 
 async def show_metrics(call: OperationCall[None, None]) -> Response:
-    """Return the server's figures in the text format of Prometheus."""
+    """Return the server's metrics in the Prometheus text format."""
     counters: RequestMetrics = call.request.app.state.counters
     return PlainTextResponse(counters.text(call.supervisor), media_type="text/plain; version=0.0.4")
 
 
 @dataclass
 class RequestMetrics:
-    """What the server has counted since it began."""
+    """The server's counters since its start."""
 
     began: float = field(default_factory=time.monotonic)
     requests: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
 
     def text(self, supervisor: SessionSupervisor) -> str:
-        """Return the metrics, one a line."""
+        """Return the metrics in the Prometheus text format."""
         attended, waiting = supervisor.counts
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         lines = _metric("handiwork_sessions_running", "gauge", "Sessions at work in this server.", attended - waiting)

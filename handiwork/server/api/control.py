@@ -1,4 +1,4 @@
-"""What the user tells a session: messages, to go on or stop, yes or no, another model. All of it are events."""
+"""Operations that steer a session: messages, pause and resume, approvals, settings. Each appends events."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from handiwork.session.user_events import approval, asked, at_work, is_stuck, ne
 from handiwork.settings import model_name
 
 ENDED: frozenset[AgentState] = frozenset({"finished", "rejected", "stopped", "awaiting_user_input"})
-"""States from which a session goes on only with a message."""
+"""The states from which a session resumes only with a message."""
 
 
 async def send_message(call: OperationCall[None, UserMessage]) -> Posted:
-    """Say something to the agent; a session that stands still goes on with it."""
+    """Send a message to the agent; this resumes a session that does not run."""
     log = await call.supervisor.log(call.session)
     check_images(call.supervisor, call.body.images)
     state = await running(call.supervisor, log)
@@ -30,18 +30,18 @@ async def send_message(call: OperationCall[None, UserMessage]) -> Posted:
 
 
 async def start_session(call: OperationCall[None, None]) -> SessionView:
-    """Go on with a session that was paused or failed; the same as resume."""
+    """Resume a session that was paused or failed; the same as resume."""
     return await resume_session(call)
 
 
 async def resume_session(call: OperationCall[None, None]) -> SessionView:
-    """Go on with a session that was paused or failed; one that ended or asked needs a message."""
+    """Resume a session that was paused or failed; one that ended or asked a question needs a message."""
     log = await call.supervisor.log(call.session)
     state = (await running(call.supervisor, log)).agent_state
     if state in ENDED:
-        raise RequestRefusedError(409, f"session {log.id} is {state.replace('_', ' ')}: send a message to go on")
+        raise RequestRefusedError(409, f"session {log.id} is {state.replace('_', ' ')}: send a message to resume it")
     if state == "awaiting_user_confirmation":
-        raise RequestRefusedError(409, f"session {log.id} waits for your answer: approve or reject what it asks")
+        raise RequestRefusedError(409, f"session {log.id} waits for your approval: approve or reject its actions")
     if state == "running":
         await call.supervisor.wake(log.id)  # its process may be gone
     else:
@@ -55,7 +55,7 @@ async def pause_session(call: OperationCall[None, None]) -> SessionView:
 
 
 async def interrupt_session(call: OperationCall[None, None]) -> SessionView:
-    """Stop what runs at this moment and pause."""
+    """Interrupt the current action and pause the session."""
     log = await call.supervisor.log(call.session)
     if (await running(call.supervisor, log)).agent_state == "running":
         await call.supervisor.say(log, ChangeAgentStateAction(agent_state="paused", source="user"))
@@ -63,7 +63,7 @@ async def interrupt_session(call: OperationCall[None, None]) -> SessionView:
 
 
 async def stop_session(call: OperationCall[None, None]) -> SessionView:
-    """Stop what runs and close the sandbox; a message goes on."""
+    """Stop the current action and close the sandbox; a message resumes the session."""
     log = await call.supervisor.log(call.session)
     await running(call.supervisor, log)
     await call.supervisor.say(log, ChangeAgentStateAction(agent_state="stopped", source="user"))
@@ -71,26 +71,26 @@ async def stop_session(call: OperationCall[None, None]) -> SessionView:
 
 
 async def answer_action(call: OperationCall[None, Answer]) -> SessionView:
-    """Allow or reject an action that the session asks about."""
+    """Allow or reject an action that waits for approval."""
     log, given = await call.supervisor.log(call.session), call.body
     state = await running(call.supervisor, log)
     action = next((action for action in asked(state) if action.id == given.action), None)
     if action is None:
-        raise RequestRefusedError(409, f"session {log.id} does not ask about action {given.action}")
+        raise RequestRefusedError(409, f"action {given.action} of session {log.id} does not wait for approval")
     if given.remember and not given.allowed:
-        raise RequestRefusedError(422, "remember: only a yes can be remembered")
+        raise RequestRefusedError(422, "remember: only an allowed action can be remembered")
     await call.supervisor.say(log, approval(action, given.allowed, given.comment, given.remember))
     return await view(call.supervisor, log)
 
 
 async def change_session(call: OperationCall[None, SettingsChange]) -> SessionView:
-    """Change the model, the limits or the confirmation mode, also while it runs."""
+    """Change the session's model, limits or confirmation mode, also while it runs."""
     log, change = await call.supervisor.log(call.session), call.body
     await running(call.supervisor, log)
     if change == SettingsChange():
-        raise RequestRefusedError(422, "nothing is to be changed: give a model, limits or a confirmation mode")
+        raise RequestRefusedError(422, "the request changes nothing: give a model, limits or a confirmation mode")
     if change.model is None and change.base_url is not None:
-        raise RequestRefusedError(422, "base_url: a base URL goes with a model")
+        raise RequestRefusedError(422, "base_url: a base URL needs a model")
     model = None if change.model is None else model_name(change.model)
     if model is not None:
         await llms.create(model, change.base_url).close()
@@ -118,14 +118,14 @@ async def allow_hosts(call: OperationCall[None, Hosts]) -> SessionView:
     if not call.body.confirmed and (commands := await at_work(log)):
         listed = "; ".join(commands)
         raise RequestRefusedError(
-            409, f"these may run and could use the hosts unasked, send confirmed to allow it: {listed}"
+            409, f"these commands may be running and could use the hosts unasked; send confirmed to allow it: {listed}"
         )
     await call.supervisor.say(log, event)
     return await view(call.supervisor, log)
 
 
 async def rewind_session(call: OperationCall[None, None]) -> SessionView:
-    """Have an agent that is stuck forget its loop and go on; files stay."""
+    """Rewind a stuck agent to before its loop and resume it; files stay."""
     log = await call.supervisor.log(call.session)
     state = await running(call.supervisor, log)
     if not is_stuck(state):

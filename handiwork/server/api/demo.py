@@ -1,4 +1,4 @@
-"""A small repository with a bug, for a first task that needs nothing of the user's."""
+"""A small repository with a bug, for a first task that needs no files of the user."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _FILES = {
 
 
 def make(parent: Path) -> Path:
-    """Make the repository anew in a folder of its own below ``parent``, and return that. Raises OSError."""
+    """Make the repository in a new folder below ``parent``, and return that folder. Raises OSError."""
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="todo-", dir=parent))
     for name, text in _FILES.items():

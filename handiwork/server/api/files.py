@@ -1,4 +1,4 @@
-"""A session's files, its changes, and blobs. What agents wrote is never served as a page."""
+"""Operations on a session's files, its changes, and blobs. Files that agents wrote are never served as a page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from handiwork.workspace.changes import Change
 from handiwork.workspace.patch import diffstat, unified_diff
 
 IMAGE_LIMIT = 3_750_000
-"""Bytes of a picture that models take."""
+"""The maximum bytes of a picture that models accept."""
 
 _PIECE = 1 << 16
 _BEGINNINGS: dict[bytes, ImageType] = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
@@ -44,14 +44,14 @@ _HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-conten
 
 
 async def list_files(call: OperationCall[FilesQuery, None]) -> FileList:
-    """List a directory of the session's workspace, now or as it was after an event."""
+    """List a directory of the session's workspace, now or after an event."""
     found = await files(call.supervisor.data, await call.supervisor.log(call.session), call.query.at)
     entries = await asyncio.to_thread(found.entries, call.query.path)
     return FileList(path=call.query.path, entries=[FileEntry.model_validate(entry) for entry in entries])
 
 
 async def read_file(call: OperationCall[ContentQuery, None]) -> Response:
-    """Return the bytes of a file of the workspace, now or as it was after an event."""
+    """Return the bytes of a file of the workspace, now or after an event."""
     path = call.query.path
     found = await files(call.supervisor.data, await call.supervisor.log(call.session), call.query.at)
     stream = await asyncio.to_thread(found.open, path)
@@ -64,7 +64,7 @@ async def read_file(call: OperationCall[ContentQuery, None]) -> Response:
 
 
 async def upload_file(call: OperationCall[UploadQuery, None]) -> Uploaded:
-    """Write the body to a file of the workspace; the session's sandbox does it."""
+    """Write the body to a file of the workspace, through the session's sandbox."""
     log, size = await call.supervisor.log(call.session), 0
 
     async def counted() -> AsyncIterator[bytes]:
@@ -83,13 +83,13 @@ async def upload_file(call: OperationCall[UploadQuery, None]) -> Uploaded:
 
 
 async def show_diff(call: OperationCall[DiffQuery, None]) -> Diff:
-    """Return what changed: in all, in a step, in a turn, or between two events."""
+    """Return the changes of the whole session, of a step or turn, or between two events."""
     supervisor, query = call.supervisor, call.query
     log = await supervisor.log(call.session)
     first, last = query.first, query.last
     if query.of != "total":
         if query.event is None:
-            raise RequestRefusedError(422, "event: say of which event you want the step or turn")
+            raise RequestRefusedError(422, "event: name an event of the step or turn")
         first, last = await _part(log, query.of == "turn", query.event)
     if first is None and last is None:
         found = await assemble.changes(supervisor.data, log)
@@ -108,7 +108,7 @@ async def add_blob(call: OperationCall[None, None]) -> NewBlob:
 
 
 async def read_blob(call: OperationCall[BlobQuery, None]) -> Response:
-    """Return a blob, or a part of it; its size is in the header X-Blob-Size."""
+    """Return a blob, or a part of it; the header X-Blob-Size has the blob's size."""
     digest, blobs = str(call.request.path_params["blob"]), call.supervisor.store.blobs
     path, size = blobs.path(digest), await blobs.size(digest)
     first = await blobs.read(digest, 0, _PIECE)
@@ -134,7 +134,7 @@ def _picture(first: bytes) -> ImageType | None:
 
 
 def _media_type(first: bytes) -> str:
-    """Return what the bytes begin like: a picture, text, or anything; never a type that a browser would run."""
+    """Return the media type of the first bytes: a picture, text or bytes, never a type that a browser would run."""
     if picture := _picture(first):
         return picture
     if first.startswith((b"GIF87a", b"GIF89a")):
@@ -149,7 +149,7 @@ def _media_type(first: bytes) -> str:
 
 
 async def _part(log: EventLog, turn: bool, event: int) -> tuple[int, int]:
-    """Return the events that the step or turn of an event lies between. Raises RefusedError where there is none."""
+    """Return the events around the step or turn of an event. Raises RequestRefusedError if there is no such event."""
     first, last = 0, 0
     for found in await log.read():
         last = found.id
@@ -178,7 +178,7 @@ def _diff(changes: Iterable[Change], first: int | None, last: int | None) -> Dif
 
 
 def _clear(text: str) -> str:
-    """Return the text with what is no UTF-8, as in names of files, replaced."""
+    """Return the text with bytes that are not UTF-8, as in file names, replaced."""
     return text.encode(errors="replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""What a new user needs: to try a model, to have it used from now on, and something to let it do."""
+"""Operations for a new user: try a model, set it as the default, and make a demo task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handiwork.server.schemas.sessions import Line, SettingsView, Shape
 from handiwork.settings import model_name, set_defaults
 
 _SECONDS = 300.0
-"""For which the answer of a model that is tried is awaited: a local one may have to be fetched first."""
+"""Seconds to wait for the answer of a model: a local one may have to be downloaded first."""
 
 
 class ModelChoice(Shape):
@@ -31,14 +31,14 @@ class ModelChoice(Shape):
 
 
 class ModelKey(Shape):
-    """A provider's key; ``provider`` null is the server of a base URL."""
+    """A provider's key; ``provider`` null means the server of a base URL."""
 
     provider: Line | None = None
     key: Annotated[Line, Field(min_length=1, description="never written to a file")]
 
 
 class KeyTaken(Shape):
-    """The server uses the key until it ends; ``variable`` is where it looks for it after that."""
+    """The server uses the key until it ends; later servers read the environment variable ``variable``."""
 
     variable: str
 
@@ -59,7 +59,7 @@ class Demo(Shape):
 
 
 async def try_model(call: OperationCall[None, ModelChoice]) -> ModelAnswer:
-    """Ask a model for a word, and say what it answered or why it did not."""
+    """Send a model a short prompt, and return its answer or the error."""
     model = llms.create(model_name(call.body.model), call.body.base_url, patience=Patience(attempts=1))
     began = time.monotonic()
     try:
@@ -76,17 +76,17 @@ async def take_key(call: OperationCall[None, ModelKey]) -> KeyTaken:
     """Use a provider's key until the server ends."""
     provider = call.body.provider
     if provider is not None and provider not in KEYS:
-        raise RequestRefusedError(422, f"provider: there is none called {provider!r}; known: {', '.join(KEYS)}")
+        raise RequestRefusedError(422, f"provider: unknown provider {provider!r}; known: {', '.join(KEYS)}")
     variable = KEYS[provider][0] if provider is not None else "HANDIWORK_API_KEY"
     key = call.body.key.strip()
     if not key or not key.isascii() or not key.isprintable():
-        raise RequestRefusedError(422, "key: it is empty or has characters that keys do not have")
+        raise RequestRefusedError(422, "key: it is empty or has characters that no key has")
     os.environ[variable] = key
     return KeyTaken(variable=variable)
 
 
 async def choose_model(call: OperationCall[None, ModelChoice]) -> SettingsView:
-    """Write a model into the user's settings: new sessions use it from now on."""
+    """Write a model into the user's settings as the default for new sessions."""
     model = model_name(call.body.model)
     await llms.create(model, call.body.base_url).close()
     await asyncio.to_thread(set_defaults, {"model": model, "base_url": call.body.base_url})

@@ -1,4 +1,4 @@
-"""Sessions: to make, list, look at, rename, fork and delete them."""
+"""Operations on sessions: create, list, show, rename, fork and delete them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from handiwork.settings import load, model_name
 
 
 async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
-    """Make a session with a copy of the workspace and begin to carry out its task."""
+    """Make a session with a copy of the workspace and start its task."""
     new = call.body
     limits = new.limits.model_dump() if new.limits is not None else {}
     flags: dict[str, Any] = {
@@ -73,12 +73,12 @@ async def list_sessions(call: OperationCall[ListQuery, None]) -> SessionPage:
 
 
 async def show_session(call: OperationCall[None, None]) -> SessionView:
-    """Return all about a session but its events."""
+    """Return a session without its events."""
     return await view(call.supervisor, await call.supervisor.log(call.session))
 
 
 async def rename_session(call: OperationCall[None, Rename]) -> SessionView:
-    """Give a session another title."""
+    """Change a session's title."""
     log = await call.supervisor.log(call.session)
     await call.supervisor.store.update(log.id, title=call.body.title)
     return await view(call.supervisor, log)
@@ -105,7 +105,7 @@ async def list_events(call: OperationCall[EventsQuery, None]) -> Response:
 
 
 async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
-    """Make a session that goes on from an event of this one; nothing of this one changes."""
+    """Make a session that continues from an event of this one, which stays unchanged."""
     new, supervisor = call.body, call.supervisor
     log = await supervisor.log(call.session)
     changes: dict[str, Any] = {}
@@ -121,7 +121,7 @@ async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
 
 
 async def show_tree(call: OperationCall[None, None]) -> Tree:
-    """Return what a session was forked from and what was forked from that."""
+    """Return a session with its ancestors and all their forks."""
     log = await call.supervisor.log(call.session)
     return Tree(sessions=[SessionRow.of(info) for info in await call.supervisor.store.family(log.id)])
 
@@ -133,13 +133,13 @@ def check_images(supervisor: SessionSupervisor, images: tuple[UploadedImage, ...
 
 
 async def view(supervisor: SessionSupervisor, log: EventLog) -> SessionView:
-    """Return all about a session."""
+    """Return a session's view."""
     state = await supervisor.state(log)
     holder, info = await log.holder(), await log.info()
     why: dict[int, str] = {}
-    while new := [action for action in asked(state) if action.id not in why]:  # it may ask meanwhile
+    while new := [action for action in asked(state) if action.id not in why]:  # new questions may come meanwhile
         why |= {action.id: "" for action in new} | await why_asked(log, new)
-    # Nothing is awaited from here on, so that all of it is of one moment.
+    # No await from here on, so that all fields are of one moment.
     return SessionView(
         **_row(info, state),
         reason=state.change.reason if state.change is not None else None,
@@ -166,7 +166,7 @@ async def view(supervisor: SessionSupervisor, log: EventLog) -> SessionView:
 
 
 def _row(info: SessionInfo, state: State) -> dict[str, Any]:
-    """Return the row of the list with what the log knows better than the list."""
+    """Return the row of the list, updated with the newer state of the log."""
     row = SessionRow.of(info).model_dump()
     if state.last_id:
         row |= {"state": state.agent_state, "model": state.model or row["model"]}
@@ -197,10 +197,10 @@ def _subtask(state: State) -> Subtask:
 
 
 async def running(supervisor: SessionSupervisor, log: EventLog) -> State:
-    """Return where a session stands. Raises RefusedError for one that never began."""
+    """Return a session's state. Raises RequestRefusedError if the session never began."""
     state = await supervisor.state(log)
     if not state.last_id:
-        raise RequestRefusedError(409, f"session {log.id} never began: run the task anew")
+        raise RequestRefusedError(409, f"session {log.id} never started: run the task again")
     return state
 
 

@@ -1,1 +1,1 @@
-"""The JSON that the HTTP API takes and gives."""
+"""The JSON requests and responses of the HTTP API."""

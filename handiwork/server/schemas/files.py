@@ -1,4 +1,4 @@
-"""What goes over the wire about files, changes and blobs."""
+"""Requests and responses about files, changes and blobs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from handiwork.server.schemas.sessions import LARGEST, BelowPath, Digest, EventI
 
 
 class FilesQuery(Shape):
-    """A path below the workspace, now or as it was after event ``at``."""
+    """A path below the workspace, now or after event ``at``."""
 
     path: BelowPath = ""
     at: EventId | None = None
 
 
 class FileEntry(Shape):
-    """What is in a directory; ``size`` is in bytes."""
+    """An entry of a directory; ``size`` is in bytes."""
 
     name: str
     kind: Literal["dir", "file", "link"]
@@ -25,14 +25,14 @@ class FileEntry(Shape):
 
 
 class FileList(Shape):
-    """What is in a directory, directories first."""
+    """The entries of a directory, directories first."""
 
     path: str
     entries: list[FileEntry]
 
 
 class ContentQuery(Shape):
-    """A file to read, now or as it was after event ``at``; with ``download`` the browser saves it."""
+    """A file to read, now or after event ``at``; with ``download`` the browser saves it."""
 
     path: Annotated[BelowPath, Field(min_length=1)]
     at: EventId | None = None
@@ -40,20 +40,20 @@ class ContentQuery(Shape):
 
 
 class UploadQuery(Shape):
-    """Where the body goes."""
+    """The path that the body is written to."""
 
     path: Annotated[BelowPath, Field(min_length=1)]
 
 
 class Uploaded(Shape):
-    """A file was written; ``size`` is in bytes."""
+    """A file that was written; ``size`` is in bytes."""
 
     path: str
     size: int
 
 
 class DiffQuery(Shape):
-    """Which changes: all, those of the step or turn that an event is in, or those from one event to another."""
+    """A choice of changes: all, those of the step or turn of an event, or those between two events."""
 
     of: Literal["total", "turn", "step"] = "total"
     event: EventId | None = None
@@ -72,7 +72,7 @@ class FileChange(Shape):
 
 
 class Diff(Shape):
-    """Changes as a patch and by file. ``first`` and ``last`` are the events they lie between, null for the ends."""
+    """Changes as a patch and by file, between the events ``first`` and ``last``; null is the session's start or end."""
 
     patch: str
     files: list[FileChange]
@@ -81,14 +81,14 @@ class Diff(Shape):
 
 
 class BlobQuery(Shape):
-    """Which bytes of a blob."""
+    """A range of bytes of a blob."""
 
     offset: int = Field(default=0, ge=0, le=LARGEST)
     length: int | None = Field(default=None, ge=1, le=LARGEST)
 
 
 class NewBlob(Shape):
-    """A blob that was stored; ``media_type`` is what its beginning says."""
+    """A blob that was stored; ``media_type`` is detected from its first bytes."""
 
     blob: Digest
     media_type: ImageType

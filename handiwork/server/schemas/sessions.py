@@ -1,4 +1,4 @@
-"""What goes over the wire: the requests and answers of the API, from which its OpenAPI document is made."""
+"""Requests and responses about sessions; the OpenAPI document is generated from these models."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ LARGEST = 2**53 - 1
 
 
 class Shape(BaseModel):
-    """A request or an answer; unknown fields are errors."""
+    """The base of all requests and responses; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, from_attributes=True)
 
 
 def _plain(text: str) -> str:
     if "\0" in text:
-        raise ValueError("it has a NUL character")
+        raise ValueError("it contains a NUL character")
     return text
 
 
@@ -45,13 +45,13 @@ ImageType = Literal["image/png", "image/jpeg"]
 
 
 class Problem(Shape):
-    """Why a request was refused, and what to do."""
+    """The reason why a request was refused, and a remedy."""
 
     error: str
 
 
 class Success(Shape):
-    """The request was carried out; there is nothing to say."""
+    """The request succeeded; the response has no content."""
 
     ok: Literal[True] = True
 
@@ -63,15 +63,15 @@ class UploadedImage(Shape):
     media_type: ImageType
 
     def part(self) -> Part:
-        """Return it as a part of a message."""
+        """Return the picture as a part of a message."""
         return Part(blob=self.blob, media_type=self.media_type)
 
 
 class NewSession(Shape):
-    """A task to be carried out; what is left out is as the user's settings say."""
+    """A task to run; fields left out take the user's settings."""
 
     task: Annotated[Text, Field(min_length=1)]
-    workspace: Line = Field(description="the absolute path of the directory to work on a copy of")
+    workspace: Line = Field(description="the absolute path of the directory; the agent works on a copy")
     images: Annotated[tuple[UploadedImage, ...], Field(max_length=16)] = ()
     title: Line | None = None
     agent: Line | None = None
@@ -86,7 +86,7 @@ class NewSession(Shape):
     @classmethod
     def _said(cls, task: str) -> str:
         if not task.strip():
-            raise ValueError("the task is empty: say what the agent is to do")
+            raise ValueError("the task is empty: describe it in your own words")
         return task
 
     @field_validator("workspace")
@@ -126,7 +126,7 @@ class SessionPage(Shape):
 
 
 class ListQuery(Shape):
-    """Which sessions are listed."""
+    """A search for sessions."""
 
     q: Line = Field(default="", description="in the title, workspace, model or agent, or where the id begins")
     state: AgentState | None = None
@@ -141,7 +141,7 @@ class Rename(Shape):
 
 
 class PlanTask(Shape):
-    """A task of the agent's plan with those below it."""
+    """A task of the agent's plan with its subtasks."""
 
     id: str
     goal: str
@@ -150,7 +150,7 @@ class PlanTask(Shape):
 
 
 class Subtask(Shape):
-    """A delegate that is at work. ``cost`` is USD."""
+    """A delegate at work. ``cost`` is in USD."""
 
     id: int
     parent: int
@@ -163,7 +163,7 @@ class Subtask(Shape):
 
 
 class PendingQuestion(Shape):
-    """An action that waits for the user's yes. ``rule`` is what a remembered yes allows from then on."""
+    """An action that needs the user's approval. ``rule`` is what an approval with ``remember`` allows from then on."""
 
     action: dict[str, JsonValue] = Field(description="the event")
     why: str
@@ -171,7 +171,7 @@ class PendingQuestion(Shape):
 
 
 class Cost(Shape):
-    """What a session cost. ``usd`` is what is known; ``unpriced`` counts the calls whose price is not."""
+    """The cost of a session. ``usd`` is the known part; ``unpriced`` counts the calls of unknown price."""
 
     usd: float
     unpriced: int
@@ -187,7 +187,7 @@ class RunBy(Shape):
 
 
 class SessionView(SessionRow):
-    """All about a session but its events. ``time`` is seconds of running, ``reason`` why it stands still."""
+    """A session without its events. ``time`` is its running time in seconds, ``reason`` why it does not run."""
 
     reason: str | None
     why: str
@@ -209,7 +209,7 @@ class SessionView(SessionRow):
 
 
 class EventsQuery(Shape):
-    """Which events: those after an id, or the newest, or the newest before an id; always ascending."""
+    """A range of events: those after an id, the newest, or the newest before an id; always ascending."""
 
     after: EventId | None = None
     before: EventId | None = None
@@ -224,7 +224,7 @@ class EventPage(Shape):
 
 
 class UserMessage(Shape):
-    """What the user says to the agent."""
+    """A message from the user to the agent."""
 
     content: Annotated[Text, Field(min_length=1)]
     images: Annotated[tuple[UploadedImage, ...], Field(max_length=16)] = ()
@@ -237,7 +237,7 @@ class Posted(Shape):
 
 
 class Answer(Shape):
-    """Yes or no to an action; with ``remember`` the rule that was shown allows its like from now on."""
+    """The approval or refusal of an action; with ``remember`` the rule that was shown allows similar actions too."""
 
     action: EventId
     allowed: bool
@@ -246,7 +246,7 @@ class Answer(Shape):
 
 
 class SettingsChange(Shape):
-    """What is to be otherwise from now on; null is unchanged. A model comes with its base URL, or none."""
+    """New settings; null means unchanged. A new model replaces the base URL too, also with null."""
 
     model: Annotated[Line, Field(min_length=1)] | None = None
     base_url: Line | None = None
@@ -255,9 +255,9 @@ class SettingsChange(Shape):
 
 
 class Hosts(Shape):
-    """Hosts that the sandbox may reach too: names, wildcards or presets.
+    """More hosts that the sandbox may reach: names, wildcards or presets.
 
-    ``confirmed``: also if commands run that could then use them without a question.
+    ``confirmed`` allows them even if running commands could use them without asking.
     """
 
     hosts: Annotated[tuple[Line, ...], Field(min_length=1, max_length=100)]
@@ -265,24 +265,26 @@ class Hosts(Shape):
 
 
 class NewFork(Shape):
-    """A session that goes on from event ``at``, with the files, the conversation or both as they were then."""
+    """A session that continues from event ``at``, with the files, the conversation or both of that moment."""
 
     at: Annotated[int, Field(ge=1, le=LARGEST)]
     restore: Literal["both", "files", "conversation"] = "both"
     agent: Line | None = None
     model: Line | None = None
     base_url: Line | None = None
-    message: Annotated[Text, Field(min_length=1)] | None = Field(default=None, description="it then goes on at once")
+    message: Annotated[Text, Field(min_length=1)] | None = Field(
+        default=None, description="the fork starts at once with this message"
+    )
 
 
 class Tree(Shape):
-    """A session with all that it was forked from and that was forked from those, parents first."""
+    """A session with its ancestors and all their forks, parents first."""
 
     sessions: list[SessionRow]
 
 
 class ModelInfo(Shape):
-    """A model, or a provider's models (``NAME`` stands for theirs), and whether it can be used as it is."""
+    """A model, or a provider's models (``NAME`` stands for theirs); ``ready`` means it can be used now."""
 
     name: str
     ready: bool
@@ -290,7 +292,7 @@ class ModelInfo(Shape):
 
 
 class ModelList(Shape):
-    """The models there are; ``default`` is what the settings say."""
+    """The available models; ``default`` is the one in the settings."""
 
     default: str
     models: list[ModelInfo]
@@ -305,14 +307,14 @@ class AgentInfo(Shape):
 
 
 class AgentList(Shape):
-    """The installed agents; ``default`` is what the settings say."""
+    """The installed agents; ``default`` is the one in the settings."""
 
     default: str
     agents: list[AgentInfo]
 
 
 class SettingsView(Shape):
-    """What a session uses unless its request says otherwise. Secrets are named, never shown."""
+    """The default settings of new sessions. Secrets are named, never shown."""
 
     file: str
     version: str

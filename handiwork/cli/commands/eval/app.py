@@ -1,4 +1,4 @@
-"""The commands of ``handiwork eval``: what they are called and what they take."""
+"""The names, arguments and options of the commands of ``handiwork eval``."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.", show_default=False, resolve_path=True)]
-Workers = Annotated[int, typer.Option(min=1, help="Rollouts at the same time.")]
+Workers = Annotated[int, typer.Option(min=1, help="The number of rollouts at a time.")]
 EngineName = Annotated[
-    Literal["local", "ray"], typer.Option("--engine", help="Rollouts on this machine, or over a Ray cluster.")
+    Literal["local", "ray"], typer.Option("--engine", help="Run rollouts on this machine, or on a Ray cluster.")
 ]
 RayAddress = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="The cluster to join; else a new one on this machine.")
+    str | None, typer.Option(metavar="HOST:PORT", help="The cluster to join; by default a new one on this machine.")
 ]
 Data = Annotated[
-    Path | None, typer.Option(help="The folder with the upstream files; else they are fetched.", resolve_path=True)
+    Path | None, typer.Option(help="The folder with the upstream files; downloaded by default.", resolve_path=True)
 ]
-Out = Annotated[Path | None, typer.Option(help="The new run's folder; else one below evals/.", resolve_path=True)]
+Out = Annotated[
+    Path | None, typer.Option(help="The new run's folder; by default a new one below evals/.", resolve_path=True)
+]
 Resume = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Resume a run that was stopped or killed, or lost rollouts.", resolve_path=True),
@@ -36,10 +38,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing els
 
 
 @app.command("list")
-def list_(
-    as_json: AsJson = False, data: Annotated[Path | None, typer.Option(help="Where to look for data.")] = None
-) -> None:
-    """List the benchmarks: size, source, metric, licence, and whether their data are at hand."""
+def list_(as_json: AsJson = False, data: Annotated[Path | None, typer.Option(help="The data folder.")] = None) -> None:
+    """List the benchmarks: size, source, metric, licence, and whether their data is available."""
 
     def command() -> Any:
         from handiwork.cli.commands.eval.commands import list_
@@ -54,30 +54,30 @@ def run(
     benchmark: Annotated[
         str | None,
         typer.Argument(
-            metavar="BENCHMARK", help="One of `handiwork eval list`, or your own as file.py.", show_default=False
+            metavar="BENCHMARK", help="A name from `handiwork eval list`, or your own as file.py.", show_default=False
         ),
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="As for `handiwork run`; else the benchmark's.")] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="The agent; by default the benchmark's.")] = None,
     model: Annotated[str | None, typer.Option("--model", help="A model, as for `handiwork run`.")] = None,
     base_url: Annotated[
-        str | None, typer.Option("--base-url", help="The OpenAI-compatible server that has it.")
+        str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model.")
     ] = None,
     user_model: Annotated[
         str | None,
-        typer.Option("--user-model", help="Plays the user, or judges, where there is one; else the same model."),
+        typer.Option("--user-model", help="The model that plays the user or judges; by default the same model."),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="A split of the benchmark; else its first.")] = None,
+    split: Annotated[str | None, typer.Option(help="A split of the benchmark; by default its first.")] = None,
     data: Data = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only so many instances, the first.")] = None,
-    ids: Annotated[str | None, typer.Option(help="Only these, separated by commas.")] = None,
-    trials: Annotated[int, typer.Option(min=1, help="Rollouts of each instance, for pass@k.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, help="Run only the first LIMIT instances.")] = None,
+    ids: Annotated[str | None, typer.Option(help="Run only these instances, separated by commas.")] = None,
+    trials: Annotated[int, typer.Option(min=1, help="The number of rollouts per instance, for pass@k.")] = 1,
     workers: Workers = 1,
     engine: EngineName = "local",
     ray_address: RayAddress = None,
-    deadline: Annotated[float, typer.Option(min=1, help="Seconds that a rollout may run.")] = 1800.0,
-    max_iterations: Annotated[int | None, typer.Option(min=1, help="Steps of a rollout; else the benchmark's.")] = None,
-    max_cost: Annotated[float | None, typer.Option(help="US dollars that the whole run may spend.")] = None,
-    max_disk: Annotated[float | None, typer.Option(help="GB that its trajectories may take.")] = None,
+    deadline: Annotated[float, typer.Option(min=1, help="The time limit of a rollout in seconds.")] = 1800.0,
+    max_iterations: Annotated[int | None, typer.Option(min=1, help="Steps per rollout; default: benchmark's.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="The budget of the whole run in US dollars.")] = None,
+    max_disk: Annotated[float | None, typer.Option(help="The space for the run's trajectories in GB.")] = None,
     out: Out = None,
     resume: Annotated[
         Path | None,
@@ -87,9 +87,9 @@ def run(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put the instances of a benchmark to an agent, score them, and write a report.
+    """Run an agent on the instances of a benchmark, score them, and write a report.
 
-    Each result is on the disk as soon as its rollout ends. Resume a killed run with --resume: nothing is run twice.
+    Each result is saved as soon as its rollout ends. Resume a killed run with --resume: no rollout runs twice.
     A run that measured nothing, or lost rollouts to a failing model, sandbox or scorer, exits with 4.
 
     \b
@@ -114,7 +114,7 @@ def run(
 
 @app.command()
 def report(folder: Folder, as_json: AsJson = False) -> None:
-    """Write report.md, report.json and report.html of a run anew, and show the report."""
+    """Rewrite report.md, report.json and report.html of a run, and show the report."""
 
     def command() -> Any:
         from handiwork.cli.commands.eval.commands import report
@@ -126,7 +126,7 @@ def report(folder: Folder, as_json: AsJson = False) -> None:
 
 @app.command()
 def compare(first: Folder, second: Folder, as_json: AsJson = False) -> None:
-    """Compare two runs instance by instance: difference, exact McNemar test, paired bootstrap, what flipped."""
+    """Compare two runs by instance: difference, exact McNemar test, paired bootstrap, instances that flipped."""
 
     def command() -> Any:
         from handiwork.cli.commands.eval.commands import compare
@@ -145,7 +145,7 @@ def reproduce(
     ray_address: RayAddress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Do a run again, under the conditions of its manifest, say what is not as it was then, and compare."""
+    """Repeat a run under the conditions of its manifest, report differences in the setup, and compare the results."""
 
     def command() -> Any:
         from handiwork.cli.commands.eval import commands as evaluate

@@ -1,4 +1,4 @@
-"""``handiwork eval``."""
+"""The commands of ``handiwork eval``."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from handiwork.settings import SettingsError, load, model_name
 
 @dataclass(frozen=True, slots=True)
 class EvalRequest:
-    """What ``handiwork eval run`` was asked for."""
+    """The arguments of ``handiwork eval run``."""
 
     benchmark: str | None
     split: str | None
@@ -54,25 +54,25 @@ class EvalRequest:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """On what rollouts are executed, and how many at a time."""
+    """The engine that executes rollouts, and the number it executes at a time."""
 
     engine: Engine
     workers: int
 
 
 def how(engine: Literal["local", "ray"], ray_address: str | None, workers: int) -> How:
-    """Return how the flags say that rollouts are executed. Raises SettingsError."""
+    """Return the engine and the number of workers for these flags. Raises SettingsError."""
     if engine == "ray":
         from handiwork.evals.running.ray_engine import on_ray
 
         return How(on_ray(ray_address), workers)
     if ray_address is not None:
-        raise SettingsError("--ray-address is for --engine ray")
+        raise SettingsError("--ray-address needs --engine ray")
     return How(local, workers)
 
 
 def list_(folder: Path | None, as_json: bool) -> Exit:
-    """Print the benchmarks there are, each with whether its data are at hand."""
+    """Print all benchmarks, each with the splits whose data is available."""
     console = terminal_console()
     for one in registry.all_of():
         place = data.place_of(one, folder)
@@ -81,7 +81,7 @@ def list_(folder: Path | None, as_json: bool) -> Exit:
             about = {name: getattr(one, name) for name in ("name", "title", "size", "source", "metric", "licence")}
             print(json.dumps({**about, "splits": one.splits, "at_hand": at_hand}))  # noqa: T201
             continue
-        have = f"data at hand: {', '.join(at_hand)}" if at_hand else one.gated or "fetched when it is first run"
+        have = f"data available: {', '.join(at_hand)}" if at_hand else one.gated or "downloaded on the first run"
         console.print(Text.assemble((one.name, "bold"), f"  {one.title}"), soft_wrap=True)
         console.print(Text(f"  {one.size} · {one.metric} · {one.licence} · {one.source}", "dim"), soft_wrap=True)
         console.print(Text(f"  {have}", "green" if at_hand else "dim"), soft_wrap=True)
@@ -89,9 +89,9 @@ def list_(folder: Path | None, as_json: bool) -> Exit:
 
 
 def run(asked: EvalRequest, flags: Mapping[str, Any], caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
-    """Plan a run, do it, and show its report. Raises SettingsError, DataError, BenchmarkNotFoundError."""
+    """Plan a run, carry it out, and show its report. Raises SettingsError, DataError, BenchmarkNotFoundError."""
     if asked.benchmark is None:
-        raise SettingsError("say which BENCHMARK: `handiwork eval list` has them")
+        raise SettingsError("BENCHMARK is missing: name one that `handiwork eval list` shows")
     settings, benchmark = load(flags), registry.find(asked.benchmark)
     model = model_name(settings.model)
     steps = {} if flags["max_iterations"] is None else {"iterations": flags["max_iterations"]}
@@ -114,12 +114,12 @@ def run(asked: EvalRequest, flags: Mapping[str, Any], caps: Mapping[str, Any], h
 
 
 def resume(out: Path, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
-    """Go on with the run in a folder. Raises ResultsError, DataError."""
+    """Resume the run in a folder. Raises ResultsError, DataError."""
     return _reported(out, asyncio.run(plan.begun(out)), caps, how, as_json)
 
 
 def _reported(out: Path, planned: RunPlan, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
-    """Do a run, and show its report also where it stands before its end."""
+    """Carry out a run and show its report, also if the run stopped early."""
     ended = _go(out, planned, Caps(**caps), how)
     if Results(out).found:
         report(out, as_json)
@@ -133,13 +133,13 @@ def _new_folder(planned: RunPlan, out: Path | None) -> Path:
         name = f"{planned.benchmark.name}-{conditions.split}-{agent}-{utc_now():%Y%m%d-%H%M%S}"
         out = Path.cwd() / "evals" / name
     if (out / manifest.FILE).exists():
-        raise SettingsError(f"{out} has a run already: go on with it by --resume {out}, or name another folder")
+        raise SettingsError(f"{out} already has a run: resume it with --resume {out}, or name another folder")
     out.mkdir(parents=True, exist_ok=True)
     return out
 
 
 def _go(out: Path, planned: RunPlan, caps: Caps, how: How) -> Exit:
-    """Do what is left of a run."""
+    """Run the remaining rollouts."""
     console = Console(stderr=True)
     with _Bar(console, out, planned) as bar:
         going = Run(out, planned.manifest, planned.benchmark, planned.instances, caps, bar.finished)
@@ -152,22 +152,22 @@ def _go(out: Path, planned: RunPlan, caps: Caps, how: How) -> Exit:
             return Exit.INFRASTRUCTURE if stopped.failed else Exit.LIMIT
         except KeyboardInterrupt:
             bar.stop()
-            say(f"stopped; `handiwork eval run --resume {out}` goes on")
+            say(f"stopped; resume with `handiwork eval run --resume {out}`")
             return Exit.INTERRUPTED
     return _whole(out, going)
 
 
 def _whole(out: Path, run: Run) -> Exit:
-    """Return FINISHED if every rollout was measured or unfit and one at least was measured; else say what is lost."""
+    """Return FINISHED if every rollout was measured or unfit and at least one measured; otherwise report the loss."""
     measured = sum(one.score is not None for one in run.results.found.values())
     lost = [
         "" if measured else "the run measured nothing",
-        f"{run.left} of its rollouts failed, through no fault of the agent" if run.left else "",
+        f"{run.left} of its rollouts failed through no fault of the agent" if run.left else "",
     ]
     if not any(lost):
         return Exit.FINISHED
     text = f"handiwork: {'; '.join(filter(None, lost))}: see {run.results.file}"
-    retry = f"; try them again with `handiwork eval run --resume {out}`" if run.left else ""
+    retry = f"; retry them with `handiwork eval run --resume {out}`" if run.left else ""
     Console(stderr=True).print(Text(plain(text + retry), "red"), soft_wrap=True)
     return Exit.INFRASTRUCTURE
 
@@ -185,7 +185,7 @@ def report(out: Path, as_json: bool) -> Exit:
 
 
 def compare(first: Path, second: Path, as_json: bool) -> Exit:
-    """Write how two runs differ into the second one's folder, and print it. Raises ResultsError, CompareError."""
+    """Write a comparison of two runs into the second run's folder, and print it. Raises ResultsError, CompareError."""
     (before, earlier), (after, later) = _summary(first), _summary(second)
     found = comparing.compare(earlier, later)
     reports.write_comparison(second, found, before, after)
@@ -208,17 +208,17 @@ def _show(title: str, shown: Sequence[Table], page: Path) -> None:
             drawn.add_row(*(Text(plain(cell)) for cell in row))
         console.print(Text(f"\n{table.title}", "cyan"))
         console.print(drawn)
-    console.print(Text(f"\nall of it, with every trajectory: {page}", "dim"), soft_wrap=True)
+    console.print(Text(f"\nfull report with every trajectory: {page}", "dim"), soft_wrap=True)
 
 
 def reproduce(folder: Path, out: Path | None, how: How, as_json: bool) -> Exit:
-    """Do the run of a folder again, and compare. Raises ResultsError, DataError."""
+    """Repeat the run of a folder, and compare. Raises ResultsError, DataError."""
     then = manifest.read(folder)
     chosen = InstanceSelection(ids=then.instances)
     benchmark = registry.find(then.conditions.benchmark)
     planned = asyncio.run(plan.new(benchmark, then.conditions, chosen, then.trials, say))
     for what in manifest.differences(then, planned.manifest):
-        say(f"{what} is not as it was in {folder}")
+        say(f"{what} differs from {folder}")
     new = _new_folder(planned, out)
     manifest.write(new, planned.manifest)
     ended = _go(new, planned, Caps(), how)
@@ -250,7 +250,7 @@ class _Bar:
         self._console = console
 
     def __enter__(self) -> _Bar:
-        self._console.print(Text(f"results come into {self._out}"), soft_wrap=True)
+        self._console.print(Text(f"results go to {self._out}"), soft_wrap=True)
         self._progress.start()
         return self
 
@@ -258,18 +258,18 @@ class _Bar:
         self.stop()
 
     def stop(self) -> None:
-        """Leave the terminal alone."""
+        """Stop drawing on the terminal."""
         self._progress.stop()
 
     def begin(self, run: Run) -> None:
-        """Show what is done already."""
+        """Show the rollouts that are already done."""
         self._run, self._began, self._ended = run, time.monotonic(), 0
         self._task = self._progress.add_task(
             self._name, total=self._wanted, completed=self._wanted - run.left, about=self._about()
         )
 
     def finished(self, result: Result) -> None:
-        """Take up a result that came."""
+        """Add a new result."""
         self._ended += 1
         if result.outcome in NOT_MEASURED:
             where = f"{result.id}: {result.outcome}: {result.why.strip().splitlines()[-1] if result.why else ''}"
