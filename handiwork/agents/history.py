@@ -8,7 +8,7 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CondensationEvent
 
 History = list[tuple[Action, Observation | None]]
-"""(action, observation) pairs in the order of the actions; None for an action that needs no observation, or has none yet."""
+"""(action, observation) pairs in the order of the actions; None for an action without an observation so far."""
 
 SHORT = 200
 """Maximum length in characters of an observation that a collapse leaves unchanged."""
