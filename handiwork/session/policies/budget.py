@@ -25,7 +25,7 @@ def time_left(root: State) -> float | None:
 def check_model_budget(root: State, in_flight: int = 0) -> None:
     """Raise LimitReachedError if a limit forbids another model call.
 
-    A call is expected to cost what the last one did, and so are those ``in_flight``, whose price is not known yet.
+    The estimated cost of this call, and of each call ``in_flight`` without a price so far, is that of the last call.
     """
     limits, totals = root.limits, root.totals
     if limits.cost is not None and totals.unpriced:
