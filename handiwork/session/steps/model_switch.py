@@ -40,6 +40,6 @@ class Models:
         return self._llm
 
     async def close(self) -> None:
-        """Close the models' connections."""
+        """Close the models."""
         for llm in [*self._used, self._llm]:
             await llm.close()

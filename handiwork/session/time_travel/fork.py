@@ -174,7 +174,7 @@ def _make(old: Path, new: Path, tree: str) -> str:
 
 
 def _first_events(state: State, setup: Setup, folder: Path, tree: str, said: str) -> list[Event]:
-    """Return the fork's SessionStarted event and the observations of actions that will never run."""
+    """Return the fork's first events: its start, its snapshot, observations of abandoned actions, a message."""
     events: list[Event] = [started(setup, folder, setup.model, resumed=True), SnapshotEvent(tree=tree)]
     for task in state.tree():
         for action in abandoned(state, task):
