@@ -1,4 +1,4 @@
-"""The contract of an agent: ``step(state)`` gives the next action."""
+"""The contract of an agent: ``step(state)`` returns the next action."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from handiwork.events.base import Action
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
 
 Step = Action | Sequence[Action]
-"""What a step gives: one action, or several that run in order."""
+"""The result of a step: one action, or several that run in order."""
 
 
 class MalformedReplyError(Exception):
-    """The model's reply is no action; the text goes back to the model so that it can mend it."""
+    """The model's reply is not an action; the model receives the error's text so that it can correct the reply."""
 
 
 class InterruptedCallError(Exception):
@@ -22,7 +22,7 @@ class InterruptedCallError(Exception):
 
 
 class AgentLLM(Protocol):
-    """The model as an agent sees it: every call is recorded, counted against the limits and can be interrupted.
+    """The agent's interface to the model: every call is recorded, counts against the limits and can be interrupted.
 
     In an agent whose ``step`` is ``async def``, ``complete`` is awaited; in one with a plain ``def step`` it
     blocks and returns the completion.
@@ -30,7 +30,7 @@ class AgentLLM(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """The model's capabilities."""
         ...
 
     def complete(
@@ -45,9 +45,9 @@ class AgentLLM(Protocol):
 
 
 class Agent:
-    """An agent of the hub: subclass it, write ``step``, name it in the entry points ``handiwork.agents``.
+    """Base class of agents: subclass it, implement ``step``, register it as an entry point in ``handiwork.agents``.
 
-    Nothing is kept between steps but ``state.extra_data``: after a crash a new object goes on from the log.
+    Only ``state.extra_data`` persists between steps: after a crash a new object resumes from the log.
     """
 
     description: ClassVar[str] = ""
@@ -61,12 +61,12 @@ class Agent:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything, ready for a new session."""
+        """Reset the agent for a new session."""
 
     def step(self, state: State) -> Step | Awaitable[Step]:
         """Return the next action, or several that run in order.
 
-        Raise MalformedReplyError where the model's reply is no action.
+        Raise MalformedReplyError if the model's reply is not an action.
         """
         raise NotImplementedError
 

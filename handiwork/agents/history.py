@@ -1,4 +1,4 @@
-"""The history an agent sees, and how it is made shorter."""
+"""The history that an agent sees, and its condensation."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CondensationEvent
 
 History = list[tuple[Action, Observation | None]]
-"""(action, observation) pairs in the order of the actions; None for what needs no observation, or has none yet."""
+"""(action, observation) pairs in the order of the actions; None for an action without an observation so far."""
 
 SHORT = 200
-"""Characters of an observation that is left as it is where others collapse."""
+"""Maximum length in characters of an observation that a collapse leaves unchanged."""
 
 
 def condensed(history: History, event: CondensationEvent, waiting: frozenset[int]) -> History:
-    """Return the history as the event makes it; the first user message and the actions ``waiting`` stay."""
+    """Return the history after the condensation; keep the first user message and the actions in ``waiting``."""
     if event.how == "collapse":
         return [(a, _collapsed(o)) if o and event.first <= a.id <= event.last else (a, o) for a, o in history]
     kept: History = []
@@ -36,7 +36,7 @@ def condensed(history: History, event: CondensationEvent, waiting: frozenset[int
 
 
 def _collapsed(observation: Observation) -> Observation:
-    """Return the observation as its first line, in a type that no longer promises more than text."""
+    """Return a plain Observation with the first line of the text; return a short observation unchanged."""
     text = observation.text
     if len(text) <= SHORT:
         return observation

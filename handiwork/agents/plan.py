@@ -1,4 +1,4 @@
-"""The plan: a tree of tasks that an agent makes for long work, computed from its actions."""
+"""The plan: an agent's tree of tasks for long work, computed from its actions."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from handiwork.events.action import TaskState
 
 DONE: frozenset[TaskState] = frozenset({"completed", "abandoned", "verified"})
-"""States in which nothing is left to do."""
+"""States of tasks that need no more work."""
 
 _MARKS: dict[TaskState, str] = {"open": " ", "in_progress": ">", "completed": "x", "abandoned": "-", "verified": "v"}
 _LISTED = 40
 
 
 class InvalidTaskError(Exception):
-    """The plan cannot be changed like this and stays as it was; the text tells the model what it can name."""
+    """The change is invalid and the plan stays unchanged; for an unknown task the text lists the valid ids."""
 
 
 @dataclass(slots=True)
 class Task:
-    """A task of the plan. ``id`` is its place, counted from 0: "1" is the second task, "1.0" its first subtask."""
+    """A task of the plan. ``id`` is its position, from 0: "1" is the second task, "1.0" its first subtask."""
 
     id: str
     goal: str
@@ -30,13 +30,13 @@ class Task:
 
 @dataclass(slots=True)
 class Plan:
-    """A fold over AddTaskAction and ModifyTaskAction; ``tasks`` are those at the top, in order."""
+    """A fold over AddTaskAction and ModifyTaskAction; ``tasks`` holds the top-level tasks in order."""
 
     tasks: list[Task] = field(default_factory=list[Task])
 
     @property
     def state(self) -> TaskState:
-        """The state of all of it: "completed" when every task at the top is done, "open" until one is begun."""
+        """The state of the whole plan: "completed" when all top-level tasks are done, "open" until one has begun."""
         states = {task.state for task in self.tasks}
         if states and states <= DONE:
             return "completed"
@@ -59,8 +59,8 @@ class Plan:
     def modify(self, task_id: str, state: TaskState) -> None:
         """Set the state of a task.
 
-        What is done ("completed", "abandoned", "verified") is done with all subtasks that are not abandoned;
-        what is "in_progress" has every task above it in progress. Raises InvalidTaskError if there is no such task.
+        A done state ("completed", "abandoned", "verified") also applies to all subtasks that are not abandoned;
+        "in_progress" also applies to every task above. Raises InvalidTaskError if there is no such task.
         """
         path = self._path(task_id)
         if state == "in_progress":
@@ -74,7 +74,7 @@ class Plan:
         return self._path(task_id)[-1]
 
     def text(self) -> str:
-        """Return the plan for a person or a model to read: a line a task, indented by its depth, with a mark.
+        """Return the plan as text: one line per task, indented by its depth, with a mark for its state.
 
         ``[ ]`` open, ``[>]`` in progress, ``[x]`` completed, ``[v]`` verified, ``[-]`` abandoned.
         """

@@ -1,4 +1,4 @@
-"""Finds agents by name: installed ones by entry point, one's own by "module:Class" or "file.py:Class"."""
+"""Find agents by name: installed agents by entry point, other agents by "module:Class" or "file.py:Class"."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ GROUP = "handiwork.agents"
 
 
 class AgentNotFoundError(HandiworkError):
-    """There is no agent of this name; the text lists those there are."""
+    """No agent has this name, or it cannot be loaded; for an unknown name the text lists the installed agents."""
 
 
 def installed() -> dict[str, EntryPoint]:
-    """Return the installed agents' entry points by name, none loaded yet."""
+    """Return the installed agents' entry points by name, without loading them."""
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
 def find(name: str) -> type[Agent]:
-    """Return the agent class of ``name``. Raises AgentNotFoundError."""
+    """Return the agent class named ``name``. Raises AgentNotFoundError."""
     if point := installed().get(name):
         found = point.load()
     elif ":" in name:

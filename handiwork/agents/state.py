@@ -1,4 +1,4 @@
-"""State: what an agent sees of its task, computed from the events and from nothing else."""
+"""State: an agent's view of its task, computed from the events alone."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ from handiwork.events.record import (
 )
 
 ENDED: frozenset[AgentState] = frozenset({"finished", "rejected", "stopped", "error"})
-"""States that a task leaves only for a new message of the user, and a subtask never."""
+"""States that a task leaves only after a new user message, and a subtask never leaves."""
 
 
 @dataclass
 class State:
-    """A fold over the log: ``apply`` every event in order to the root's, and it says where the session stands.
+    """A fold over the log: apply every event in order to the root State to get the session's current state.
 
-    A delegated subtask has a State of its own in the root's ``subtasks``, by its id: that of the action that
-    opened it; the root's id is 0. ``history`` is (action, observation) pairs in the order of the actions; the
-    observation is None for an action that needs none, or has none yet. It is what the agent is to see: what was
-    condensed is left out, the log has it all. ``totals`` counts for all subtasks together, ``local_*`` for this
-    one. ``inputs`` is what a delegate was given, ``outputs`` what it gave back. ``extra_data`` is the agent's own.
+    A delegated subtask has its own State in the root's ``subtasks``, keyed by the id of the action that opened it;
+    the root's id is 0. ``history`` holds (action, observation) pairs in the order of the actions; the observation is
+    None for an action that needs none, or has none yet. ``history`` is the agent's view and leaves out condensed
+    events; the log keeps them all. ``totals`` counts all subtasks together, ``local_*`` this one. ``inputs`` and
+    ``outputs`` are a delegate's arguments and results. ``extra_data`` belongs to the agent.
     """
 
     id: int = 0
@@ -91,7 +91,7 @@ class State:
 
     @property
     def active(self) -> int:
-        """The id of the subtask at work, the innermost delegate's, or 0. A forking one hears for its children."""
+        """The id of the active subtask (the innermost delegate), or 0. A forking task stands for its children."""
         state = self
         while state._open and (child := self.subtasks.get(state._open[0])) and child.agent_state not in ENDED:
             state = child
@@ -109,12 +109,12 @@ class State:
 
     @property
     def workspace(self) -> str:
-        """Where the workspace is, as seen in the sandbox."""
+        """The workspace's path in the sandbox."""
         return self.totals.workspace
 
     @property
     def limits(self) -> Limits:
-        """What the whole session may spend."""
+        """The limits of the whole session."""
         return self.totals.limits
 
     @property
@@ -144,24 +144,24 @@ class State:
 
     @property
     def last_id(self) -> int:
-        """The id of the last event that was folded."""
+        """The id of the last applied event."""
         return self.totals.last_id
 
     @property
     def last_timestamp(self) -> datetime | None:
-        """When that was."""
+        """The time of the last applied event."""
         return self.totals.last_timestamp
 
     def tree(self) -> list[State]:
-        """Return this State and those of all subtasks that have not given back their outcome yet."""
+        """Return this State and those of all subtasks that have not returned their outcome yet."""
         return [self, *self.subtasks.values()]
 
     def of(self, subtask: int) -> State:
-        """Return the State of a subtask, the root's for one that is not there any more."""
+        """Return the State of a subtask, or the root's if the subtask no longer exists."""
         return self.subtasks.get(subtask, self)
 
     def apply(self, event: Event) -> None:
-        """Take up the next event of the log, as the root."""
+        """Apply the next event of the log; call this on the root State."""
         self.totals.apply(event, self.agent_state == "running")
         state = self.of(event.subtask)
         match event:
@@ -170,7 +170,7 @@ class State:
             case ChangeAgentStateAction():
                 self.agent_state, self.change = event.agent_state, None
                 if event.agent_state == "running":
-                    self.loop = None  # who says "go on" lets the agent try again
+                    self.loop = None  # a resumed agent may try again
             case AgentStateChangedObservation():
                 state.agent_state = event.agent_state
                 state.change = None if event.agent_state == "running" else event
@@ -228,7 +228,7 @@ class State:
             case AgentRejectAction():
                 self.agent_state, self.outputs = "rejected", action.outputs
             case AgentDelegateAction(source="environment"):
-                return  # a child of a ForkAction, which has its own place in the history
+                return  # a child of a ForkAction, which has its own entry in the history
             case MessageAction() | AgentThinkAction():
                 pass
             case _:
@@ -267,7 +267,7 @@ class State:
         match record:
             case StepStarted():
                 self.local_iteration += 1
-                for loose in self._loose:  # nothing came of them that the agent is to see
+                for loose in self._loose:  # no action in the history came from them
                     self.completions.pop(loose, None)
                 self._loose.clear()
             case CompletionEvent():
@@ -301,11 +301,11 @@ class State:
         self.history.append((message, None))
 
     def _place(self, action: int) -> int:
-        """Return where an action is in the history; what waits for an observation is near its end."""
+        """Return an action's index in the history; search from the end, near which pending actions are."""
         return next(n for n in range(len(self.history) - 1, -1, -1) if self.history[n][0].id == action)
 
 
 def task_text(inputs: dict[str, JsonValue]) -> str:
-    """Return what a delegate is told to do: its "task", and whatever else it was given."""
+    """Return the text of a delegate's task: its "task" input, then its other inputs."""
     rest = [f"{key}: {value}" for key, value in inputs.items() if key != "task"]
     return "\n".join([str(inputs.get("task", "")), *rest]).strip()

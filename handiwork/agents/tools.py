@@ -1,7 +1,7 @@
 """An agent's own tools: Python functions that a model may call and that run in the sandbox's notebook.
 
-A tool is a plain function with type hints and a docstring, which the model reads. Its source is what is sent to the
-notebook, so it imports what it needs in its body and takes and gives what JSON can say.
+A tool is a plain function with type hints and a docstring, which the model reads. The notebook receives the function's
+source, so the function imports modules in its body and takes and returns JSON values.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Function = Callable[..., object]
 
 
 def tools_of(functions: Iterable[Function]) -> tuple[Tool, ...]:
-    """Return what the model is told of the functions. Raises TypeError for one that cannot be a tool."""
+    """Return the functions' tool descriptions. Raises TypeError for a function that cannot be a tool."""
     return tuple(map(_tool, functions))
 
 
 def call(function: Function, arguments: JsonValue) -> IPythonRunCellAction:
-    """Return the cell that defines ``function`` and calls it; text that it returns is printed as it is.
+    """Return the cell that defines ``function`` and calls it; the cell prints a returned string verbatim.
 
     The definition comes with every call: the notebook may have been restarted meanwhile. Raises
     MalformedReplyError for arguments that do not fit, and TypeError for a function that cannot be a tool.
@@ -64,7 +64,7 @@ def _tool(function: Function) -> Tool:
 
 @cache
 def _adapter(function: Function) -> TypeAdapter[dict[str, Any]]:
-    """Return what checks the function's arguments, without calling it."""
+    """Return a TypeAdapter that validates the function's arguments without a call of the function."""
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise _unfit(function, f"has the parameter {parameter.name}, which cannot be given by name")

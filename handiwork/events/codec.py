@@ -95,7 +95,7 @@ def is_event(text: object, number: int) -> bool:
 
 
 def damaged(session: str, number: int, reason: str, text: object) -> UnknownEvent:
-    """Return what stands for an event that cannot be read."""
+    """Return the UnknownEvent that replaces an unreadable event."""
     problem = (
         f"event {number} of session {session} is damaged ({reason}): fork the session before it, "
         "restore the log from a backup, or delete the session"

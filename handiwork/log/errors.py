@@ -32,7 +32,7 @@ class SessionShared(LogError):  # noqa: N818
 
 
 class LeaseHeld(LogError):  # noqa: N818
-    """The session is run by somebody else; ``host`` and ``pid`` tell who."""
+    """Another owner runs the session; ``host`` and ``pid`` identify its process."""
 
     exit_code, status = Exit.USAGE, 409
 

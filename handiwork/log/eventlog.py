@@ -29,7 +29,7 @@ PAGE = 1000
 
 @dataclass(slots=True)
 class Shared:
-    """What the logs of one store have in common."""
+    """The parts that all logs of one store share."""
 
     worker: Worker
     watch: Subscribers
@@ -56,7 +56,7 @@ class EventLog:
 
     @property
     def redactor(self) -> Redactor:
-        """What takes the secrets out of all that is appended."""
+        """The redactor that removes secrets from every appended event."""
         return self._shared.redactor
 
     async def append(self, *events: Event, durable: bool = False) -> list[Event]:
@@ -116,7 +116,7 @@ class EventLog:
         return (await self.info()).head
 
     async def info(self) -> SessionInfo:
-        """Return what the list of sessions has about this one."""
+        """Return this session's entry in the list of sessions."""
 
         def read(connection: Connection) -> SessionInfo:
             row = connection.execute(select(sessions).where(sessions.c.id == self.id)).mappings().one_or_none()
@@ -151,7 +151,7 @@ class EventLog:
     async def texts(self, after: int = 0, before: int | None = None, limit: int = 100) -> list[str]:
         """Return the JSON texts of up to ``limit`` events between the two ids, ascending: with ``before`` the newest.
 
-        A reader that only hands them on is spared the events themselves.
+        This spares a reader that only forwards the texts from parsing the events.
         """
         last = None if before is None else before - 1
         texts = await self._shared.worker.read(
@@ -194,9 +194,9 @@ class EventLog:
         return texts
 
     async def follow(self, after: int = 0) -> AsyncGenerator[Event]:
-        """Give every event with an id above ``after``, now and as they come, each once and in order.
+        """Yield every event with an id above ``after``, existing and new ones, each once and in order.
 
-        What this process appends comes at once, what others append within 100 ms. Ends when the store closes.
+        Events of this process arrive at once, those of other processes within 100 ms. Ends when the store closes.
         """
         async with aclosing(self.heads()) as heads:
             async for head in heads:
@@ -206,7 +206,7 @@ class EventLog:
                         yield event
 
     async def heads(self) -> AsyncGenerator[int]:
-        """Give the id of the last event, now and whenever it is another one; as soon as ``follow`` does."""
+        """Yield the id of the last event, now and after every change, with the same delay as ``follow``."""
         watch = self._shared.watch
         with watch.follower(self.id) as woken:
             head = await self.head()
@@ -220,7 +220,7 @@ class EventLog:
         raise session.deleted(self.id)
 
     async def holder(self) -> Process | None:
-        """Return the process that runs the session, None if none does."""
+        """Return the process that runs the session; None if no process does."""
 
         def read(connection: Connection) -> Process | None:
             return lease.holder(connection, self.id, utc_now().timestamp())
@@ -231,7 +231,7 @@ class EventLog:
     async def lease(self) -> AsyncGenerator[None]:
         """Run the session: hold its lease, and so the right to append as agent and environment.
 
-        A lease whose process is dead is taken over at once, one of another machine when its heartbeat is 30
+        The lease of a dead process is taken over at once, a lease of another machine once its heartbeat is 30
         seconds old. Raises LeaseHeld.
         """
         async with lease.hold_lease(self._shared.worker, self.id) as token:

@@ -21,10 +21,10 @@ TIMEOUT_SECONDS = 30.0
 
 
 def holder(database: Transaction | Connection, session: str, now: float) -> Process | None:
-    """Return who runs the session, None if nobody does or the one who did is gone.
+    """Return the process that runs the session; None if no process does, or the lease's process is gone.
 
-    A process of this machine is gone when it is dead; one that cannot be seen from here, when its heartbeat
-    is 30 seconds away from the time ``now``: one in the future is from before the clock was set back.
+    A process of this machine is gone when it is dead. A process that is not visible from here is gone when its
+    heartbeat is 30 seconds from the time ``now``; a heartbeat in the future predates a clock that was set back.
     """
     row = database.execute(select(leases).where(leases.c.session == session)).one_or_none()
     if row is None:
@@ -56,7 +56,7 @@ def _acquire(transaction: Transaction, session: str, token: str) -> None:
 
 @asynccontextmanager
 async def hold_lease(worker: Worker, session: str) -> AsyncGenerator[str]:
-    """Hold the session's lease and give its token. Raises LeaseHeld, SessionMissing."""
+    """Hold the session's lease and yield its token. Raises LeaseHeld, SessionMissing."""
     token = secrets.token_hex(16)
     mine = leases.c.token == token
 

@@ -1,4 +1,4 @@
-"""What a session is besides its events, and how one begins."""
+"""A session's metadata besides its events, and the creation of sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handiwork.log.transaction import Transaction
 
 @dataclass(frozen=True, slots=True)
 class SessionInfo:
-    """A session as lists show it.
+    """A session's entry in lists.
 
     ``parent`` is the session it was forked from and ``parent_event`` the last event they share; ``head`` is
     the id of the last event. Times are UTC; ``updated`` is that of the last append or change.
@@ -39,16 +39,16 @@ class SessionInfo:
 
 
 _STEP = 1e-6
-"""Seconds between the times of two sessions at least."""
+"""Minimum number of seconds between the times of two sessions."""
 
 
 def deleted(session: str) -> SessionMissing:
-    """Return the error for a session that was there once."""
+    """Return the error for a session that has been deleted."""
     return SessionMissing(f"session {session} has been deleted")
 
 
 def damaged(session: str, why: str) -> LogError:
-    """Return the error for a session whose row in the log makes no sense."""
+    """Return the error for a session whose row in the log is invalid."""
     return LogError(
         f"the log's row of session {session} is damaged ({why}): restore the log from a backup, "
         "or delete the session; others are not affected"
@@ -107,7 +107,7 @@ _CHECKS: dict[str, Callable[[object], bool]] = {
 
 
 def fresh_id() -> str:
-    """Return an id that no session has."""
+    """Return an unused session id."""
     return secrets.token_hex(8)
 
 

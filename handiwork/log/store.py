@@ -43,7 +43,7 @@ class Store:
     def open(cls, data: Path) -> Store:
         """Return the store of the folder ``data``, made if there is none.
 
-        Does not wait: what is wrong with the folder is told by ``async with`` or the first operation.
+        Does not access the folder: ``async with`` or the first operation raises the folder's errors.
         """
         return cls(data)
 
@@ -59,7 +59,7 @@ class Store:
         await self.close()
 
     async def close(self) -> None:
-        """Do what is queued, end all following and close the database."""
+        """Run the queued operations, end all followers and close the database."""
         self._shared.watch.close()
         await self._shared.worker.close()
         self.blobs.close()
@@ -140,7 +140,7 @@ class Store:
         return await self._shared.worker.read(read)
 
     async def changed(self, since: float) -> list[SessionInfo]:
-        """Return the sessions that were changed, or grew, at the time ``since`` (seconds, UTC) or after it."""
+        """Return the sessions that were changed, or grew, at or after the time ``since`` (seconds, UTC)."""
 
         def read(connection: Connection) -> list[SessionInfo]:
             query = select(sessions).where(sessions.c.updated >= since).order_by(sessions.c.updated)
@@ -149,7 +149,7 @@ class Store:
         return await self._shared.worker.read(read)
 
     async def family(self, session_id: str) -> list[SessionInfo]:
-        """Return a session with all that it was forked from and all that was forked from those, parents first.
+        """Return a session with all its ancestors and all forks of those, parents first.
 
         Raises SessionMissing.
         """
@@ -194,7 +194,7 @@ class Store:
         return found
 
     async def update(self, session_id: str, *, title: str | None = None, state: AgentState | None = None) -> None:
-        """Set what is not None. Raises SessionMissing."""
+        """Set the fields that are not None. Raises SessionMissing."""
         clear = None if title is None else self.redactor.text(title)
         values = {name: value for name, value in (("title", clear), ("state", state)) if value is not None}
 

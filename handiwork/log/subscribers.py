@@ -1,4 +1,4 @@
-"""Who waits for which session to grow."""
+"""The followers that wait for sessions to grow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GONE = -1
 
 
 class Subscribers:
-    """The newest known event of every session that somebody follows. Used on the event loop alone."""
+    """The newest known event of every followed session. Used on the event loop alone."""
 
     def __init__(self) -> None:
         self._heads: dict[str, int] = {}
@@ -51,7 +51,7 @@ class Subscribers:
         return self._closed
 
     def publish(self, heads: Mapping[str, int]) -> None:
-        """Wake the followers of sessions whose last event is another than what was known."""
+        """Wake the followers of sessions whose last event has changed."""
         for session, head in heads.items():
             if session in self._waiting and self._heads.get(session) != head:
                 self._heads[session] = head

@@ -1,4 +1,4 @@
-"""A write transaction that gathers appends and sends them in one go."""
+"""A write transaction that collects appends and writes them in one batch."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ADVANCE = (
 
 
 class Transaction:
-    """What one or more operations do to the database together.
+    """One write transaction of one or more operations.
 
-    What it has read of heads and leases stays true until it ends, because it holds the write lock.
+    The heads and leases it has read stay valid until it ends, because it holds the write lock.
     """
 
     def __init__(self, connection: Connection, now: datetime) -> None:
@@ -53,13 +53,13 @@ class Transaction:
         return self._heads[session]
 
     def token(self, session: str) -> str | None:
-        """Return the token of the session's lease, None if nobody holds it."""
+        """Return the token of the session's lease; None if no process holds it."""
         if session not in self._tokens:
             self._tokens[session] = self._connection.execute(_TOKEN, {"session": session}).scalar()
         return self._tokens[session]
 
     def add(self, session: str, event: Event, json: str) -> None:
-        """Append an event whose id is the one after the head."""
+        """Append an event; its id must be the head's successor."""
         self.heads[session] = self._heads[session] = event.id
         self._rows.append(
             {
@@ -72,7 +72,7 @@ class Transaction:
         )
 
     def flush(self) -> None:
-        """Send what was appended to the database."""
+        """Write the collected appends to the database."""
         if not self._rows:
             return
         self._connection.execute(_INSERT, self._rows)

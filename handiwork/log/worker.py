@@ -1,4 +1,4 @@
-"""The one thread of a store that touches the database."""
+"""The only thread of a store that accesses the database."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class _Job:
 
 
 class Worker:
-    """Runs reads and writes in the order they come; writes that wait together become one transaction.
+    """Runs reads and writes in the order of their arrival; consecutive queued writes share one transaction.
 
     An operation must be repeatable: when one of a batch fails, the batch is undone and each is tried alone.
-    Cancelling who waits for an operation does not undo it.
+    Cancelling the caller does not undo its operation.
     """
 
     def __init__(self, data: Path, watch: Subscribers) -> None:
@@ -74,7 +74,7 @@ class Worker:
         return job.future
 
     async def close(self) -> None:
-        """Do what is queued, close the database and end the thread."""
+        """Run the queued jobs, close the database and end the thread."""
         if not self._closing:
             self._closing = True
             self._queue.put(None)
@@ -158,7 +158,7 @@ class Worker:
         self._deliver(jobs, transaction.heads)
 
     def _poll(self, database: Database) -> None:
-        """Tell the followers, a few times a second, what other processes appended."""
+        """Notify the followers of other processes' appends, a few times a second."""
         watched = self._watch.sessions
         if not watched or time.monotonic() < self._next_poll:
             return

@@ -35,18 +35,18 @@ from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.read_output import read_output
 
 DEPTH, CHILDREN, AT_ONCE = 5, 64, 8
-"""How deep delegates may delegate, how many children a ForkAction may have, and how many of them work at a time."""
+"""Maximum depth of delegation, children of a ForkAction, and children that run at once."""
 
 
 class Branches(Protocol):
-    """Copies of the workspace for children that work side by side, named by their subtask; 0 is the session's own."""
+    """Copies of the workspace for children that run in parallel, by subtask id; 0 is the session's own copy."""
 
     async def open(self, parent: int, child: int) -> Sandbox:
-        """Return a sandbox, not started, on a copy of the parent's files; on the copy there is, where there is one."""
+        """Return an unstarted sandbox on the child's copy of the parent's files; create the copy if it is missing."""
         ...
 
     async def diff(self, child: int) -> str:
-        """Return what the copy has changed, from the session's beginning on, as a unified diff."""
+        """Return the copy's changes since the session's start as a unified diff."""
         ...
 
     async def keep(self, children: Collection[int]) -> None:
@@ -55,13 +55,13 @@ class Branches(Protocol):
 
 
 class Delegation:
-    """What a session does itself for an agent. ``branches`` is None where there can be no copies."""
+    """Answers the actions that the session itself runs. ``branches`` is None if copies are impossible."""
 
     def __init__(self, blobs: Blobs, branches: Branches | None) -> None:
         self._blobs, self._branches = blobs, branches
 
     async def answer(self, loop: Loop, action: Action) -> Observation | None:
-        """Return what came of the action; None where a subtask has not ended when the session stands still."""
+        """Return the action's observation; None if the session stopped before a subtask ended."""
         match action:
             case AgentDelegateAction():
                 return await self._delegate(loop, action)
@@ -110,7 +110,7 @@ class Delegation:
             async with asyncio.TaskGroup() as group:
                 for child in ids:
                     group.create_task(self._child(self._branches, loop, child, turns))
-        except* Exception as failed:  # noqa: BLE001 - the loop above says what went wrong
+        except* Exception as failed:  # noqa: BLE001 - the parent's loop records the error
             raise failed.exceptions[0] from None
         children = [loop.root.of(child) for child in ids]
         if not all(_has_ended(child) for child in children):
@@ -138,7 +138,7 @@ class Delegation:
 
 
 def _has_ended(child: State) -> bool:
-    """Tell whether a subtask gave back its outcome; a question is one, as the parent is who may answer it."""
+    """Return whether a subtask has an outcome; a question counts as one, since only the parent can answer it."""
     return child.agent_state in ("finished", "rejected", "error", "awaiting_user_input")
 
 
@@ -155,7 +155,7 @@ def _outputs(child: State) -> dict[str, JsonValue]:
 
 
 def _told(child: State) -> str:
-    """Return how a subtask ended, for the agent that asked for it."""
+    """Return the text that tells the parent agent how a subtask ended."""
     if child.agent_state == "error":
         return f"{child.agent} failed: {child.last_error}"
     word = {"finished": "finished", "rejected": "gave up", "awaiting_user_input": "asks"}[child.agent_state]

@@ -1,4 +1,4 @@
-"""The loop: an agent's step gives actions, the sandbox gives observations, the log keeps both."""
+"""The loop: an agent's step returns actions, the sandbox returns observations, the log records both."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from handiwork.session.steps.pending import abandoned, ends, not_run, waits_for_
 from handiwork.session.steps.recorded_llm import RecordedLLM
 
 RETRY_TEMPERATURE, PATIENCE = 0.8, 2
-"""The temperature that helps an agent out of a loop it was told of, and the actions it has to leave it."""
+"""The temperature of model calls after a detected loop, and the number of actions an agent has to leave the loop."""
 
 STUCK = "{} Go on, rewind to before the loop, give it a hint, or stop."
 
 Answer = Callable[["Loop", Action], Awaitable[Observation | None]]
-"""Answers the actions that need no sandbox; None where the answer is still to come."""
+"""Answers an action that needs no sandbox; returns None while its answer is pending."""
 
 
 Over = Callable[[], Awaitable[bool]]
-"""Tells whether the task is at its end, whatever the agent would still do."""
+"""Returns whether to end the task, regardless of the agent's plans."""
 
 
 async def never() -> bool:
-    """Leave the end to the agent."""
+    """Return False: only the agent ends the task."""
     return False
 
 
 @dataclass(frozen=True)
 class LoopContext:
-    """What the loops of a task and its subtasks share."""
+    """The parts that the loops of a task and its subtasks share."""
 
     journal: Journal
     models: Models
@@ -56,7 +56,7 @@ class LoopContext:
 
 
 class Loop:
-    """One task or subtask: its agent at work in one sandbox, until it ends or the session stands still."""
+    """Runs the agent of one task or subtask in one sandbox until the task ends or the session stops."""
 
     def __init__(self, parts: LoopContext, subtask: int, agent: type[Agent], executor: Executor) -> None:
         self.parts, self.subtask, self.executor = parts, subtask, executor
@@ -67,27 +67,27 @@ class Loop:
 
     @property
     def state(self) -> State:
-        """Where the task or subtask stands."""
+        """The state of this task or subtask."""
         return self.root.of(self.subtask)
 
     @property
     def root(self) -> State:
-        """Where the whole session stands."""
+        """The state of the whole session."""
         return self.journal.state
 
     @property
     def goes_on(self) -> bool:
-        """True while both the session and this part of it run."""
+        """True while both the session and this task run."""
         return self.root.agent_state == "running" and self.state.agent_state == "running"
 
     @property
     def may_act(self) -> bool:
-        """True while actions may be carried out: also those paid for before the session had to wait for the user."""
+        """True while actions may run, including those already returned when the session began to wait for the user."""
         left, waits = time_left(self.root), waits_for_user(self.root)
         return self.goes_on or (waits and self.state.agent_state == "running" and (left is None or left > 0))
 
     async def run(self) -> None:
-        """Go on until the task ends or the session stands still; what goes wrong is said in the log."""
+        """Run until the task ends or the session stops; record errors in the log."""
         await self.journal.catch_up()
         while self.goes_on:
             try:
@@ -101,7 +101,7 @@ class Loop:
             except RequestRejectedError as error:
                 await self._fail("error", "model", str(error))
             except LLMError as error:
-                # It is not the subtask's fault: the whole session stops, and every subtask goes on where it was.
+                # The whole session stops, so that every subtask can resume later.
                 await self.journal.change("error", "model", str(error))
             except SandboxError as error:
                 await self.journal.change("error", "sandbox", str(error))
@@ -113,11 +113,11 @@ class Loop:
             await self.journal.append(not_run().with_fields(cause=action.id, subtask=self.subtask))
 
     async def _fail(self, agent_state: AgentState, reason: StateReason, why: str) -> None:
-        """Say that it cannot go on: a subtask ends in an error, which its parent is told."""
+        """Record that the task cannot continue; a subtask ends in an error, which its parent receives."""
         await self.journal.change(agent_state if self.subtask == 0 else "error", reason, why, self.subtask)
 
     async def _step(self) -> None:
-        """Have the agent say what to do next."""
+        """Get the agent's next actions and run them."""
         check_step_budget(self.root)
         if await self._looping():
             return
@@ -138,13 +138,13 @@ class Loop:
             await self._take(actions or [])
 
     async def _condense(self, *, overflow: bool = False) -> None:
-        """Make the history shorter where the model's window asks for it."""
+        """Condense the history if it no longer fits the model's context window."""
         condensing = self._condenser.condense(self.state, overflow=overflow)
         if condensed := await self.journal.interrupt.unless_set(condensing, time_left(self.root)):
             await self.journal.append(condensed.with_fields(subtask=self.subtask))
 
     async def _take(self, actions: list[Action]) -> None:
-        """Append the actions and carry them out; what ends the task only after all others were."""
+        """Append the actions and run them; append the action that ends the task only after all others have run."""
         actions = [action.with_fields(subtask=self.subtask) for action in actions]
         first_end = next((n for n, action in enumerate(actions) if ends(action)), len(actions))
         if first_end:
@@ -154,20 +154,20 @@ class Loop:
             await self.journal.append(actions[first_end])
 
     async def _act(self) -> None:
-        """Carry out the actions that wait, in their order, for as long as the session runs."""
+        """Run the pending actions in order while the session runs."""
         while self.may_act and (pending := self.state.pending):
             action = pending[0]
             observation = await self._observation(action)
             if observation is None:
                 return
-            # Together, so that what is in the log up to an observation says what the files were after it.
+            # Append both together, so that the log up to an observation gives the files' state after it.
             kept = await self.executor.snapshot() if action.runnable else []
             await self.journal.append(*kept, observation.with_fields(cause=action.id, subtask=self.subtask))
             if self.goes_on and await self.parts.over():
                 await self.journal.change("finished", "over", "The task is at its end.")
 
     async def _observation(self, action: Action) -> Observation | None:
-        """Return what came of the action; None where the user, or a subtask, is to be waited for."""
+        """Return the action's observation; None while the user or a subtask has not answered."""
         if not action.runnable:
             return await self.parts.answer(self, action)
         verdict = await self.parts.gate.verdict(self.journal, action)
@@ -183,7 +183,7 @@ class Loop:
             raise
 
     async def _looping(self) -> bool:
-        """Tell the agent that it repeats itself; end it, or ask the user, where that did not help."""
+        """Tell the agent that it repeats itself; if the loop persists, pause the session or end the subtask."""
         state, loop = self.state, find_loop(self.state.history)
         self._llm.retry_temperature = RETRY_TEMPERATURE if loop else None
         if loop is None:

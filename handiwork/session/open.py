@@ -1,4 +1,4 @@
-"""Puts a session together from its parts: log, workspace, sandbox, model and agent."""
+"""Create or reopen a session from its parts: log, workspace, sandbox, model and agent."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ class Setup(Model):
 
 
 class SetupError(HandiworkError):
-    """The session cannot be made, or gone on with, as asked; the text says what to change."""
+    """The session cannot be created or resumed as asked; the text says what to change."""
 
     status = 409
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A session that can be run, with what must be closed after it."""
+    """A session that is ready to run, with the resources to close after it."""
 
     session: Session
     setup: Setup
@@ -128,11 +128,11 @@ class Opened:
                 await holding.__aexit__(None, None, None)
 
     async def wait_until_resumed(self) -> None:
-        """Wait, while the session is held, until somebody, in whatever process, has it go on."""
+        """Wait until any process resumes the session; this process must hold the lease."""
         await self.session.wait_until_resumed()
 
     async def close(self) -> None:
-        """End the sandbox and the model's connections."""
+        """Close the sandbox and the model's connections."""
         await self.session.close()
         await self._collecting
 
@@ -240,7 +240,7 @@ def started(setup: Setup, folder: Path, model: str, *, resumed: bool = False) ->
 
 
 async def changes(data: Path, log: EventLog) -> list[Change]:
-    """Return what the session has changed in its workspace so far, by path. Raises WorkspaceError."""
+    """Return the session's changes to its workspace so far, by path. Raises WorkspaceError."""
     setup, folder = await setup_of(log), session_dir(data, log.id)
     return await asyncio.to_thread(_changes, setup, folder)
 
@@ -255,7 +255,7 @@ def _changes(setup: Setup, folder: Path) -> list[Change]:
 
 
 async def setup_of(log: EventLog) -> Setup:
-    """Return what the session was last run with, and what was changed since. Raises SetupError where it never ran."""
+    """Return the setup of the session's last run, with later changes. Raises SetupError if the session never ran."""
     before: int | None = None
     changed: dict[str, Any] = {}
     while page := await log.read_back(before):

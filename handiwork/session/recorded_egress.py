@@ -1,4 +1,4 @@
-"""What a session's sandboxes ask of the network, kept in its log."""
+"""Record the network requests of a session's sandboxes in its log."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def names_in(action: Action, known: Iterable[str]) -> list[str]:
 
 
 def given(text: str) -> str:
-    """Return a secret as it is given, its file found from any directory. Raises SecretError."""
+    """Return the secret's specification with its file's path made absolute. Raises SecretError."""
     name, equals, source = text.partition("=")
     if not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
         raise SecretError(f"{name!r} cannot name a secret: give it another name, like GITHUB_TOKEN")
@@ -70,7 +70,7 @@ def given(text: str) -> str:
 
 
 def load(all_given: Iterable[str]) -> Secrets:
-    """Return the secrets with their values as they are now. Raises SecretError, which names all that is missing."""
+    """Read the secrets' current values. Raises SecretError that names every missing or unusable secret."""
     values: dict[str, str] = {}
     problems: list[str] = []
     for text in all_given:
@@ -85,7 +85,7 @@ def load(all_given: Iterable[str]) -> Secrets:
 
 
 def told(secrets: Secrets) -> str:
-    """Return what an agent is told of the secrets there are."""
+    """Return the message that tells an agent about the available secrets."""
     names = ", ".join(f"${name}" for name in secrets.values)
     return (
         f"These secrets are set for the commands and cells that name them, and for no others: {names}. "
@@ -113,7 +113,7 @@ def _from_file(name: str, file: str) -> str:
 
 
 def _checked(name: str, value: str) -> str:
-    """Return the value without the line break at its end. Raises SecretError where it would not do."""
+    """Return the value without its final line break. Raises SecretError if it cannot be used."""
     value = value.rstrip("\r\n")
     if "\0" in value or len(value.encode("utf-8", "surrogateescape")) > LONGEST:
         raise SecretError(f"the secret {name} cannot be taken: it has NUL bytes, or more than {LONGEST} bytes")

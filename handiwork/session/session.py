@@ -1,4 +1,4 @@
-"""A session: one task, its log, and what is at work on it."""
+"""A session: one task, its log, its agent and its sandbox."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from handiwork.session.steps.pending import abandoned, crashed, not_run
 
 
 class SessionConfig(Model):
-    """What a session runs with. ``settings`` are kept in the log as they are, for whoever opens it again.
+    """The configuration of a session. The log keeps ``settings`` unchanged for processes that reopen the session.
 
-    ``temperature`` is the least that the model is asked with; None leaves it to the agent. ``shadowed`` are the
-    names of reading programs for which the workspace has programs of its own.
+    ``temperature`` is the lowest temperature of model calls; None leaves it to the agent. ``shadowed`` are the names
+    of reading programs that programs of the workspace share.
     """
 
     limits: Limits = Limits()
@@ -45,7 +45,7 @@ class SessionConfig(Model):
 
 
 class Session:
-    """One agent at work in one sandbox. ``run`` as often as there is something to do; the log is all it keeps."""
+    """One agent in one sandbox. ``run`` may be called repeatedly; the log holds all persistent state."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Session:
         *,
         begun: bool = False,
     ) -> None:
-        """``begun`` means that this process has put the beginning of the session into the log already."""
+        """``begun``: this process has already written the session's start to the log."""
         log.redactor.learn(secrets.values)
         self._secrets, self._told = secrets, False
         self._log, self._branches, self._held = log, branches, False
@@ -91,14 +91,14 @@ class Session:
 
     @property
     def state(self) -> State:
-        """Where the session stands."""
+        """The session's current state."""
         return self._journal.state
 
     @asynccontextmanager
     async def hold_lease(self) -> AsyncGenerator[None]:
-        """Keep the session for this process, before, between and after its runs. Raises LeaseHeld if another has it.
+        """Hold the session's lease before, between and after runs. Raises LeaseHeld if another process holds it.
 
-        The way out of a sandbox is open only while somebody holds its session.
+        A sandbox has network access only while a process holds its session's lease.
         """
         async with self._log.lease():
             await self._journal.catch_up()
@@ -113,10 +113,10 @@ class Session:
                 listener.cancel()
 
     async def run(self, message: str | MessageAction | None = None, over: Over = never) -> State:
-        """Go on from the log, with the user's message if there is one, until the agent ends, waits or is paused.
+        """Resume from the log, with the user's message if given, until the agent finishes, waits or is paused.
 
-        A message is for the delegate that works at that moment. ``over`` is asked after every observation whether the
-        task is at its end, whatever the agent would still do. Raises LeaseHeld if another process runs the session.
+        The message goes to the active delegate. ``over`` is called after every observation and may end the task
+        regardless of the agent's plans. Raises LeaseHeld if another process runs the session.
         """
         if not self._held:
             async with self.hold_lease():
@@ -128,18 +128,18 @@ class Session:
         return self.state
 
     async def wait_until_resumed(self) -> None:
-        """Wait, while the session is held, until somebody, in whatever process, has it go on."""
+        """Wait until any process resumes the session; this process must hold the lease."""
         await self._journal.running.wait()
 
     async def sandbox(self) -> Sandbox:
-        """Return the sandbox once it runs, for who prepares or examines it around a run. Raises SandboxError."""
+        """Wait for the sandbox and return it, to prepare or examine it around a run. Raises SandboxError."""
         return await self._executor.ready()
 
     async def close(self) -> None:
-        """End the sandbox and the models' connections; remove the copies that no child needs any more."""
+        """Close the sandbox and the models' connections; remove copies that no child session needs any more."""
         await self._executor.close()
         await self._models.close()
-        if self._branches is not None and self.state.last_id:  # before its log is read nobody knows which are needed
+        if self._branches is not None and self.state.last_id:  # the log tells which copies are needed
             await self._branches.keep(self.state.subtasks)
 
     async def _begin(self) -> None:
@@ -163,6 +163,6 @@ class Session:
         elif self.state.agent_state in ("paused", "error"):
             await journal.append(ChangeAgentStateAction(agent_state="running", source="user"))
         if self._secrets.values and not self._told and self.state.agent_state == "running":
-            # Every process tells it once: the secrets may differ from those of the process before.
+            # Every process tells the agent once: its secrets may differ from those of the previous process.
             self._told = True
             await journal.append(MessageAction(content=told(self._secrets), source="environment"))

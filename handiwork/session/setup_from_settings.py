@@ -1,4 +1,4 @@
-"""What a new session is made of, from the user's settings."""
+"""Build the setup of a new session from the user's settings."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from handiwork.session.secrets import given
 from handiwork.settings import Settings, model_name
 
 TITLE = 100
-"""Characters of the task that make the session's title."""
+"""Maximum length of a session's title, in characters."""
 
 
 def title_of(task: str) -> str:
-    """Return the title of a session that is to carry out the task."""
+    """Return the title of a session for the task: the start of its first line."""
     return task.strip().split("\n")[0][:TITLE]
 
 
 def setup_from(settings: Settings, workspace: Path, in_place: bool = False) -> Setup:
-    """Return what a new session is made of. Raises SecretError."""
+    """Return the setup of a new session. Raises SecretError."""
     return Setup(
         agent=agent_name(settings.agent),
         model=model_name(settings.model),
@@ -37,6 +37,6 @@ def setup_from(settings: Settings, workspace: Path, in_place: bool = False) -> S
 
 
 def agent_name(name: str) -> str:
-    """Return the agent's name so that it is found from any directory."""
+    """Return the agent's name, with a file's path made absolute so that it works from any directory."""
     file, colon, attribute = name.rpartition(":")
     return f"{Path(file).expanduser().absolute()}{colon}{attribute}" if file.endswith(".py") else name

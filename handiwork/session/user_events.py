@@ -1,4 +1,4 @@
-"""What the user's answers become in the log, whether they are given at a question or by a command."""
+"""Turn the user's answers, given at a question or by a command, into events of the log."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAGE = 500
 
 
 async def state_of(log: EventLog) -> State:
-    """Return where a session stands."""
+    """Return the session's current state."""
     state = State()
     while page := await log.read(after=state.last_id, limit=PAGE):
         for event in page:
@@ -32,13 +32,13 @@ async def state_of(log: EventLog) -> State:
 
 
 def asked(state: State) -> list[Action]:
-    """Return the actions that the user is asked about, in their order."""
+    """Return the actions that wait for the user's approval, in order."""
     pending = {action.id: action for part in state.tree() for action in part.pending}
     return [pending[number] for number in sorted(state.totals.asked) if number in pending]
 
 
 async def why_asked(log: EventLog, actions: list[Action]) -> dict[int, str]:
-    """Return for each action, by its id, why the user is asked about it."""
+    """Return the reason for each question to the user, by the action's id."""
     found: dict[int, str] = {}
     for event in await log.read(after=min((action.id for action in actions), default=0)):
         if isinstance(event, AgentStateChangedObservation) and event.agent_state == "awaiting_user_confirmation":
@@ -75,7 +75,7 @@ async def at_work(log: EventLog) -> list[str]:
 
 
 def is_stuck(state: State) -> bool:
-    """Tell whether the session was paused because the agent repeats itself."""
+    """Return whether the session was paused because the agent repeats itself."""
     return state.loop is not None and state.change is not None and state.change.reason == "stuck"
 
 

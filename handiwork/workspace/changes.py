@@ -1,4 +1,4 @@
-"""What a session changed in its workspace, compared with the base."""
+"""A session's changes to its workspace, compared with the base."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Side:
 
     @property
     def is_link(self) -> bool:
-        """Whether it is a symbolic link."""
+        """Return whether the side is a symbolic link."""
         return stat.S_ISLNK(self.mode)
 
     @property
@@ -50,7 +50,7 @@ class Side:
         return "120000" if self.is_link else "100755" if self.mode & 0o100 else "100644"
 
     def open(self) -> BinaryIO:
-        """Its bytes, or a link's target. Raises WorkspaceError if it is no longer what it was."""
+        """Open the file's bytes, or a link's target. Raises WorkspaceError if the file has changed."""
         if self.content is not None:
             return io.BytesIO(self.content)
         if self.is_link:
@@ -58,7 +58,7 @@ class Side:
         return open_file(self.root, self.path)
 
     def read(self) -> bytes:
-        """All its bytes. Raises WorkspaceError if it is no longer what it was."""
+        """Return the file's bytes, or a link's target. Raises WorkspaceError if the file has changed."""
         with self.open() as stream:
             return stream.read()
 

@@ -1,4 +1,4 @@
-"""The manifest: what every file of a workspace's base was when the copy was made."""
+"""The manifest: the mode, size and content of every file of a workspace's base at the time of the copy."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def save_manifest(manifest: Manifest, file: Path) -> None:
 
 
 def load_manifest(file: Path) -> Manifest:
-    """Read what ``save_manifest`` wrote. Raises WorkspaceError if it cannot be read."""
+    """Read a manifest written by ``save_manifest``. Raises WorkspaceError if it cannot be read."""
     try:
         return {path: ManifestEntry(*fields) for path, fields in json.loads(file.read_text()).items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
@@ -59,7 +59,7 @@ def private_dirs(folder: Path) -> None:
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file that only the user can read: whole or not at all, whenever this process is killed."""
+    """Atomically write a file that only the user can read."""
     part = file.with_name(f"{file.name}.part")
     part.unlink(missing_ok=True)
     with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600), "w") as stream:

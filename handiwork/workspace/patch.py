@@ -18,7 +18,7 @@ _HEADER = re.compile(rb"^diff --git .*?(\d+)\n(?:(?![@d]).*\n)*", re.MULTILINE)
 def unified_diff(changes: Sequence[Change]) -> str:
     """A patch that ``git apply`` takes; of a binary file there is only a line with its sizes in bytes.
 
-    Raises WorkspaceError for what cannot be read any more.
+    Raises WorkspaceError for a file that cannot be read any more.
     """
     hunks = _hunks(changes)
     return "".join(_patch(change, hunks[at]) for at, change in enumerate(changes))

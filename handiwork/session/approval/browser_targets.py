@@ -1,7 +1,7 @@
-"""Where the browser is sent, as far as it can be told for certain from an action's text.
+"""Find the origins that a browser action visits.
 
-The text may be written by a model that reads pages: what a browser, or the sandbox's reader of calls, could take for
-something else is not understood at all.
+A model that reads untrusted pages may write the action's text, so the parser rejects any text that a browser or the
+sandbox's call parser could read differently.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def origin(url: str) -> str | None:
 
 
 def origins(action: BrowseURLAction | BrowseInteractiveAction) -> frozenset[str] | None:
-    """Return where the action goes, if that is all it does; None where it may do more, or go elsewhere."""
+    """Return the origins that the action visits; None if it may do more than visit them, or may visit others."""
     if isinstance(action, BrowseURLAction):
         urls = [action.url]
     else:
@@ -45,12 +45,12 @@ def origins(action: BrowseURLAction | BrowseInteractiveAction) -> frozenset[str]
 
 
 def only_looks(action: BrowseInteractiveAction) -> bool:
-    """Whether the calls do nothing to a page, and leave it as it is shown: they wait or speak."""
+    """Return whether the calls only wait or send a message, and leave the page and its view unchanged."""
     calls = _calls(action.browser_actions)
     return calls is not None and all(name in _STILL for name, _ in calls)
 
 
 def _calls(text: str) -> list[tuple[str, str]] | None:
-    """Return the calls' names and arguments; None where the text is anything but plain calls, one a line."""
+    """Return the calls' names and arguments; None if the text is anything but plain calls, one per line."""
     found = [_CALL.fullmatch(line.strip(" \t")) for line in text.split("\n") if line.strip(" \t")]
     return [(call["name"], call["given"]) for call in found if call is not None] if found and all(found) else None

@@ -1,4 +1,4 @@
-"""The gate before execution: what the user must allow first."""
+"""The approval gate: holds actions that need the user's approval."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ DENIED = "The user did not allow it."
 
 
 class Gate:
-    """Lets an action pass, holds it until the user has answered, or turns it away."""
+    """Allows an action, holds it until the user answers, or rejects it."""
 
     def __init__(self, place: ExecutionContext, analyser: Analyser | None = None) -> None:
         self._place, self._analyser = place, analyser
 
     async def verdict(self, journal: Journal, action: Action) -> Literal["allowed", "asked"] | UserRejectObservation:
-        """Return whether the action may be carried out, or the user is asked first, or has not allowed it."""
+        """Return "allowed", "asked" if the action waits for the user's answer, or the user's rejection."""
         totals = journal.state.totals
         if answer := totals.approvals.get(action.id):
             if not answer.allowed:
@@ -29,7 +29,7 @@ class Gate:
             await journal.append(_changed("running", "allowed by the user", action))
             return "allowed"
         if action.id in totals.asked:
-            # Where the session goes on all the same, the user wrote a message instead of an answer.
+            # If the session resumed without an answer, the user wrote a message instead.
             waits = journal.state.agent_state == "awaiting_user_confirmation"
             return "asked" if waits else UserRejectObservation(content=DENIED)
         place = replace(self._place, network=tuple(totals.network), workspace=totals.workspace, unasked=totals.unasked)

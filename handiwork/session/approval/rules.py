@@ -1,16 +1,16 @@
-"""What the user is asked before it is done, and the rules that the answers teach.
+"""Decide which actions need the user's approval, and match them against the rules that the user has accepted.
 
-A rule is a line of text that the user reads, in the session's log and for no other session:
+A rule is a line of text that the user can read. It stands in the session's log and applies to that session only:
 
-- ``command git push *``: this program with this subcommand, whatever follows but an option that runs a program;
+- ``command git push *``: this program and subcommand with any arguments except an option that runs a program;
 - ``exactly make test``: this command and no other; ``input TEXT`` and ``python CODE`` likewise;
-- ``edit src/**``: files below a folder, but no hidden ones; ``edit setup.py``: this file;
-- ``browse https://HOST/**``: any page there, by going to it; ``browse URL``: this page; ``browser CALLS``: exactly
-  these calls of the browser's language, on whatever page is open;
+- ``edit src/**``: files below a folder, except hidden ones; ``edit setup.py``: this file;
+- ``browse https://HOST/**``: navigation to any page of the origin; ``browse URL``: this page; ``browser CALLS``:
+  exactly these browser calls, on any open page;
 - ``mcp SERVER TOOL``: this tool, with any arguments.
 
-A rule says what may run, not what its names mean: a shell in which ``git`` was made to be something else, or that is
-in another directory, got there by something the user allowed.
+A rule allows names and does not check their meaning: if ``git`` is redefined in the shell, or the shell is in another
+directory, an action that the user allowed did that.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from handiwork.session.approval.shell_commands import Command, parse, reads_only
 from handiwork.session.secrets import names_in
 
 ANALYSIS_TIME = 30.0
-"""Seconds that an analyser has for one action."""
+"""Seconds allowed for the analysis of one action."""
 
-# Short and closed: of a program that is not here the arguments may be what is dangerous, as with python or curl.
+# A short, closed list: the arguments of other programs, such as python or curl, can be dangerous.
 _ANY_ARGUMENTS = frozenset({"mkdir", "mypy", "pyright", "pytest", "touch"})
 _SUBCOMMANDS: dict[str, frozenset[str]] = {
     "git": frozenset(
@@ -58,17 +58,17 @@ _DANGEROUS_OPTIONS = (
     *("toolexec", "upload-pack", "vettool"),
 )
 _DANGEROUS_LETTERS = {("git", "merge"): "s", ("git", "pull"): "s", ("pytest",): "cop"}
-"""Short options, also among others behind one dash, that name a program, a plugin or another configuration."""
+"""Short options, alone or combined behind one dash, that name a program, a plugin or another configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionContext:
-    """Where actions run. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy.
+    """The environment of actions. ``isolated``: in a sandbox; ``in_place``: on the user's own files, not on a copy.
 
-    ``secrets`` are the names of those that actions can use, ``network`` is what the sandbox may reach, ``workspace``
-    the path of the workspace as actions name it. ``unasked``: actions ran while the user was asked about none, so that
-    a command's name may mean another program by now. ``shadowed`` are the names of readers that the workspace's own
-    programs have.
+    ``secrets`` are the names of the secrets that actions can use, ``network`` the hosts that the sandbox may reach,
+    ``workspace`` the workspace's path as actions name it. ``unasked``: actions ran without approval, so a command's
+    name may now mean another program. ``shadowed`` are the names of reading programs that the workspace's own
+    programs share.
     """
 
     isolated: bool
@@ -81,39 +81,39 @@ class ExecutionContext:
 
 
 Analyser = Callable[[Action], Awaitable[str | None]]
-"""Looks at an action before it runs and says why the user is to be asked, None if nothing speaks against it."""
+"""Analyses an action before it runs; returns the reason to ask the user, or None if there is none."""
 
 
 def needs_approval(action: Action, mode: Confirmation, place: ExecutionContext, rules: Collection[str]) -> str | None:
-    """Return why the user must be asked before the action, None if it may run.
+    """Return the reason why the action needs the user's approval; None if it may run.
 
-    "never" asks about nothing. "risky" asks about what reaches out of the sandbox: calls of MCP servers, what uses a
-    secret; where there is no sandbox, or it holds the user's own files, all that is not known to read only; and where
-    it may reach hosts of the network, all that runs programs, or writes a file that may say what programs run.
-    "always" asks about everything but reading. No mode asks about what ``rules`` allow.
+    "never" asks about nothing. "risky" asks about actions that reach out of the sandbox: MCP calls and uses of a
+    secret; without a sandbox, or on the user's own files, every action that is not known to only read; and with
+    network access, every action that runs programs, or writes a file that may decide which programs run. "always"
+    asks about every action except reads. No mode asks about actions that ``rules`` allow.
     """
     why = _why(action, mode, place)
     if names_in(action, place.secrets) and _exact(action) not in rules:
-        return why  # what a wider rule allows it did not allow with a secret
+        return why  # a wider rule does not cover the use of a secret
     return None if why is None or _allowed(action, rules) else why
 
 
 async def analyse(action: Action, mode: Confirmation, analyser: Analyser) -> str | None:
-    """Return why the user must be asked, as the analyser sees it; one that fails, or is late, means ask.
+    """Return the analyser's reason to ask the user; an analyser that fails or times out also gives a reason.
 
-    No rule overrides it. In mode "never", and for what only reads, thinks or speaks, it is not called.
+    No rule overrides the analyser. It is not called in mode "never", or for actions that only read, think or speak.
     """
     if mode == "never" or not _acts(action):
         return None
     try:
         async with asyncio.timeout(ANALYSIS_TIME):
             return await analyser(action)
-    except Exception as error:  # noqa: BLE001 - whatever went wrong, the action was not found harmless
+    except Exception as error:  # noqa: BLE001 - after any failure the action is not known to be harmless
         return f"It could not be analysed ({type(error).__name__}: {error})."
 
 
 def rule_for(action: Action) -> str:
-    """Return the rule that "yes, and do not ask again" teaches: as wide as is safe, else this very action."""
+    """Return the rule that "yes, and do not ask again" adds: the widest safe rule, else one for this exact action."""
     exact = _exact(action)
     match action:
         case CmdRunAction(is_input=False):
@@ -132,7 +132,7 @@ def rule_for(action: Action) -> str:
 
 
 def matches(rule: str, action: Action) -> bool:
-    """Whether the rule alone allows the action; in a compound command, each part that does not read only."""
+    """Return whether the rule alone allows the action; in a compound command, each part that does not only read."""
     return _allowed(action, (rule,))
 
 
@@ -165,7 +165,7 @@ def _why_with_network(action: Action, place: ExecutionContext) -> str | None:
 
 
 def _acts(action: Action) -> bool:
-    """Whether the action does more than to think, to say or to read."""
+    """Return whether the action does more than think, speak or read."""
     if isinstance(action, FileReadAction | CodeSearchAction):
         return False
     if isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip():
@@ -176,7 +176,7 @@ def _acts(action: Action) -> bool:
 
 
 def _only_reads(command: str, place: ExecutionContext) -> bool:
-    """Whether the command only reads, and its programs are known to be those that their names say."""
+    """Return whether the command only reads, and its programs are known to be the ones that their names say."""
     commands = parse(command)
     if commands is None or (place.network and place.unasked):
         return False
@@ -201,7 +201,7 @@ def _allowed(action: Action, rules: Collection[str]) -> bool:
 
 
 def _exact(action: Action) -> str:
-    """Return the rule that allows this action and as little else as can be."""
+    """Return the narrowest rule that allows this action."""
     match action:
         case CmdRunAction():
             return f"{'input' if action.is_input else 'exactly'} {action.command}"

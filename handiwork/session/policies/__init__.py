@@ -1,1 +1,1 @@
-"""What a session decides by itself: budget, repetition, condensation."""
+"""The policies of a session: budget, repetition, condensation."""

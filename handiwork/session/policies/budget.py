@@ -18,14 +18,14 @@ def running_time(root: State) -> float:
 
 
 def time_left(root: State) -> float | None:
-    """Return the seconds until the time limit, None without one."""
+    """Return the seconds until the time limit; None without a limit."""
     return None if root.limits.time is None else root.limits.time - running_time(root)
 
 
 def check_model_budget(root: State, in_flight: int = 0) -> None:
-    """Raise LimitReachedError where a limit forbids another model call.
+    """Raise LimitReachedError if a limit forbids another model call.
 
-    A call is expected to cost what the last one did, and so are those ``in_flight``, whose price is not known yet.
+    The estimated cost of this call, and of each call ``in_flight`` without a price so far, is that of the last call.
     """
     limits, totals = root.limits, root.totals
     if limits.cost is not None and totals.unpriced:
@@ -44,7 +44,7 @@ def check_model_budget(root: State, in_flight: int = 0) -> None:
 
 
 def check_step_budget(root: State) -> None:
-    """Raise LimitReachedError where a limit forbids another step of the session or of a subtask."""
+    """Raise LimitReachedError if a limit forbids another step of the session or of a subtask."""
     limit = root.limits.iterations
     if limit is not None and root.iteration >= limit:
         raise LimitReachedError(f"the limit of {limit} iterations is reached")

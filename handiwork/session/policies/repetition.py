@@ -1,4 +1,4 @@
-"""Finds an agent that does the same again and again, from the end of its history."""
+"""Detect repetition at the end of an agent's history."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _loop(rule: LoopRule, times: int, first: Pair, what: str) -> Repetition:
 
 
 def _window(history: Sequence[Pair]) -> list[Pair]:
-    """Return what the agent did last, the newest first."""
+    """Return the agent's last actions, newest first."""
     recent = islice(reversed(history), 2 * WINDOW)  # so that many warnings are not passed over without end
     own = takewhile(lambda pair: pair[0].source != "user", recent)
     return list(islice((pair for pair in own if not _is_warning(pair[0])), WINDOW))
@@ -163,7 +163,7 @@ def _without_noise(text: str) -> str:
 
 
 def _named(pair: Pair) -> str:
-    """Return what was done, in a few words."""
+    """Return a short description of the action."""
     action, observation = pair
     match action:
         case CmdRunAction(is_input=True):

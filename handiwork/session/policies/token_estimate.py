@@ -21,12 +21,12 @@ _NO_CONTENT = {*Event.model_fields, "completion", "tool_call_id", "thought", "im
 
 
 def text_of(history: Iterable[tuple[Action, Observation | None]]) -> str:
-    """Return the steps for a model to read, all of them."""
+    """Return all the steps as text for a model."""
     return "\n\n".join(part for entry in history for part in _texts(*entry) if part)
 
 
 def estimate(history: Iterable[tuple[Action, Observation | None]]) -> float:
-    """Return the tokens of the steps by their characters."""
+    """Return the steps' number of tokens, estimated from their characters."""
     return sum(sum(_tokens(*entry)) for entry in history)
 
 
@@ -58,7 +58,7 @@ class TokenEstimator:
         """How many tokens the model counts for one that is estimated."""
 
     def size(self, state: State) -> float:
-        """Return the tokens of the next prompt."""
+        """Return the number of tokens of the next prompt."""
         anew = state.history is not self._history
         if anew:
             self._history, self._seen, self._completion = state.history, 0, 0

@@ -1,4 +1,4 @@
-"""Calls an agent's ``step``, on the event loop or in a thread, and gives the actions with their completion."""
+"""Call an agent's ``step`` on the event loop or in a thread, and link the actions to their completion."""
 
 from __future__ import annotations
 
@@ -67,7 +67,10 @@ class AgentRunner:
 
 
 async def in_daemon_thread(function: Callable[[], Step]) -> Step:
-    """Return what the function returns; a cancelled one goes on unheeded, and does not keep the process alive."""
+    """Run the function in a daemon thread and return its result.
+
+    After a cancellation the thread continues and its result is dropped; it does not keep the process alive.
+    """
     loop = asyncio.get_running_loop()
     outcome: asyncio.Future[Step] = loop.create_future()
 
@@ -78,11 +81,11 @@ async def in_daemon_thread(function: Callable[[], Step]) -> Step:
     def run() -> None:
         try:
             result = function()
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is awaited
+        except BaseException as error:  # noqa: BLE001 - the awaiting caller raises it
             settled = partial(outcome.set_exception, error)
         else:
             settled = partial(outcome.set_result, result)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: no caller waits any more
             loop.call_soon_threadsafe(settle, settled)
 
     threading.Thread(target=run, name="agent-step", daemon=True).start()

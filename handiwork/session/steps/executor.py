@@ -1,4 +1,4 @@
-"""Carries actions out in one sandbox: starts it, stops what the user interrupts, survives its loss."""
+"""Run actions in one sandbox: start it, stop interrupted actions, restart a lost sandbox."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from handiwork.session.steps.interrupt import Interrupt
 from handiwork.session.steps.pending import not_run
 
 INTERRUPTS, GRACE = 5, 2.0
-"""How often an action is interrupted before it is given up, and the seconds it has each time to end."""
+"""Number of interrupts before an action is abandoned, and seconds to wait after each."""
 
 NOT_STOPPED = "It was interrupted but could not be stopped; its output is lost."
 LOST = "The sandbox was lost ({}) and has been started again; files are as they were, running programs are gone."
 
 
 class Executor:
-    """One sandbox at work, on the files of ``branch``. What an action does wrong is an observation.
+    """Runs actions in one sandbox, on the files of ``branch``. A failed action returns an observation.
 
-    Actions get those of the ``secrets`` that they name.
+    An action receives only the ``secrets`` that it names.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Executor:
         self._problem = ""
 
     def prepare(self) -> None:
-        """Begin to start the sandbox, without waiting for it."""
+        """Start the sandbox in the background."""
         if self._ready is None:
             self._ready = asyncio.create_task(self.sandbox.start())
 
     async def ready(self) -> Sandbox:
-        """Return the sandbox once it runs. Raises SandboxError."""
+        """Wait until the sandbox runs and return it. Raises SandboxError."""
         self.prepare()
         assert self._ready is not None
         try:
@@ -56,7 +56,7 @@ class Executor:
         return self.sandbox
 
     async def execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
-        """Return what came of the action, stopped after ``seconds``. Raises SandboxError where there is no sandbox."""
+        """Run the action for at most ``seconds``; return its observation. Raises SandboxError if no sandbox starts."""
         self.prepare()
         assert self._ready is not None
         if not await self._interrupt.race(self._ready, seconds) or self._interrupt.is_set():
@@ -78,7 +78,7 @@ class Executor:
             return ErrorObservation(content=LOST.format(error), error_id="sandbox_lost")
 
     async def snapshot(self) -> list[Event]:
-        """Keep the session's files as they are now; return the record of it, none where the last one has them."""
+        """Snapshot the session's files; return the record, or nothing if the files have not changed."""
         if self.branch:
             return []  # a child works on a copy of its own
         try:
@@ -92,7 +92,7 @@ class Executor:
         return [SnapshotEvent(tree=taken.tree, size=taken.size, changed=taken.changed)]
 
     async def close(self) -> None:
-        """End the sandbox."""
+        """Close the sandbox."""
         if self._ready is not None:
             self._ready.cancel()
             with suppress(asyncio.CancelledError, SandboxError):

@@ -1,4 +1,4 @@
-"""The user's way to stop what runs: a flag that a task can be raced against."""
+"""The user's interrupt: a flag that a running task can be raced against."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ T = TypeVar("T")
 
 
 class Interrupt(asyncio.Event):
-    """Set when the user wants what runs to stop."""
+    """A flag that is set when the user interrupts the session."""
 
     async def race(self, task: asyncio.Task[Any], seconds: float | None) -> bool:
-        """Wait for the task, the interrupt or ``seconds``; True if the task is done. The task goes on otherwise."""
+        """Wait for the task, the interrupt or ``seconds``; True if the task is done. Otherwise the task continues."""
         stop = asyncio.create_task(self.wait())
         timeout = None if seconds is None else max(0.0, seconds)
         try:

@@ -1,4 +1,4 @@
-"""The log and the State folded from it, kept in step."""
+"""The log and the State folded from it, kept in sync."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Journal:
         return stored
 
     async def change(self, agent_state: AgentState, reason: StateReason, why: str, subtask: int = 0) -> None:
-        """Say that the session, or a subtask, is in another state now."""
+        """Append a change of the session's, or a subtask's, state."""
         changed = AgentStateChangedObservation(agent_state=agent_state, reason=reason, content=why, subtask=subtask)
         await self.append(changed)
 
     async def catch_up(self, new: list[Event] | None = None) -> None:
-        """Fold what is new in the log: what was just appended, and what others put before it."""
+        """Fold the log's new events, from this process and from others."""
         async with self._folding:
             if new is None or (new and new[0].id > self.state.last_id + 1):
                 new = await self.log.read(after=self.state.last_id)
@@ -69,7 +69,7 @@ class Journal:
                 self.watch(delta(rest))
 
     async def listen(self) -> None:
-        """Fold what others append, as it comes."""
+        """Fold other processes' events as they arrive."""
         async for head in self.log.heads():
             if head > self.state.last_id:
                 await self.catch_up()

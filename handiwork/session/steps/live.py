@@ -1,4 +1,4 @@
-"""The transient channel beside the log: what a live view shows and nobody stores."""
+"""The transient channel beside the log: live output that is shown and never stored."""
 
 from __future__ import annotations
 

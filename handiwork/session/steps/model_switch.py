@@ -9,7 +9,7 @@ from handiwork.agents.totals import Totals
 from handiwork.llm.types import LLM
 
 MakeLLM = Callable[[str, str | None], LLM]
-"""Makes the model of a model string and a base URL. Raises LLMError."""
+"""Creates the model for a model string and a base URL. Raises LLMError."""
 
 
 class Models:
@@ -32,7 +32,7 @@ class Models:
         return asked if least is None else max(least, asked or 0.0)
 
     def current(self, totals: Totals) -> LLM:
-        """Return the model that the totals name. Raises LLMError where there is none of that name."""
+        """Return the model that the totals name. Raises LLMError if no model has that name."""
         if totals.model not in ("", self._llm.name) and self._make is not None:
             made = self._make(totals.model, totals.base_url)
             self._used.append(self._llm)
@@ -40,6 +40,6 @@ class Models:
         return self._llm
 
     async def close(self) -> None:
-        """Give back what the models hold."""
+        """Close the models."""
         for llm in [*self._used, self._llm]:
             await llm.close()

@@ -1,4 +1,4 @@
-"""Actions that wait for an observation: which end a task, and what becomes of those nobody will carry out."""
+"""Pending actions: which actions end a task, and the observations of actions that will never run."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ CRASHED = "The platform stopped while this ran; whether it took effect is not kn
 
 
 def ends(action: Action) -> bool:
-    """Tell whether the agent has nothing to do after this action, until somebody speaks to it."""
+    """Return whether the agent stops after this action until it receives a message."""
     waits = isinstance(action, MessageAction) and action.wait_for_response
     return waits or isinstance(action, AgentFinishAction | AgentRejectAction)
 
 
 def waits_for_user(root: State) -> bool:
-    """Tell whether the session stands still for a limit to be raised, or for the answer to what a subtask asks."""
+    """Return whether the session waits for the user to raise a limit or to approve an action."""
     limited = root.agent_state == "paused" and root.change is not None and root.change.reason == "limit"
     return limited or root.agent_state == "awaiting_user_confirmation"
 
 
 def abandoned(root: State, state: State) -> list[Action]:
-    """Return the actions that nobody will carry out any more: those before the first that is to be gone on with.
+    """Return pending actions that will never run: those before the first action that can resume.
 
-    Gone on with are subtasks, and what the user is asked about or has answered.
+    Delegations, forks, and actions that await or have the user's answer can resume.
     """
     found: list[Action] = []
     for action in state.pending:
@@ -44,10 +44,10 @@ def abandoned(root: State, state: State) -> list[Action]:
 
 
 def not_run() -> Observation:
-    """Return the observation of an action that was never begun."""
+    """Return the observation of an action that never started."""
     return ErrorObservation(content=NOT_RUN, error_id="interrupted")
 
 
 def crashed() -> Observation:
-    """Return the observation of an action that may have begun in a process that is gone."""
+    """Return the observation of an action that may have started in a process that has died."""
     return ErrorObservation(content=CRASHED, error_id="crashed")

@@ -1,4 +1,4 @@
-"""Copies of a session's files, for children that work side by side."""
+"""Copies of a session's files for children that run in parallel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handiwork.workspace.patch import unified_diff
 
 
 def work_dir(session_dir: Path) -> Path:
-    """Return where the agent works on a copy without a sandbox."""
+    """Return the agent's working directory on a copy without a sandbox."""
     return session_dir / "work" / "workspace"
 
 
@@ -31,7 +31,7 @@ class WorkspaceBranches:
         self._session_dir, self._isolated, self._make = session_dir, isolated, make
 
     async def open(self, parent: int, child: int) -> Sandbox:
-        """Return a sandbox, not started, on a copy of the parent's files; on the copy there is, where there is one.
+        """Return an unstarted sandbox on the child's copy of the parent's files; create the copy if it is missing.
 
         Raises SandboxError.
         """
@@ -41,7 +41,7 @@ class WorkspaceBranches:
         return self._make(folder)
 
     async def diff(self, child: int) -> str:
-        """Return what the copy has changed, from the session's beginning on, as a unified diff."""
+        """Return the copy's changes since the session's start as a unified diff."""
         return await asyncio.to_thread(self._diff, self._folder(child))
 
     async def keep(self, children: Collection[int]) -> None:
@@ -55,7 +55,7 @@ class WorkspaceBranches:
         return self._session_dir / "children" / str(branch) if branch else self._session_dir
 
     def _copy(self, parent: Path, folder: Path) -> None:
-        """Copy in whole or not at all: a folder that is there is complete."""
+        """Copy atomically: an existing folder is complete."""
         unfinished = folder.with_name(f"{folder.name}.unfinished")
         if unfinished.exists():
             _remove(unfinished)

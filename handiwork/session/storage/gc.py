@@ -32,7 +32,7 @@ class _Session:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The bytes that were freed, and those that ``left`` snapshots take."""
+    """The bytes that were freed, and the bytes that the remaining snapshots take (``left``)."""
 
     snapshots: int
     blobs: int
@@ -59,7 +59,7 @@ async def clean(store: Store, data: Path, budget: int) -> Cleaned:
 
 
 async def delete_session(store: Store, data: Path, session_id: str) -> None:
-    """Delete a session with all that only it needs. Raises SessionMissing, SessionShared, LeaseHeld."""
+    """Delete a session and the data that only it needs. Raises SessionMissing, SessionShared, LeaseHeld."""
     folder = session_dir(data, session_id)
     mark = folder / UNLISTED
     if folder.is_dir():

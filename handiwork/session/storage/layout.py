@@ -1,4 +1,4 @@
-"""Where the snapshots of sessions are kept, and what a session's files are made of."""
+"""The folders of sessions and their snapshots, and the layers of a session's files."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from handiwork.workspace.snapshots.tree import Tree, TreeNode
 GIGABYTE = 1 << 30
 
 UNLISTED = "unlisted"
-"""The file in the folder of a session that the log does not have yet, or not any more."""
+"""The file that marks the folder of a session that is not in the log, before its creation or after its removal."""
 
 
 def session_dir(data: Path, session_id: str) -> Path:
-    """Return where a session's files are."""
+    """Return the folder of a session's files."""
     return data / "sessions" / session_id
 
 
@@ -76,12 +76,12 @@ def _snapshots_lock(data: Path) -> Path:
 
 
 def objects_of(data: Path) -> Objects:
-    """Return the store of snapshots of a data folder."""
+    """Return the snapshot store of a data folder."""
     return Objects(data / "snapshots")
 
 
 def beside(session_dir: Path) -> Objects:
-    """Return the store of snapshots that a session's folder belongs to."""
+    """Return the snapshot store that a session's folder belongs to."""
     return objects_of(session_dir.parent.parent)
 
 

@@ -1,4 +1,4 @@
-"""Several attempts at one task, from the same files and under one budget, and which of them is the best.
+"""Run several attempts at one task, from the same files and under one budget, and rank them.
 
 The session that is made first only has the beginning: the files, as a snapshot. Each candidate is a fork of it, so
 that they share what they have in common, and each can be shown, applied or gone on with like any other session.
@@ -35,7 +35,7 @@ AT_ONCE = 4
 """Candidates that are at work at the same time; those with a model on this machine take turns."""
 
 TEST_SECONDS = 600.0
-"""How long the test command may take; after that it has failed."""
+"""Timeout of the test command, after which it has failed."""
 
 TITLE = 100
 
@@ -137,7 +137,7 @@ class _SharedBudget:
         self._left = {name: float(value) for name in ("cost", "tokens", "time") if (value := getattr(limits, name))}
 
     def share(self) -> Limits | None:
-        """Return the limits of the next candidate, None where nothing is left for it."""
+        """Return the limits of the next candidate; None if the budget is used up."""
         each = {name: left / self._waiting for name, left in self._left.items()}
         self._waiting -= 1
         if any(share <= 0 or (name == "tokens" and share < 1) for name, share in each.items()):
@@ -147,14 +147,14 @@ class _SharedBudget:
         return self._limits.model_copy(update={**each, **({"tokens": int(each["tokens"])} if "tokens" in each else {})})
 
     def give_back(self, share: Limits, state: State) -> None:
-        """Take back what a candidate has not spent of its share."""
+        """Return a candidate's unspent share to the budget."""
         spent = {"cost": state.cost, "tokens": state.usage.total, "time": state.time}
         for name in self._left:
             self._left[name] += getattr(share, name) - spent[name]
 
 
 class _Attempt:
-    """One candidate on its way."""
+    """One running candidate."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class _Attempt:
         self._purse, self._number, self._on_progress = purse, number, on_progress
 
     async def run(self) -> Candidate:
-        """Have the agent work on the task, then run the test on what it made of the files."""
+        """Run the agent on the task, then run the test on the resulting files."""
         contest = self._contest
         model, base_url = contest.models[(self._number - 1) % len(contest.models)]
         share = self._purse.share()

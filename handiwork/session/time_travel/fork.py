@@ -96,7 +96,7 @@ def _claimed(data: Path, folder: Path) -> ExitStack:
 
 
 async def begin(data: Path, opened: Opened) -> None:
-    """Keep the files of a new session, so that it can be forked before anything is done in it."""
+    """Snapshot the files of a new session, so that it can be forked before its first action."""
     folder = session_dir(data, opened.id)
     with snapshots_in_use(data):
         tree = await asyncio.to_thread(untouched, folder, Workspace.load(folder))
@@ -165,7 +165,7 @@ def _tree_at(events: list[Event], session: str) -> str:
 
 
 def _make(old: Path, new: Path, tree: str) -> str:
-    """Make the folder of a fork and return the tree that it begins with."""
+    """Create the folder of a fork and return its initial tree."""
     workspace = Workspace.load(old)
     workspace = replace(workspace, tree=tree or untouched(new, workspace))
     workspace.save(new)
@@ -174,7 +174,7 @@ def _make(old: Path, new: Path, tree: str) -> str:
 
 
 def _first_events(state: State, setup: Setup, folder: Path, tree: str, said: str) -> list[Event]:
-    """Return what the fork runs with, and the answers to actions that nobody carries out any more."""
+    """Return the fork's first events: its start, its snapshot, observations of abandoned actions, a message."""
     events: list[Event] = [started(setup, folder, setup.model, resumed=True), SnapshotEvent(tree=tree)]
     for task in state.tree():
         for action in abandoned(state, task):
