@@ -129,7 +129,9 @@ class ApplyJournal:
             os.close(lock)  # the one who had it removed it
 
     def _append(self, line: dict[str, Any]) -> None:
-        os.write(self._lock, json.dumps(line).encode() + b"\n")
+        data = json.dumps(line).encode() + b"\n"
+        while data:  # a disk that becomes full takes the beginning of it first
+            data = data[os.write(self._lock, data) :]
         os.fsync(self._lock)
 
     def _recover(self) -> None:

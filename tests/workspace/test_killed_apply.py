@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -57,6 +58,24 @@ def test_an_apply_of_thousands_of_changes_killed_at_many_moments_is_whole_or_und
     # In memory, where bringing files to the disk takes no time.
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         assert "15 kills" in killed(Path(folder), 4000, 15)
+
+
+def test_moves_that_do_not_fit_on_the_disk_are_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDIWORK_DATA", str(tmp_path / "data"))
+    target = write_tree(tmp_path / "project", {"f": b"1\n"})
+    moves = Moves([Step(f"f{number}", before=False, staged=(1, 1, 1)) for number in range(400)])
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with ApplyJournal(target) as journal:
+        journal.begin()
+        # Like a disk that becomes full, the limit lets the beginning of a write through.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                journal.record(moves)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert read_tree(target) == {"f": b"1\n"}
+    assert list((tmp_path / "data/applying").iterdir()) == []
 
 
 def test_a_cut_apply_is_undone_by_the_next_one_which_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
