@@ -71,7 +71,7 @@ def _compare(jobs: Sequence[tuple[Side | None, Side | None]]) -> list[str]:
         answer = run_git_alone(private, "diff", "--no-index", *options, "--unified=3", "a", "b")
         if answer.returncode not in (0, 1):
             raise WorkspaceError(f"git cannot compare: {answer.stderr.decode(errors='replace').strip()}")
-        # Every line of a hunk begins with a sign or "@", so "diff" at the start of a line is git's header.
+        # No line of a hunk begins with a letter, so "diff" at the start of a line is git's header.
         pieces = _HEADER.split(answer.stdout)[1:]
         for at, hunks in zip(pieces[::2], pieces[1::2], strict=True):
             # git may cut the function name after "@@" inside a character; everything else is UTF-8.

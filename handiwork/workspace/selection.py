@@ -18,7 +18,7 @@ BIG = 50_000_000
 """Size in bytes above which an ignored directory is mounted instead of copied."""
 
 JUNK = frozenset({"__pycache__", "node_modules", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
-"""Directories of generated files, left out of changes whether or not git ignores them."""
+"""Directories that tools generate, disposable whether or not git ignores them."""
 
 _HEAVY = JUNK | {"venv", "target", ".tox", ".nox", ".gradle"}
 _PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages"})
@@ -48,7 +48,7 @@ class Selection:
 def select(source: Path, skip: frozenset[Path]) -> Selection:
     """Select from everything below ``source`` except the ``skip`` paths; unreadable directories are left out.
 
-    Raises WorkspaceError if the source's repository cannot be read or git is not installed.
+    Raises WorkspaceError if a repository cannot be read or git is not installed.
     """
     root = open_resolved(source)
     try:
@@ -103,7 +103,7 @@ def _rules_around(source: Path) -> tuple[Path | None, IgnoreRules | None]:
 
 
 def _add_repository(source: Path, here: str, chosen: Selection) -> None:
-    """Select a ``.git``, or leave a nested one out if it points to an outside repository unaware of it."""
+    """Select a ``.git``; leave out a nested one that is unreadable or points to an outside repository unaware of it."""
     git_dir = source / here / ".git"
     repository = repository_at(source / here)
     if repository and (not here or repository.is_within(source) or repository.knows_worktree()):
@@ -143,7 +143,7 @@ def _set_aside(root: int, path: str, chosen: Selection) -> bool:
 
 
 def _measure(root: int, path: str) -> tuple[int, bool]:
-    """Return the bytes in a directory, and whether it holds a secret; stops counting once both are decided."""
+    """Return the bytes in a directory and whether it holds a secret; may stop early in a big one."""
     size, secret, waiting = 0, False, [path]
     while waiting:
         here = waiting.pop()
