@@ -45,7 +45,7 @@ class Workspace:
     source: Path
     base: Path
     mounts: tuple[str, ...]
-    """Ignored directories too big to copy, relative to the source; sandboxes mount them from there read-only."""
+    """Ignored directories too big to copy, relative to the source; sandboxes mount the originals read-only."""
 
     left_out: tuple[str, ...]
     """Paths neither copied nor mounted: ignored secrets, big ignored files, unreadable paths."""

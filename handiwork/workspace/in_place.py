@@ -178,7 +178,7 @@ class GitPlace:
             self._lock = self._shared_lock()
 
     def close(self) -> None:
-        """Remove ``.git`` if it is empty and no other session uses it, which would lose its mount."""
+        """Remove ``.git`` if it is empty and unused: removal would take away the mounts of other sessions."""
         if self._lock is None:
             return
         with suppress(OSError):  # it is not empty, or another session uses it

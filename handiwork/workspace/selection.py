@@ -94,7 +94,10 @@ def _select(source: Path, root: int, skip: frozenset[Path]) -> Selection:
 
 
 def _rules_around(source: Path) -> tuple[Path | None, IgnoreRules | None]:
-    """Return the user's own ignore file and the rules at ``source``; None for both outside a repository."""
+    """Return the user's own ignore file and the rules at ``source``.
+
+    Both are None outside a repository; the rules are also None if the repository ignores ``source``.
+    """
     repository = repository_around(source)
     if repository is None:
         return None, None
@@ -125,7 +128,7 @@ def _entries(root: int, path: str) -> list[tuple[str, os.stat_result]] | None:
     try:
         return entries_of(descriptor)
     except OSError:
-        return None  # its mode permits listing, but not stat of its entries
+        return None  # its mode permits listing, but not searching
     finally:
         os.close(descriptor)
 

@@ -53,8 +53,8 @@ def parts_of(path: str) -> list[str]:
 def open_beneath(directory: int, path: str, flags: int) -> int:
     """Return a descriptor of ``path`` below an open directory.
 
-    Uses openat2 if the kernel has it, else opens the path component by component. Raises NotADirectoryError if any
-    component is a link, OSError, and WorkspaceError as ``parts_of`` does.
+    Uses openat2 if the kernel has it, else opens the path component by component. Raises NotADirectoryError if a
+    component is a link (with O_PATH the last one may be), OSError, and WorkspaceError as ``parts_of`` does.
     """
     parts = parts_of(path)
     if len(parts) > 1:
@@ -254,7 +254,7 @@ def entries_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
 
 
 def _is_closed(found: os.stat_result) -> bool:
-    """Return whether the mode of a directory that we own keeps us from listing it or from stat of its entries."""
+    """Return whether the mode of a directory that we own keeps us from listing it or searching it."""
     return os.geteuid() != 0 and found.st_uid == os.geteuid() and found.st_mode & 0o500 != 0o500
 
 

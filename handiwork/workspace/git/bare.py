@@ -22,7 +22,7 @@ def is_git_dir(names: Collection[str]) -> bool:
 
 
 def git_dirs_of(path: str) -> Iterator[str]:
-    """Yield the directories that ``path`` would be part of as a repository's file, if they are one; "" is the top."""
+    """Yield each directory that would have ``path`` among git's own files if it were a repository; "" is the top."""
     parts = path.split("/")
     for depth, name in enumerate(parts):
         if name in _NAMES:
