@@ -1,1 +1,1 @@
-"""The user's files: the copy a session works on, its snapshots, its changes."""
+"""The user's files: a session's copy of them, its snapshots and its changes."""

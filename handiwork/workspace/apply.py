@@ -1,4 +1,4 @@
-"""Bringing a session's changes into the user's directory: three-way, all or nothing."""
+"""Apply a session's changes to the user's directory: a three-way merge, all or nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handiwork.workspace.git.command import merge_texts
 
 
 class ConflictError(WorkspaceError):
-    """Changes that do not go together with the user's own: ``conflicts`` has (path, reason) pairs."""
+    """The session's changes conflict with the user's own; ``conflicts`` has (path, reason) pairs."""
 
     def __init__(self, conflicts: Sequence[tuple[str, str]]) -> None:
         self.conflicts = tuple(conflicts)
@@ -30,7 +30,7 @@ class ConflictError(WorkspaceError):
 
 @dataclass(frozen=True)
 class Applied:
-    """What ``apply`` did, as paths; each of ``warnings`` is a sentence about a change that was not made."""
+    """The result of ``apply``: paths, and in ``warnings`` a sentence for each change it skipped."""
 
     written: tuple[str, ...]
     deleted: tuple[str, ...]
@@ -39,12 +39,11 @@ class Applied:
 
 
 def apply(changes: Sequence[Change], target: Path, *, dry_run: bool = False) -> Applied:
-    """Make the changes in ``target``, merging text with what the user edited since the copy was made.
+    """Apply the changes to ``target``, merging text with the user's edits since the copy.
 
-    An earlier apply that was cut off is undone first, which a warning says.
-
-    A new symbolic link that leaves the workspace is not made but warned about. With ``dry_run`` nothing is
-    written. Raises ConflictError, and WorkspaceError for what cannot be written; then nothing has changed.
+    Undoes an interrupted earlier apply first and adds a warning about it. Skips a new symbolic link out of the
+    workspace, with a warning. With ``dry_run``, writes nothing. Raises ConflictError on a conflict and WorkspaceError
+    if a file cannot be written; ``target`` is then unchanged.
     """
     target = target.resolve()
     with ExitStack() as stack:
@@ -69,7 +68,7 @@ def apply(changes: Sequence[Change], target: Path, *, dry_run: bool = False) -> 
 
 
 class _Plan:
-    """What to write for each change, and what speaks against it."""
+    """The replacement for each change, and the conflicts and warnings."""
 
     def __init__(self, target: Path, git_dirs: Collection[str]) -> None:
         self.target = target
@@ -98,7 +97,7 @@ class _Plan:
             self.decide(path, base, side_at(self.target, path), theirs)
 
     def decide(self, path: str, base: Side | None, mine: Side | None, theirs: Side | None) -> None:
-        """Three-way: whoever did not change it gives way; both changed it, then text is merged."""
+        """Choose the side that changed; merge the text if both did."""
         if _same(mine, theirs):
             self.unchanged.append(path)
         elif theirs is None and _same(mine, base):
@@ -139,7 +138,7 @@ class _Plan:
         return None if answer.returncode else replace(mine, size=len(answer.stdout), content=answer.stdout)
 
     def type_changed(self, path: str, made: set[str]) -> bool:
-        """Tell whether a deleted file is gone here because the session's own directory or file has taken its place."""
+        """Return whether the session's own directory or file has already replaced a deleted file in the target."""
         found = look(self.target, path)
         if found and stat.S_ISDIR(found.st_mode):
             return any(name.startswith(f"{path}/") for name in made)
@@ -148,7 +147,7 @@ class _Plan:
         return any(there and not stat.S_ISDIR(there.st_mode) for there in above)
 
     def obstacle(self, path: str, theirs: Side | None, gone: set[str]) -> str:
-        """Why nothing can be written at ``path``, whatever it holds; "" if something can."""
+        """Return why ``path`` cannot be written, whatever its content; "" if it can."""
         parts = parts_of(path)
         for depth in range(1, len(parts)):
             parent = "/".join(parts[:depth])
@@ -174,17 +173,17 @@ def _same(one: Side | None, other: Side | None) -> bool:
 
 
 def _leaves(path: str, link: str) -> bool:
-    """Whether a link could lead out of the workspace; ".." after a name could, through another link."""
+    """Return whether a link may lead out of the workspace; ".." after a name may do so through another link."""
     parts = [part for part in link.split("/") if part not in ("", ".")]
     ups = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
     return link.startswith("/") or ".." in parts[ups:] or ups > path.count("/")
 
 
 def _content(source: Side, executable: Side, mine: Side | None) -> Content:
-    """What to write: the bytes of ``source``, and a file's own mode with ``executable``'s right to execute."""
+    """Return the bytes of ``source`` with the file's own mode and the executable bits of ``executable``."""
     if source.is_link:
         return Content(source, 0o777)
-    # Of a new file the sandbox's mode counts, of a changed type nothing that was a link's.
+    # A new file gets the mode from the sandbox; a link's mode is never used for a file.
     own = (mine if mine and not mine.is_link else source).mode & 0o777
     runs = executable.git_mode == "100755"
     return Content(source, own | (own & 0o444) >> 2 if runs else own & ~0o111)

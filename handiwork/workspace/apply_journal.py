@@ -1,9 +1,9 @@
-"""The journal of an apply: what it is about to do, kept outside of the directory, so that a cut apply can be undone.
+"""The journal of an apply: a record of its moves, kept outside the target so that an interrupted apply can be undone.
 
-Before anything is moved, every new file is on the disk in a staging folder of the target and the journal says where
-each is to go; each old file stays in the staging folder until the end. Whenever the process dies, the next command on
-that directory finds the journal and puts everything back. The journal lies in the data folder, as a repository could
-bring a forged one along.
+Before the first move, every new file is on disk in a staging folder inside the target and the journal lists each
+destination; each old file stays in the staging folder until the end. If the process dies, the next command on that
+directory finds the journal and restores every file. The journal is in the data folder because a repository could
+contain a forged one.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from handiwork.workspace.files.names import quoted
 from handiwork.workspace.files.safe_open import DIRECTORY, look_at, open_beneath, open_resolved
 
 STAGING = ".handiwork-"
-"""What the names of staging folders begin with."""
+"""Prefix of staging folder names."""
 
 _BESIDE = ".before-apply"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 Identity = tuple[int, int, int]
-"""Inode, size and modification time: a staged file keeps them when it is moved into place."""
+"""Inode, size and modification time, which a staged file keeps when it is moved into place."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One path: ``before`` says whether a file is there, ``staged`` what takes its place; None deletes it."""
+    """One path: ``before`` says whether a file exists there, ``staged`` identifies its replacement; None deletes it."""
 
     path: str
     before: bool
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Moves:
-    """All that an apply does: ``made`` are directories it makes, ``removed`` those it may remove: mode, uid, gid."""
+    """All moves of an apply: ``made`` are directories it creates, ``removed`` those it may remove: mode, uid, gid."""
 
     steps: list[Step] = field(default_factory=list[Step])
     made: list[str] = field(default_factory=list[str])
@@ -56,14 +56,15 @@ class Moves:
 
 
 class BlockedError(WorkspaceError):
-    """Another process applies changes to the directory."""
+    """Another process is applying changes to the directory."""
 
 
 class ApplyJournal:
-    """Locks a directory for one apply, and undoes one that was cut off: ``recovered`` says so in a sentence.
+    """Locks a directory for one apply and undoes an interrupted one; ``recovered`` then says so in a sentence.
 
-    ``root`` and ``staging`` are descriptors of the directory and of the folder for new and old files in it. Raises
-    WorkspaceError while another process applies there, and for what cannot be undone.
+    ``root`` and ``staging`` are descriptors of the directory and of its folder for new and old files. Raises
+    BlockedError while another process applies changes there, and WorkspaceError if the interrupted apply cannot be
+    undone.
     """
 
     def __init__(self, target: Path) -> None:
@@ -97,7 +98,7 @@ class ApplyJournal:
             self._close()
 
     def begin(self) -> int:
-        """Make the staging folder and return its descriptor. Raises OSError."""
+        """Create the staging folder and return its descriptor. Raises OSError."""
         self._name = STAGING + secrets.token_hex(8)
         self._append({"target": str(self.target), "staging": self._name})
         os.mkdir(self._name, 0o700, dir_fd=self.root)
@@ -105,13 +106,13 @@ class ApplyJournal:
         return self.staging
 
     def record(self, moves: Moves) -> None:
-        """Bring the staged files and the moves to the disk; from now on all of them are made, or undone."""
+        """Sync the staged files and the moves to disk; from now on either all moves happen or all are undone."""
         _sync(self.root)
         self._append(asdict(moves))
         self._moves = moves
 
     def done(self) -> None:
-        """Every move is made: nothing is undone any more."""
+        """Record that every move is complete, so that none is undone."""
         _sync(self.root)
         self._append({"done": True})
         self._moves = None
@@ -126,7 +127,7 @@ class ApplyJournal:
                 raise BlockedError(f"another apply is at work in {self.target}; wait for its end") from None
             if os.fstat(lock).st_nlink:
                 return lock
-            os.close(lock)  # the one who had it removed it
+            os.close(lock)  # the previous holder removed the file
 
     def _append(self, line: dict[str, Any]) -> None:
         data = json.dumps(line).encode() + b"\n"
@@ -155,7 +156,7 @@ class ApplyJournal:
         self._forget()
 
     def _undo(self, moves: Moves) -> list[str]:
-        """Put everything back; return where old files are whose places were taken meanwhile. Raises WorkspaceError."""
+        """Restore every file; return the new paths of old files whose paths are taken. Raises WorkspaceError."""
         beside: list[str] = []
         steps = list(enumerate(moves.steps))
         try:
@@ -163,7 +164,7 @@ class ApplyJournal:
                 if step.staged is not None:
                     beside += self._restore(number, step)
             for path in sorted(moves.made, reverse=True):
-                with suppress(OSError):  # it was not made yet, or something else is in it
+                with suppress(OSError):  # it does not exist yet, or holds other files
                     self._remove_directory(path)
             for path, (mode, uid, gid) in sorted(moves.removed.items()):
                 if look_at(self.root, path) is None:
@@ -186,7 +187,7 @@ class ApplyJournal:
         try:
             parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
         except (FileNotFoundError, NotADirectoryError):
-            return []  # it was not made yet, or its folder was removed since
+            return []  # it does not exist yet, or its folder has been removed
         try:
             if old is None:
                 if ours and not step.before:
@@ -225,7 +226,7 @@ class ApplyJournal:
             os.close(parent)
 
     def _forget(self) -> None:
-        """Remove the staging folder, and then the journal."""
+        """Remove the staging folder, then empty the journal."""
         if self._name:
             shutil.rmtree(self._name, ignore_errors=True, dir_fd=self.root)
             if self.staging >= 0:
@@ -242,9 +243,9 @@ class ApplyJournal:
 
 
 def undo_cut_apply(target: Path) -> str:
-    """Undo an apply in ``target`` that was cut off and say so; "" where there is none, or one is at work.
+    """Undo an interrupted apply in ``target`` and return a sentence about it; "" if there is none or one is running.
 
-    Raises WorkspaceError for what cannot be undone.
+    Raises WorkspaceError if it cannot be undone.
     """
     target = target.resolve()
     if not _journal_file(target).exists() or not target.is_dir():
@@ -257,7 +258,7 @@ def undo_cut_apply(target: Path) -> str:
 
 
 def identity(found: os.stat_result) -> Identity:
-    """What a file is known by after it was moved."""
+    """Return the identity that a file keeps when it is moved."""
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
@@ -270,7 +271,7 @@ def _journal_file(target: Path) -> Path:
 
 
 def _sync(descriptor: int) -> None:
-    """Bring all that was written to the file system of an open directory to the disk."""
+    """Sync the file system of an open directory to disk."""
     if _libc.syncfs(descriptor):
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

@@ -23,14 +23,14 @@ from handiwork.workspace.selection import JUNK
 Kind = Literal["added", "modified", "deleted", "mode", "link", "type"]
 
 TEXT_LIMIT = 10_000_000
-"""Bytes from which on a file counts as binary."""
+"""Size in bytes above which a file counts as binary."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """A file or symbolic link below ``root`` as it was found; ``mode`` is st_mode, ``size`` in bytes.
+    """One version of a file or symbolic link below ``root``; ``mode`` is st_mode, ``size`` is in bytes.
 
-    ``content`` holds the bytes of a file that exists in memory alone, such as a merged one; else it is None.
+    ``content`` holds the bytes of a file that exists only in memory, such as a merged one; otherwise it is None.
     """
 
     root: Path
@@ -46,7 +46,7 @@ class Side:
 
     @property
     def git_mode(self) -> str:
-        """The mode as git has it: 100644, 100755 or 120000."""
+        """Return the mode as git writes it: 100644, 100755 or 120000."""
         return "120000" if self.is_link else "100755" if self.mode & 0o100 else "100644"
 
     def open(self) -> BinaryIO:
@@ -64,13 +64,13 @@ class Side:
 
     @cached_property
     def sha256(self) -> str:
-        """The digest of what ``open`` gives, read once."""
+        """Return the SHA-256 of the content in hex, computed once."""
         with self.open() as stream:
             return digest(stream)
 
     @cached_property
     def binary(self) -> bool:
-        """Whether it is not UTF-8 text, or too much of it."""
+        """Return whether the content is not UTF-8 text, has a NUL, or exceeds ``TEXT_LIMIT``."""
         if self.size > TEXT_LIMIT:
             return True
         try:
@@ -81,9 +81,9 @@ class Side:
 
 @dataclass(frozen=True)
 class Change:
-    """One path that differs: ``old`` is in the base, ``new`` in the sandbox; None is "not there".
+    """One path that differs: ``old`` is its version in the base, ``new`` in the sandbox; None means absent.
 
-    As with git, directories do not count, nor any permission but the owner's to execute.
+    As in git, directories do not count, nor does any permission except the owner's execute bit.
     """
 
     path: str
@@ -93,18 +93,18 @@ class Change:
 
     @property
     def binary(self) -> bool:
-        """Whether either side is not text."""
+        """Return whether either side is binary."""
         return any(side.binary for side in (self.old, self.new) if side)
 
 
 def side_at(root: Path, path: str) -> Side | None:
-    """The regular file or symbolic link at ``path``; None for anything else and for nothing."""
+    """Return the regular file or symbolic link at ``path``; None for any other type or if absent."""
     found = look(root, path)
     return _side(root, path, found) if found else None
 
 
 def same_content(one: Side | None, other: Side | None) -> bool:
-    """Whether both are absent, or of one type with the same bytes; modes may differ."""
+    """Return whether both sides are absent, or have the same type and bytes; modes may differ."""
     if one is None or other is None:
         return one is other
     if one.is_link != other.is_link or one.size != other.size:
@@ -113,16 +113,16 @@ def same_content(one: Side | None, other: Side | None) -> bool:
 
 
 def changes_of_overlay(workspace: Workspace, *layers: Path) -> list[Change]:
-    """What the ``layers`` of an overlay above the base, the lowest first, change; sorted by path.
+    """Return the changes that overlay ``layers``, lowest first, make to the base; sorted by path.
 
-    Reads only the layers and what they cover. Raises WorkspaceError for what cannot be read.
+    Reads only the layers and the paths they cover. Raises WorkspaceError if a file cannot be read.
     """
     found = _sides(workspace, layers)
     return _changes(workspace, ((path, side_at(workspace.base, path), side) for path, side in found.items()))
 
 
 def changes_between(workspace: Workspace, before: Sequence[Path], after: Sequence[Path]) -> list[Change]:
-    """What is other over the layers ``after`` than over those ``before``. As ``changes_of_overlay`` otherwise."""
+    """Return the changes from the layers ``before`` to the layers ``after``, like ``changes_of_overlay``."""
     old, new = _sides(workspace, before), _sides(workspace, after)
 
     def side(sides: dict[str, Side | None], path: str) -> Side | None:
@@ -132,7 +132,7 @@ def changes_between(workspace: Workspace, before: Sequence[Path], after: Sequenc
 
 
 def _sides(workspace: Workspace, layers: Sequence[Path]) -> dict[str, Side | None]:
-    """What is at each path that the layers add or cover, None for nothing."""
+    """Return the side at each path that the layers add or cover; None if it is hidden."""
     sides: dict[str, Side | None] = {}
     for number, layer in enumerate(layers):
         covered, found = set[str](), dict[str, Side]()
@@ -151,9 +151,9 @@ def _sides(workspace: Workspace, layers: Sequence[Path]) -> dict[str, Side | Non
 
 
 def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:
-    """How ``directory``, worked on in place, differs from the base; sorted by path.
+    """Return the changes from the base to ``directory``, edited in place; sorted by path.
 
-    Reads every file. Raises WorkspaceError for what cannot be read.
+    Reads every file. Raises WorkspaceError if a file cannot be read.
     """
     manifest = workspace.manifest()
     apart = {path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out)}
@@ -180,7 +180,7 @@ def _side(root: Path, path: str, found: os.stat_result) -> Side | None:
 
 
 def _files(root: Path, path: str, found: os.stat_result | None) -> Iterator[str]:
-    """The path itself if a file is there, or all files below it."""
+    """Yield the path itself if it is a file, or all files below it."""
     if found and stat.S_ISDIR(found.st_mode):
         yield from (below for below, status in walk(root, path) if not stat.S_ISDIR(status.st_mode))
     elif found:
@@ -231,7 +231,7 @@ def _is_below(path: str, directories: Collection[str]) -> bool:
 
 
 def _ignored(base: Path, paths: Iterable[str]) -> list[str]:
-    """Those that git ignores by the rules that the base has, and does not track."""
+    """Return the untracked paths that git ignores under the base's rules."""
     by_directory: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         directory, _, name = path.rpartition("/")
@@ -248,11 +248,11 @@ def _ignored(base: Path, paths: Iterable[str]) -> list[str]:
 
 
 _Rules = IgnoreRules | bool | None
-"""The rules in a directory, or whether all in it is ignored; None beyond a symbolic link."""
+"""The rules in a directory, or whether everything in it is ignored; None beyond a symbolic link."""
 
 
 def _rules_in(base: Path, directory: str, known: dict[str, _Rules]) -> _Rules:
-    """Return the rules of the innermost repository of the base that the directory is in; False if it is in none."""
+    """Return the rules in the directory, from the base's innermost repository around it; False if there is none."""
     if "" not in known:
         known[""] = _rules_at(base, "", above=False)
     here, rules = "", known[""]

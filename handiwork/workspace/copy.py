@@ -40,22 +40,22 @@ _SMALL = 1 << 16
 
 @dataclass(frozen=True)
 class Workspace:
-    """The copy of ``source`` in ``base``, which nobody writes to: sandboxes put a layer of their own above it."""
+    """The copy of ``source`` in ``base``, which is never written: each sandbox puts its own layer above it."""
 
     source: Path
     base: Path
     mounts: tuple[str, ...]
-    """Ignored directories, relative to the source, too big to copy: to be mounted from there, read-only."""
+    """Ignored directories too big to copy, relative to the source; sandboxes mount the originals read-only."""
 
     left_out: tuple[str, ...]
-    """Neither copied nor to be mounted: ignored secrets, big ignored files, what cannot be read."""
+    """Paths neither copied nor mounted: ignored secrets, big ignored files, unreadable paths."""
 
     tree: str = ""
-    """The snapshot that a fork began with, "" for none."""
+    """The snapshot a fork starts from; "" if none."""
 
     @classmethod
     def load(cls, session_dir: Path) -> Workspace:
-        """The workspace that ``make_copy`` made there. Raises WorkspaceError if there is none, or a damaged one."""
+        """Load the workspace saved in ``session_dir``. Raises WorkspaceError if it is missing or damaged."""
         file = session_dir / "workspace.json"
         try:
             saved = json.loads(file.read_bytes())
@@ -68,20 +68,20 @@ class Workspace:
             raise damaged(file, error) from None
 
     def save(self, session_dir: Path) -> None:
-        """Write it there, where ``load`` finds it; the base may be that of a session beside this one."""
+        """Save the workspace for ``load``; the base may belong to a sibling session."""
         base = os.path.relpath(self.base, session_dir)
         saved = {"source": str(self.source), "base": base, "mounts": self.mounts, "left_out": self.left_out}
         write_private(session_dir / "workspace.json", json.dumps({**saved, "tree": self.tree}))
 
     def manifest(self) -> Manifest:
-        """What was copied."""
+        """Load the manifest of the base."""
         return load_manifest(self.base.parent / "manifest.json")
 
 
 def make_copy(source: Path, session_dir: Path, *, force: bool = False, progress: Progress | None = None) -> Workspace:
-    """Copy ``source`` to ``session_dir``/base, with its ``.git`` but without what git ignores and is big or secret.
+    """Copy ``source`` to ``session_dir``/base, including ``.git`` but not big or secret files that git ignores.
 
-    Blocks while it copies. The home directory and "/" need ``force``. Raises WorkspaceError.
+    Blocks until the copy is complete. The home directory and "/" need ``force``. Raises WorkspaceError.
     """
     source = _checked(source, force)
     session_dir = session_dir.absolute()
@@ -123,7 +123,7 @@ def _checked(source: Path, force: bool) -> Path:
 
 
 class _Copier:
-    """Copies what was selected and notes what it copied."""
+    """Copies the selected files and returns their manifest."""
 
     def __init__(self, source: Path, base: Path, progress: Progress | None) -> None:
         self.source = source
@@ -153,14 +153,14 @@ class _Copier:
                         chosen.left_out.append(path)
                 self.count(len(batch), sum(entry.size for _, entry in batch if isinstance(entry, ManifestEntry)))
         for path, found in reversed(chosen.directories.items()):
-            # The owner can always write, else the session's folder could not be removed.
+            # The owner keeps write permission so that the session's folder can be removed.
             mode = stat.S_IFDIR | stat.S_IMODE(found.st_mode) | 0o700
             _keep(self.base / path, found, mode)
             manifest[path] = ManifestEntry("dir", mode, 0, found.st_mtime_ns)
         return manifest
 
     def copy_batch(self, batch: list[tuple[str, os.stat_result]]) -> list[tuple[str, ManifestEntry | OSError]]:
-        """Copy some files; one that is gone, cannot be read or became another thing comes back as its error."""
+        """Copy a batch of files; return an error for each that is gone, unreadable or no longer of its type."""
         results: list[tuple[str, ManifestEntry | OSError]] = []
         for folder, files in groupby(batch, lambda file: file[0].rpartition("/")[0]):
             try:
@@ -179,7 +179,7 @@ class _Copier:
         return results
 
     def copy_private(self, parent: int, name: str, target: Path) -> None:
-        """Copy a file of a ``.git``."""
+        """Copy a file of a ``.git`` directory."""
         found = os.stat(name, dir_fd=parent, follow_symlinks=False)
         try:
             _copy(parent, name, target, found)
@@ -195,14 +195,14 @@ class _Copier:
 
 
 class _SourceError(Exception):
-    """The file to copy cannot be opened, for this ``reason``."""
+    """The source file cannot be opened, because of ``reason``."""
 
     def __init__(self, reason: OSError) -> None:
         self.reason = reason
 
 
 def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> ManifestEntry:
-    """Copy the file or link ``name`` of an open directory, with what it has itself. Raises _SourceError, OSError."""
+    """Copy the file or link ``name`` of an open directory and its attributes. Raises _SourceError, OSError."""
     if stat.S_ISLNK(found.st_mode):
         try:
             link = os.readlink(name, dir_fd=parent)
@@ -217,7 +217,7 @@ def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Manife
     except OSError as error:
         raise _SourceError(error) from error
     with open(descriptor, "rb") as reader:
-        # What the name was when it was selected may have been put aside for another file.
+        # The file may have been replaced since the selection.
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise _SourceError(OSError(errno.EINVAL, "it is no longer a regular file", name))
@@ -229,7 +229,7 @@ def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Manife
 
 
 def _copy_bytes(reader: int, writer: int, size: int) -> tuple[int, str]:
-    """Copy by reflink where the file system can; return the size and the SHA-256."""
+    """Copy by reflink if the file system supports it; return the size and the SHA-256."""
     if size > _SMALL and clone(reader, writer):
         return copy_data(writer, None)
     return copy_data(reader, writer)

@@ -1,8 +1,8 @@
-"""What must not be the agent's when it works in the user's own directory: where the user's git would look.
+"""Protection of git repositories while an agent works in the user's own directory.
 
-The repository of the directory gets a layer of the session's above it. Repositories further down that are there when
-the agent begins are read-only. Those that appear meanwhile are the agent's own, and are made harmless after every
-action. A file beside the sessions says which were there before, and outlives a process that is killed.
+The directory's own repository gets a layer of the session above it. Nested repositories that exist when the agent
+starts are read-only. Those that appear later are the agent's and are made harmless after every action. A record beside
+the sessions lists the repositories that existed before, and survives if the process is killed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from handiwork.workspace.git.repository import is_empty_directory, repository_ar
 
 
 class InPlaceFolder:
-    """A user's directory while agents work in it. Several may do so at once.
+    """A user's directory in which one or more agents work.
 
-    Raises SandboxError if it cannot be protected, OSError.
+    Raises SandboxError if the directory cannot be protected, OSError.
     """
 
     def __init__(self, workspace: Path, session_dir: Path) -> None:
         self._workspace = workspace
-        # The record comes first and goes last: what a killed process leaves in the directory, a record tells.
+        # The record is created first and removed last, so recovery after a kill always finds it.
         self._record = _Record(workspace, session_dir.parent.parent)
         try:
             self._git = GitPlace(workspace)
@@ -41,11 +41,11 @@ class InPlaceFolder:
         self.protected: list[str] = self._record.known
 
     def make_harmless(self) -> None:
-        """Make the repositories that appeared since run nothing. Raises SandboxError."""
+        """Make git run nothing in repositories that have appeared since the start. Raises SandboxError."""
         _make_harmless(self._workspace, self.protected)
 
     def close(self) -> None:
-        """Make them harmless, and leave the directory; no process of the sandbox may run any more."""
+        """Make new repositories harmless and release the directory; every sandbox process must have ended."""
         try:
             self.make_harmless()
             self._git.close()
@@ -56,14 +56,14 @@ class InPlaceFolder:
 
 
 def recover(data: Path, workspace: Path | None = None) -> None:
-    """Make harmless what killed agents left, in one directory or in all. Raises SandboxError, OSError."""
+    """Make repositories left by killed agents harmless, in one directory or in all. Raises SandboxError, OSError."""
     records = [_Record.path(workspace, data)] if workspace is not None else list((data / "in-place").glob("*"))
     for record in records:
         _recover(record)
 
 
 def _recover(path: Path) -> None:
-    # If the file is locked, an agent is at work in the directory.
+    # If the file is locked, an agent is working in the directory.
     with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as record:
         fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if saved := record.read():
@@ -76,7 +76,7 @@ def _recover(path: Path) -> None:
 
 
 def _saved(data: bytes) -> tuple[Path, list[str]]:
-    """Return the directory that a record is about, and the repositories that were there."""
+    """Return the directory of a record and the repositories that existed in it."""
     saved: dict[str, Any] = json.loads(data)
     return Path(saved["workspace"]), saved["known"]
 
@@ -92,7 +92,7 @@ def _make_harmless(workspace: Path, known: list[str]) -> None:
 
 
 class _Record:
-    """The file that lists the repositories that are protected, locked by everybody who works in the directory."""
+    """The file listing the protected repositories, locked by every session that works in the directory."""
 
     def __init__(self, workspace: Path, data: Path) -> None:
         path = self.path(workspace, data)
@@ -110,22 +110,22 @@ class _Record:
 
     @staticmethod
     def path(workspace: Path, data: Path) -> Path:
-        """Return where it is."""
+        """Return the path of the record."""
         name = hashlib.sha256(os.fsencode(workspace.resolve())).hexdigest()[:32]
         return data / "in-place" / name
 
     def remove(self) -> None:
-        """Remove it, unless others work in the directory."""
+        """Remove the record unless other sessions work in the directory."""
         with suppress(BlockingIOError):
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._path.unlink()
 
     def close(self) -> None:
-        """Give up the lock."""
+        """Release the lock."""
         os.close(self._file)
 
     def _begin(self, workspace: Path) -> bool:
-        """Take part in what others do there, or begin anew; False if another process just ended doing so."""
+        """Join the record of running sessions, or start a new one; return False if another process just removed it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             alone = True
@@ -149,16 +149,16 @@ class _Record:
 
 
 def _protected(workspace: Path) -> list[str]:
-    """Return the paths that must not change: submodules, as git looks into them unasked, and repositories."""
+    """Return the paths that must not change: repositories, and submodules, which git enters unasked."""
     found = _submodules(workspace)
     return sorted({*found, *find_git_paths(workspace, found)})
 
 
 class GitPlace:
-    """The ``.git`` of a workspace while sandboxes have a layer of their own mounted over it.
+    """The ``.git`` of a workspace over which sandboxes mount their own layers.
 
-    If there is none, an empty one is made, which git takes for nothing. Raises SandboxError if it is a symbolic link,
-    OSError.
+    Creates an empty directory, which git ignores, if there is none. Raises SandboxError if ``.git`` is a symbolic
+    link, OSError.
     """
 
     def __init__(self, workspace: Path) -> None:
@@ -178,17 +178,17 @@ class GitPlace:
             self._lock = self._shared_lock()
 
     def close(self) -> None:
-        """Remove it if it is empty; not while others use it, for their mounts on it would go with it."""
+        """Remove ``.git`` if it is empty and unused: removal would take away the mounts of other sessions."""
         if self._lock is None:
             return
-        with suppress(OSError):  # there is something in it, or somebody uses it
+        with suppress(OSError):  # it is not empty, or another session uses it
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._path.rmdir()
         os.close(self._lock)
         self._lock = None
 
     def _shared_lock(self) -> int | None:
-        """Lock it against removal, None if it was removed just before."""
+        """Lock ``.git`` against removal; return None if it has just been removed."""
         try:
             lock = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -218,9 +218,9 @@ def _submodules(workspace: Path) -> list[str]:
 
 
 def mount_order(protected: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the paths to mount read-only, and before them their parents, which so cannot be put aside for others.
+    """Return the parents of the paths to mount read-only, then the paths.
 
-    A mount point cannot be renamed.
+    Mounting the parents too keeps them from being swapped: a mount point cannot be renamed.
     """
     read_only = {path for path in protected if not any(str(parent) in protected for parent in Path(path).parents)}
     parents = {str(parent) for path in read_only for parent in Path(path).parents if parent.name}

@@ -1,4 +1,4 @@
-"""The directories of a session that its sandbox writes to, and what of the workspace they are laid over."""
+"""The directories a session's sandbox writes to, and the lower layers beneath them."""
 
 from __future__ import annotations
 
@@ -12,42 +12,43 @@ from handiwork.errors import SandboxError
 from handiwork.workspace.snapshots.store import WritableDir
 
 WORKSPACE_LAYER, HOME_LAYER = "workspace", "home"
-"""What these are called in a snapshot."""
+"""Names of these layers in a snapshot."""
 
 
 def upper_dir(session_dir: Path) -> Path:
-    """Return where what the agent changed in its copy of the workspace is kept: an overlay's upper layer."""
+    """Return the upper layer of the workspace overlay, which holds the agent's changes."""
     return session_dir / "overlay/upper"
 
 
 def layers_of(session_dir: Path, mount: str) -> Path:
-    """Return where the overlay of a directory that the copy leaves out has its layers."""
+    """Return the folder of the overlay layers for a mounted directory (one that the copy leaves out)."""
     return session_dir / "overlay/mounts" / quote(mount, safe="")
 
 
 def home_layers(session_dir: Path) -> Path:
-    """Return where the overlay of the home has its layers when it is laid over that of a snapshot."""
+    """Return the folder of the home's overlay layers, used when the home is layered over a snapshot's."""
     return session_dir / "overlay/home"
 
 
 def mount_layer(mount: str) -> str:
-    """Return what a directory that the copy leaves out is called in a snapshot."""
+    """Return the name of a mounted directory's layer in a snapshot."""
     return f"mount-{quote(mount, safe='')}"
 
 
 def git_layers(session_dir: Path) -> Path:
-    """Return where the overlay of ``.git`` has its layers when the agent works in place."""
+    """Return the folder of the overlay layers for ``.git`` when the agent works in place."""
     return session_dir / "overlay/git"
 
 
 @dataclass(frozen=True)
 class SandboxPaths:
-    """Where one sandbox's files are on this machine.
+    """The paths of one sandbox's files on this machine.
 
-    ``workspace`` is the user's directory. With ``base`` the agent works on a copy over that pristine one, and
-    ``mounts`` are directories of the workspace, relative to it, that the copy leaves out and that are laid under
-    it; without, on the real one, but what it does to ``.git`` is kept in ``session_dir``. ``layer`` is that of the
-    snapshot with which a fork began, between the base and what the fork writes.
+    ``workspace`` is the user's directory. With ``base``, the agent works in an overlay over that pristine copy, and
+    ``mounts`` are directories of the workspace, relative to it, that the copy leaves out and the sandbox overlays in
+    place. Without ``base``, the agent works in the workspace itself, but its changes to ``.git`` go to
+    ``session_dir``. ``layer`` is the layer of the snapshot a fork starts from, between the base and the fork's upper
+    layer.
     """
 
     session_dir: Path
@@ -57,13 +58,13 @@ class SandboxPaths:
     layer: Path | None = None
 
     def check(self) -> None:
-        """Raise SandboxError if one of them is gone."""
+        """Raise SandboxError if the workspace, the session's folder or the base is missing."""
         for path in filter(None, (self.workspace, self.session_dir, self.base)):
             if not path.is_dir():
                 raise SandboxError(f"{path} is missing, so the session cannot go on: bring it back or start a new one.")
 
     def lowers(self) -> dict[Path, Path]:
-        """Return where the layers of each overlay are, and the uppermost of what it is laid over."""
+        """Return a map from the folder of each overlay's layers to its topmost lower directory."""
         if self.base is None:
             git = self.workspace / ".git"
             return {git_layers(self.session_dir): git} if git.is_dir() else {}
@@ -76,7 +77,7 @@ class SandboxPaths:
         return {upper_dir(self.session_dir).parent: self.layer / WORKSPACE_LAYER, **home, **mounts}
 
     def written(self) -> dict[str, WritableDir]:
-        """Return what a sandbox on a copy writes to, as snapshots name it."""
+        """Return the directories a sandbox on a copy writes to, by their names in snapshots."""
         home = home_layers(self.session_dir) / "upper" if self.layer else self.session_dir / "home"
         places = {WORKSPACE_LAYER: WritableDir(upper_dir(self.session_dir), self.base), HOME_LAYER: WritableDir(home)}
         return places | {
@@ -85,18 +86,18 @@ class SandboxPaths:
         }
 
     def shell_state(self) -> bytes:
-        """Return the state that the shell had in the snapshot, b"" where there is none."""
+        """Return the shell state saved in the snapshot; b"" if there is none."""
         kept = self.layer / "shell" if self.layer else None
         return kept.read_bytes() if kept is not None and kept.exists() else b""
 
     def make(self, uid: int, gid: int, *private: str) -> None:
-        """Make the directories of the layers, and those named ``private``, and give them to the sandbox's uid."""
+        """Create the layer directories and the ``private`` ones, owned by the sandbox's uid and gid."""
         overlay = self.session_dir / "overlay"
         closed = [*(self.session_dir / name for name in private), overlay]
         modes: dict[Path, int] = {}
         for layers, lower in self.lowers().items():
             closed += [layers.parent, layers, layers / "work"]
-            # The mount as a whole has the mode of its upper layer.
+            # The root of the mount takes its mode from the upper layer.
             modes[layers / "upper"] = lower.lstat().st_mode & 0o777
         modes = dict.fromkeys(closed, 0o700) | modes
         for directory, mode in modes.items():

@@ -16,7 +16,7 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """One path: ``mode`` is st_mode, ``size`` in bytes; a file has ``sha256``, a link ``target``, else ""."""
+    """One path: ``mode`` is st_mode, ``size`` is in bytes; only files have ``sha256``, only links ``target``."""
 
     type: Literal["file", "link", "dir"]
     mode: int
@@ -30,7 +30,7 @@ Manifest = dict[str, ManifestEntry]
 
 
 def save_manifest(manifest: Manifest, file: Path) -> None:
-    """Write it as JSON, one array of an entry's fields for each path."""
+    """Write the manifest as JSON: for each path, an array of the entry's fields."""
     write_private(file, json.dumps({path: astuple(entry) for path, entry in manifest.items()}))
 
 
@@ -43,7 +43,7 @@ def load_manifest(file: Path) -> Manifest:
 
 
 def damaged(file: Path, error: Exception) -> WorkspaceError:
-    """Return the error for a file of a session's folder that cannot be used."""
+    """Return the error for an unusable file in a session's folder."""
     why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
     return WorkspaceError(
         f"{file} is missing or damaged ({why}), so the files of session {file.parent.name} cannot be used: "
@@ -52,7 +52,7 @@ def damaged(file: Path, error: Exception) -> WorkspaceError:
 
 
 def private_dirs(folder: Path) -> None:
-    """Make a directory, and those above it that are missing, for the user alone."""
+    """Create a directory and its missing parents, accessible only to the user."""
     if not folder.is_dir():
         private_dirs(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -68,7 +68,7 @@ def write_private(file: Path, text: str) -> None:
 
 
 def digest(stream: BinaryIO) -> str:
-    """The SHA-256 of the rest of ``stream``, in hex."""
+    """Return the SHA-256 of the rest of ``stream``, in hex."""
     sha256 = hashlib.sha256()
     while block := stream.read(CHUNK):
         sha256.update(block)

@@ -1,4 +1,4 @@
-"""Files as an overlay shows them, read from its layers on the host: nothing is mounted, no link is followed."""
+"""Files as an overlay shows them, read from its layers on the host without mounting or following links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EntryKind = Literal["dir", "file", "link"]
 
 @dataclass(frozen=True, slots=True)
 class OverlayEntry:
-    """What is in a directory; ``size`` is in bytes, 0 for a directory."""
+    """One entry of a directory; ``size`` is in bytes, 0 for a directory."""
 
     name: str
     kind: EntryKind
@@ -24,9 +24,9 @@ class OverlayEntry:
 
 
 class OverlayView:
-    """The files of ``layers``, each laid over those before it; paths are relative, "" is the top.
+    """The files of ``layers``, lowest first; paths are relative, "" is the top.
 
-    ``mounts`` are the layers of what is mounted below, by its path; their parents may be in no layer.
+    ``mounts`` maps the path of each directory mounted below to its layers; its parents may be in no layer.
     """
 
     def __init__(self, layers: Sequence[Path], mounts: Mapping[str, Sequence[Path]] | None = None) -> None:
@@ -34,9 +34,9 @@ class OverlayView:
         self._mounts = {path: OverlayView(below) for path, below in (mounts or {}).items()}
 
     def entries(self, path: str = "") -> list[OverlayEntry]:
-        """Return what is in the directory, directories first, without ``.git``.
+        """Return the entries of a directory, directories first, without ``.git``.
 
-        Raises FileNotFoundError, NotADirectoryError, WorkspaceError for a path that leads out.
+        Raises FileNotFoundError, NotADirectoryError, and WorkspaceError for a path that leads out of the view.
         """
         mounted, below = self._mounted(path)
         if mounted is not None:
@@ -58,7 +58,8 @@ class OverlayView:
     def open(self, path: str) -> BinaryIO:
         """Open a regular file for reading.
 
-        Raises FileNotFoundError, IsADirectoryError, and WorkspaceError for what is neither and a path that leads out.
+        Raises FileNotFoundError, IsADirectoryError, and WorkspaceError for any other kind of file or a path that
+        leads out of the view.
         """
         mounted, below = self._mounted(path)
         if mounted is not None:
@@ -77,7 +78,7 @@ class OverlayView:
         return None, path
 
     def _find(self, path: str) -> tuple[list[Path], Path | None]:
-        """Return the layers that have the directory, the uppermost first; or the layer whose file is seen."""
+        """Return the layers that have the directory, topmost first, or the layer that provides the visible file."""
         here, prefix = list(self._layers), ""
         parts = parts_of(path) if path else []
         for number, part in enumerate(parts, 1):
@@ -109,7 +110,7 @@ def _entry(layer: Path, path: str, name: str, status: os.stat_result) -> Overlay
 
 
 def _is_gone(layer: Path, path: str, status: os.stat_result) -> bool:
-    """Whether it says that nothing is there; so do devices and sockets, which nobody is to open."""
+    """Return whether the entry hides its path; devices and sockets count as hidden, so that they are never opened."""
     if stat.S_ISLNK(status.st_mode):
         return False
     if not stat.S_ISREG(status.st_mode):

@@ -1,4 +1,4 @@
-"""Changes as a patch in git's format, and as counts of lines."""
+"""Changes as a patch in git's format and as line counts."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _HEADER = re.compile(rb"^diff --git .*?(\d+)\n(?:(?![@d]).*\n)*", re.MULTILINE)
 
 
 def unified_diff(changes: Sequence[Change]) -> str:
-    """A patch that ``git apply`` takes; of a binary file there is only a line with its sizes in bytes.
+    """Return a patch for ``git apply``; a binary file appears only as a line with its sizes in bytes.
 
-    Raises WorkspaceError for a file that cannot be read any more.
+    Raises WorkspaceError if a file can no longer be read.
     """
     hunks = _hunks(changes)
     return "".join(_patch(change, hunks[at]) for at, change in enumerate(changes))
 
 
 def diffstat(changes: Sequence[Change]) -> list[tuple[str, int, int]]:
-    """Path, lines added and lines deleted for each change; a binary file counts as 0 and 0."""
+    """Return path, added lines and deleted lines of each change; a binary file counts as 0 and 0."""
     stat: list[tuple[str, int, int]] = []
     for change, (removed, added) in zip(changes, _hunks(changes), strict=True):
         lines = [*removed.split("\n"), *(added or "").split("\n")]
@@ -35,7 +35,7 @@ def diffstat(changes: Sequence[Change]) -> list[tuple[str, int, int]]:
 
 
 def _hunks(changes: Sequence[Change]) -> list[tuple[str, str | None]]:
-    """The hunks of each change; of a changed type those of the deletion and those of the addition."""
+    """Return the hunks of each change; for a changed type, those of the deletion and those of the addition."""
     jobs: list[tuple[Side | None, Side | None]] = []
     first: list[int | None] = []
     for change in changes:
@@ -57,7 +57,7 @@ def _hunks(changes: Sequence[Change]) -> list[tuple[str, str | None]]:
 
 
 def _compare(jobs: Sequence[tuple[Side | None, Side | None]]) -> list[str]:
-    """Let one git process compare plain copies named by number: nothing of the workspace's steers it."""
+    """Compare numbered plain copies in one git process, which no file of the workspace can configure."""
     if not jobs:
         return []
     texts = [""] * len(jobs)
@@ -71,10 +71,10 @@ def _compare(jobs: Sequence[tuple[Side | None, Side | None]]) -> list[str]:
         answer = run_git_alone(private, "diff", "--no-index", *options, "--unified=3", "a", "b")
         if answer.returncode not in (0, 1):
             raise WorkspaceError(f"git cannot compare: {answer.stderr.decode(errors='replace').strip()}")
-        # A line of a hunk begins with a sign, so "diff" at the start of a line is git's.
+        # No line of a hunk begins with a letter, so "diff" at the start of a line is git's header.
         pieces = _HEADER.split(answer.stdout)[1:]
         for at, hunks in zip(pieces[::2], pieces[1::2], strict=True):
-            # git cuts the name of a function after "@@" at a byte; all else is UTF-8.
+            # git may cut the function name after "@@" inside a character; everything else is UTF-8.
             texts[int(at)] = hunks.decode(errors="replace")
     return texts
 
@@ -103,7 +103,7 @@ def _file_patch(path: str, old: Side | None, new: Side | None, hunks: str) -> It
     elif old and new and old.git_mode != new.git_mode:
         yield f"old mode {old.git_mode}\nnew mode {new.git_mode}\n"
     if hunks:
-        # After a name with a space in it git wants a tab, for those who look for a time stamp there.
+        # git ends a name that has a space with a tab, so that parsers expecting a timestamp find the end.
         end = "\t\n" if " " in path else "\n"
         yield f"--- {a if old else '/dev/null'}{end if old else chr(10)}"
         yield f"+++ {b if new else '/dev/null'}{end if new else chr(10)}"

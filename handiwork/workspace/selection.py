@@ -1,4 +1,4 @@
-"""Choosing what of the user's directory goes into a workspace's copy."""
+"""Select the files of the user's directory to copy into a workspace."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from handiwork.workspace.git.ignore import IGNORE_FILE, IgnoreRules, rules_for
 from handiwork.workspace.git.repository import is_empty_directory, repository_around, repository_at
 
 BIG = 50_000_000
-"""Bytes from which on an ignored directory is mounted instead of copied."""
+"""Size in bytes above which an ignored directory is mounted instead of copied."""
 
 JUNK = frozenset({"__pycache__", "node_modules", ".venv", ".mypy_cache", ".pytest_cache", ".ruff_cache"})
-"""Directories that tools make and nobody keeps, whether or not git was told to ignore them."""
+"""Directories that tools generate, disposable whether or not git ignores them."""
 
 _HEAVY = JUNK | {"venv", "target", ".tox", ".nox", ".gradle"}
 _PACKAGES = frozenset({"node_modules", "site-packages", "dist-packages"})
@@ -32,7 +32,7 @@ _SECRET = re.compile(
 
 @dataclass
 class Selection:
-    """Paths relative to the source: what to copy, and what not."""
+    """Paths to copy, to mount and to leave out, relative to the source."""
 
     directories: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
     files: dict[str, os.stat_result] = field(default_factory=dict[str, os.stat_result])
@@ -46,9 +46,9 @@ class Selection:
 
 
 def select(source: Path, skip: frozenset[Path]) -> Selection:
-    """Look at everything below ``source`` but the ``skip`` paths; what cannot be read counts as left out.
+    """Select from everything below ``source`` except the ``skip`` paths; unreadable directories are left out.
 
-    Raises WorkspaceError for a repository that cannot be read, and if git is not installed.
+    Raises WorkspaceError if a repository cannot be read or git is not installed.
     """
     root = open_resolved(source)
     try:
@@ -94,7 +94,10 @@ def _select(source: Path, root: int, skip: frozenset[Path]) -> Selection:
 
 
 def _rules_around(source: Path) -> tuple[Path | None, IgnoreRules | None]:
-    """Return the user's own ignore file and the rules at ``source``, None if no repository has it."""
+    """Return the user's own ignore file and the rules at ``source``.
+
+    Both are None outside a repository; the rules are also None if the repository ignores ``source``.
+    """
     repository = repository_around(source)
     if repository is None:
         return None, None
@@ -103,13 +106,13 @@ def _rules_around(source: Path) -> tuple[Path | None, IgnoreRules | None]:
 
 
 def _add_repository(source: Path, here: str, chosen: Selection) -> None:
-    """Note a ``.git``; one below the source is left out if it leads to a repository elsewhere that does not know it."""
+    """Select a ``.git``; leave out a nested one that is unreadable or points to an outside repository unaware of it."""
     git_dir = source / here / ".git"
     repository = repository_at(source / here)
     if repository and (not here or repository.is_within(source) or repository.knows_worktree()):
         chosen.repositories.append(here)
     elif repository is None and is_empty_directory(git_dir):
-        pass  # git takes it for nothing; a sandbox that was killed as it worked in place leaves one
+        pass  # git ignores it; a killed sandbox that worked in place leaves one behind
     elif here:
         chosen.left_out.append(f"{here}/.git")
     else:
@@ -117,7 +120,7 @@ def _add_repository(source: Path, here: str, chosen: Selection) -> None:
 
 
 def _entries(root: int, path: str) -> list[tuple[str, os.stat_result]] | None:
-    """The names in a directory and what they are; None for one that cannot be read or became a link."""
+    """Return names and status of a directory's entries; None if it cannot be read or has become a link."""
     try:
         descriptor = open_beneath(root, path, DIRECTORY) if path else os.open(".", DIRECTORY, dir_fd=root)
     except OSError:
@@ -125,13 +128,13 @@ def _entries(root: int, path: str) -> list[tuple[str, os.stat_result]] | None:
     try:
         return entries_of(descriptor)
     except OSError:
-        return None  # its mode lets it be listed, but nothing in it be looked at
+        return None  # its mode permits listing, but not searching
     finally:
         os.close(descriptor)
 
 
 def _set_aside(root: int, path: str, chosen: Selection) -> bool:
-    """Mount a big ignored directory, or leave it out if a secret is in it; False for a small one."""
+    """Mount a big ignored directory, or leave it out if it holds a secret; return False for a small one."""
     size, secret = _measure(root, path)
     if size <= BIG:
         return False
@@ -143,7 +146,7 @@ def _set_aside(root: int, path: str, chosen: Selection) -> bool:
 
 
 def _measure(root: int, path: str) -> tuple[int, bool]:
-    """Bytes in a directory and whether a secret is."""
+    """Return the bytes in a directory and whether it holds a secret; may stop early in a big one."""
     size, secret, waiting = 0, False, [path]
     while waiting:
         here = waiting.pop()
@@ -155,7 +158,7 @@ def _measure(root: int, path: str) -> tuple[int, bool]:
             secret = secret or (not trusted and _SECRET.fullmatch(name) is not None)
             size += found.st_size
         if size > BIG and (secret or trusted):
-            break  # of installed packages there can be a hundred thousand files
+            break  # installed packages can have a hundred thousand files
     return size, secret
 
 

@@ -1,1 +1,1 @@
-"""Opens, copies and replaces files that an agent may have swapped."""
+"""Opening, copying and replacing files that an agent may swap at any time."""

@@ -1,4 +1,4 @@
-"""Copying a file's bytes: by reflink where the file system can, else its data, with its holes kept as holes."""
+"""Copying of file content: by reflink if the file system supports it, else by data extents, preserving holes."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from handiwork.workspace.manifest import CHUNK
 
 _FICLONE = 0x40049409
 _ZEROS = bytes(CHUNK)
-_LOOK = 1 << 20  # bytes after which the free space is looked at again
-_RESERVED = 20  # of so many parts of a file system one is left free
+_LOOK = 1 << 20  # bytes written between checks of the free space
+_RESERVED = 20  # one part in this many of the file system stays free
 
 
 class NoRoomError(WorkspaceError):
-    """Files do not fit into the room they may take."""
+    """Files exceed the room for snapshots or the free space of the disk."""
 
 
 class Room:
-    """The bytes that may still be written to a folder: at most ``left``, and as many as its file system has free.
+    """The bytes that may still be written to a folder: at most ``left``, and only while its file system has space.
 
     A twentieth of the file system stays free.
     """
@@ -35,7 +35,7 @@ class Room:
         self._lock = threading.Lock()
 
     def take(self, size: int) -> None:
-        """Count bytes that are about to be written. Raises WorkspaceError for what does not fit."""
+        """Count bytes about to be written. Raises NoRoomError if they do not fit."""
         with self._lock:
             self.left -= size
             self._unseen += size
@@ -46,7 +46,7 @@ class Room:
                 self._look(size)
 
     def fits(self, size: int) -> bool:
-        """Whether so many bytes could be written now."""
+        """Return whether ``size`` bytes could be written now."""
         return size <= self.left and size <= self._free()
 
     def _look(self, size: int) -> None:
@@ -59,7 +59,7 @@ class Room:
 
 
 def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
-    """Offset and length of each run of data in an open file; what lies between are holes."""
+    """Yield offset and length of each run of data in an open file; the gaps between are holes."""
     at = 0
     while at < size:
         try:
@@ -68,19 +68,19 @@ def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
         except OSError as error:
             if error.errno == errno.ENXIO:
                 return  # nothing but a hole follows
-            yield at, size - at  # a file system that does not tell
+            yield at, size - at  # the file system does not report holes
             return
         if start < size:
             yield start, at - start
 
 
 def is_sparse(found: os.stat_result) -> bool:
-    """Whether a file takes less of the disk than it has bytes."""
+    """Return whether a file occupies less disk space than its size."""
     return found.st_blocks * 512 < found.st_size
 
 
 def clone(source: int, target: int) -> bool:
-    """Make ``target``, which is empty, share the bytes of ``source``; False where the file system cannot."""
+    """Reflink ``source`` to the empty file ``target``; return False if the file system cannot."""
     try:
         fcntl.ioctl(target, _FICLONE, source)
     except OSError as error:
@@ -91,10 +91,10 @@ def clone(source: int, target: int) -> bool:
 
 
 def copy_data(source: int, target: int | None, room: Room | None = None, sparse: bool = False) -> tuple[int, str]:
-    """Copy an open file to one that is empty; return its size, and the SHA-256 of its bytes.
+    """Copy an open file to an empty one; return its size and the SHA-256 of its bytes.
 
-    Without a ``target`` nothing is copied. Of a ``sparse`` file the digest is one of its data and where that lies,
-    marked by an "s": of its holes nothing is read, however large they are.
+    Without a ``target``, only compute the digest. With ``sparse``, the digest covers the data and its offsets and
+    begins with an "s"; holes, however large, cost nothing.
     """
     sha256, size, done = hashlib.sha256(), os.fstat(source).st_size, 0
     for start, length in list(extents(source, size)):

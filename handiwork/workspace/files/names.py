@@ -1,4 +1,4 @@
-"""Names of files for people to read: a name cannot pretend to be more than one, or to be another line."""
+"""File names for display: a name cannot pose as several names or as another line of output."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "
 
 
 def quoted(name: str) -> str:
-    """A file name the way git writes it: in double quotes, if anything in it cannot be printed or is a quote.
+    """Return a file name as git writes it: in double quotes if it has a quote, a backslash or a nonprintable character.
 
-    What cannot be printed, like newlines, escapes and marks that turn the direction of writing, is written as octal
-    numbers of its bytes.
+    Nonprintable characters, such as terminal escapes and marks of text direction, become C escapes or the octal
+    numbers of their bytes.
     """
     if name.isprintable() and '"' not in name and "\\" not in name:
         return name

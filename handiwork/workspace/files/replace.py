@@ -1,4 +1,4 @@
-"""Writing many files at once so that either all are written or none."""
+"""Replacement of many files at once: either all are written or none."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handiwork.workspace.files.safe_open import DIRECTORY, look_at, open_beneath
 
 @dataclass(frozen=True)
 class Content:
-    """A file or link to write: the bytes come from ``source``, ``mode`` has permission bits."""
+    """A file or link to write: ``source`` has the bytes, ``mode`` the permission bits."""
 
     source: Side
     mode: int
@@ -26,7 +26,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Replacement:
-    """What is to be at ``path``; None is nothing."""
+    """The new content of ``path``; None deletes it."""
 
     path: str
     new: Content | None
@@ -35,8 +35,8 @@ class Replacement:
 def replace_files(journal: ApplyJournal, replacements: Sequence[Replacement]) -> None:
     """Write and delete files below the journal's directory, following no symbolic link.
 
-    Everything is first written beside them, then moved into place; directories left empty are removed. Raises
-    WorkspaceError when something cannot be written; what was moved already is moved back when the journal is closed.
+    Writes every new file to the staging folder, moves them into place, and removes directories left empty. Raises
+    WorkspaceError if a file cannot be written; closing the journal then undoes the moves already made.
     """
     if not replacements:
         return
@@ -53,7 +53,7 @@ def replace_files(journal: ApplyJournal, replacements: Sequence[Replacement]) ->
 
 
 class _Exchange:
-    """Stages new files, and moves them into place while the journal knows of each move."""
+    """Stages new files, records all moves in the journal, and moves the files into place."""
 
     def __init__(self, journal: ApplyJournal) -> None:
         self.journal = journal
@@ -68,7 +68,7 @@ class _Exchange:
             steps.append(Step(step.path, found is not None and not stat.S_ISDIR(found.st_mode), staged))
         moves = Moves(steps, self.missing_parents(steps), self.removable(steps))
         self.journal.record(moves)
-        # Deletions come first: a directory may take the place of a file, or the other way round.
+        # Deletions come first: a directory may replace a file, or a file a directory.
         for number, step in enumerate(steps):
             if not step.staged:
                 self.set_aside(step.path, number)
@@ -83,7 +83,7 @@ class _Exchange:
         self.journal.done()
 
     def missing_parents(self, steps: Sequence[Step]) -> list[str]:
-        """The directories that ``make_parents`` makes."""
+        """Return the directories that ``make_parents`` will create."""
         missing: dict[str, None] = {}
         for step in steps:
             path = step.path
@@ -94,7 +94,7 @@ class _Exchange:
         return list(missing)
 
     def removable(self, steps: Sequence[Step]) -> dict[str, tuple[int, int, int]]:
-        """The directories that ``clear_directory`` and ``remove_empty_parents`` may remove."""
+        """Return mode, uid and gid of the directories ``clear_directory`` and ``remove_empty_parents`` may remove."""
         removable: dict[str, tuple[int, int, int]] = {}
         for step in steps:
             path = step.path
@@ -116,7 +116,7 @@ class _Exchange:
         if source.is_link:
             os.symlink(source.read(), os.fsencode(name), dir_fd=self.staging)
         else:
-            # Opening with the mode lets the umask bind a new file; one that was there keeps its own.
+            # The umask applies to the mode of a new file; an existing file gets its mode exactly, below.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(name, flags, content.mode, dir_fd=self.staging)
             with os.fdopen(descriptor, "wb") as writer, source.open() as reader:
@@ -133,7 +133,7 @@ class _Exchange:
         return identity(os.stat(name, dir_fd=self.staging, follow_symlinks=False))
 
     def owner_of(self, path: str) -> os.stat_result:
-        """The nearest thing that is there already: its owner is the new file's."""
+        """Return the status of the nearest existing path, whose owner the new file gets."""
         while path:
             if found := look_at(self.root, path):
                 return found
@@ -149,9 +149,9 @@ class _Exchange:
             if look_at(parent, name) is not None:
                 kept = f"old{number}"
                 try:
-                    # With a second name for the old file there is no moment without a file.
+                    # A second link to the old file, so that the path always has a file.
                     os.link(name, kept, src_dir_fd=parent, dst_dir_fd=self.staging, follow_symlinks=False)
-                except PermissionError:  # a file system without hard links
+                except PermissionError:  # the file system has no hard links
                     os.rename(name, kept, src_dir_fd=parent, dst_dir_fd=self.staging)
             os.rename(f"new{number}", name, src_dir_fd=self.staging, dst_dir_fd=parent)
 
@@ -176,7 +176,7 @@ class _Exchange:
                         os.chown(name, owner.st_uid, owner.st_gid, dir_fd=directory, follow_symlinks=False)
 
     def clear_directory(self, path: str) -> None:
-        """Make way for a file where a directory is that holds nothing any more but empty ones."""
+        """Remove a directory that a file replaces; it holds only empty directories by now."""
         if (found := look_at(self.root, path)) and stat.S_ISDIR(found.st_mode):
             below = [name for name, _ in walk(self.journal.target, path)]
             for name in reversed([path, *below]):
@@ -189,7 +189,7 @@ class _Exchange:
                 try:
                     self.remove_directory(path)
                 except OSError:
-                    return  # something is in it
+                    return  # it is not empty
 
     def remove_directory(self, path: str) -> None:
         with self.parent_of(path) as (parent, name):

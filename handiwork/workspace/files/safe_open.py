@@ -1,7 +1,7 @@
-"""Opening files in a tree that another program may be changing: no symbolic link is followed, on any part of the way.
+"""Opening files in a tree that another program may be changing, without following a symbolic link in any component.
 
-Everything on the host that copies, keeps, compares or applies a workspace opens its files here. ``open_beneath`` is
-the one function that turns a path into a descriptor; the others are built on it.
+All code on the host that copies, snapshots, compares or applies a workspace opens its files here. ``open_beneath`` is
+the one function that turns a path into a descriptor; the others build on it.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class _OpenHow(ctypes.Structure):
 
 
 def is_git_name(name: str) -> bool:
-    """Whether a file system could take ``name`` for ``.git``: letter case and invisible characters count not."""
+    """Return whether a file system may treat ``name`` as ``.git``, ignoring case and invisible characters."""
     if not name.isascii():
         name = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
     return name.lower() == ".git"
 
 
 def parts_of(path: str) -> list[str]:
-    """The names in a relative path. Raises WorkspaceError for one that is absolute or has "..", "." or ""."""
+    """Return the components of a relative path. Raises WorkspaceError if one is "", "." or "..", or has a NUL."""
     parts = path.split("/")
     if any(part in ("", ".", "..") for part in parts) or "\0" in path:
         raise WorkspaceError(f"{path!r} is not a path below the workspace")
@@ -53,8 +53,8 @@ def parts_of(path: str) -> list[str]:
 def open_beneath(directory: int, path: str, flags: int) -> int:
     """Return a descriptor of ``path`` below an open directory.
 
-    The kernel walks the path where it has openat2, else each directory on the way is opened by its own name. Raises
-    NotADirectoryError where a link is on the way or at the end, OSError, and WorkspaceError as ``parts_of`` does.
+    Uses openat2 if the kernel has it, else opens the path component by component. Raises NotADirectoryError if a
+    component is a link (with O_PATH the last one may be), OSError, and WorkspaceError as ``parts_of`` does.
     """
     parts = parts_of(path)
     if len(parts) > 1:
@@ -72,7 +72,7 @@ def open_beneath(directory: int, path: str, flags: int) -> int:
 
 
 def open_by_parts(directory: int, parts: list[str], flags: int) -> int:
-    """Do what ``open_beneath`` does, name by name, which needs no special kernel."""
+    """Open a path like ``open_beneath``, component by component, on any kernel."""
     here = directory
     try:
         for number, part in enumerate(parts, 1):
@@ -91,7 +91,7 @@ def open_by_parts(directory: int, parts: list[str], flags: int) -> int:
 
 
 def open_resolved(directory: Path) -> int:
-    """Return a descriptor of a directory whose absolute path has no symbolic link in it, nor gets one meanwhile."""
+    """Return a descriptor of a directory; fail if its absolute path has, or has since gained, a symbolic link."""
     top = os.open("/", DIRECTORY)
     relative = str(directory).lstrip("/")
     if not relative:
@@ -104,7 +104,7 @@ def open_resolved(directory: Path) -> int:
 
 @contextmanager
 def open_dir(root: Path, path: str = "") -> Generator[int]:
-    """A descriptor of the directory ``path`` below ``root``; of what we own, also where its mode forbids it.
+    """Yield a descriptor of the directory ``path`` below ``root``, even if its mode forbids it to us, its owner.
 
     Raises FileNotFoundError, NotADirectoryError.
     """
@@ -118,7 +118,7 @@ def open_dir(root: Path, path: str = "") -> Generator[int]:
 
 @contextmanager
 def open_dir_at(directory: int, path: str) -> Generator[int]:
-    """As ``open_dir``, below an open directory; "" and "." are itself."""
+    """Yield a descriptor like ``open_dir``, below an open directory; "" and "." mean the directory itself."""
     path = "" if path == "." else path
     try:
         descriptor = open_beneath(directory, path, DIRECTORY) if path else os.open(".", DIRECTORY, dir_fd=directory)
@@ -138,7 +138,7 @@ def open_dir_at(directory: int, path: str) -> Generator[int]:
 
 @contextmanager
 def open_parent(root: Path, path: str) -> Generator[tuple[int, str]]:
-    """A descriptor of the directory that holds ``path``, and the last name. Raises as ``open_dir`` does."""
+    """Yield a descriptor of the parent of ``path``, and the last name. Raises as ``open_dir`` does."""
     parent, _, name = path.rpartition("/")
     parts_of(path)
     with open_dir(root, parent) as descriptor:
@@ -146,7 +146,7 @@ def open_parent(root: Path, path: str) -> Generator[tuple[int, str]]:
 
 
 def look(root: Path, path: str) -> os.stat_result | None:
-    """What is at ``path`` itself; None when nothing is, or a parent is not a real directory."""
+    """Return the status of ``path`` itself; None if it does not exist or a parent is not a real directory."""
     top = -1
     try:
         top = os.open(root, _HANDLE | os.O_DIRECTORY)
@@ -159,14 +159,14 @@ def look(root: Path, path: str) -> os.stat_result | None:
 
 
 def look_at(directory: int, path: str) -> os.stat_result | None:
-    """As ``look``, below an open directory."""
+    """Return the status like ``look``, below an open directory."""
     try:
         handle = open_beneath(directory, path, _HANDLE)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except PermissionError:
         parent, _, name = path.rpartition("/")
-        with open_dir_at(directory, parent) as descriptor:  # what we own is unlocked there
+        with open_dir_at(directory, parent) as descriptor:  # unlocks directories that we own
             return dict(entries_of(descriptor)).get(name)
     try:
         return os.fstat(handle)
@@ -175,9 +175,9 @@ def look_at(directory: int, path: str) -> os.stat_result | None:
 
 
 def open_regular(parent: int, name: str) -> int:
-    """Return a descriptor to read the regular file ``name`` of an open directory; if we own it, whatever its mode.
+    """Return a descriptor for reading the regular file ``name`` of an open directory, whatever its mode if we own it.
 
-    Raises OSError, also for anything but a regular file.
+    Raises OSError, including for any other type of file.
     """
     try:
         descriptor = open_beneath(parent, name, FILE)
@@ -191,7 +191,7 @@ def open_regular(parent: int, name: str) -> int:
 
 
 def open_file(root: Path, path: str) -> BinaryIO:
-    """Open a regular file for reading. Raises WorkspaceError for anything else and for what cannot be read."""
+    """Open a regular file for reading. Raises WorkspaceError if it is of another type or cannot be read."""
     try:
         with open_parent(root, path) as (parent, name):
             return os.fdopen(open_regular(parent, name), "rb")
@@ -200,7 +200,7 @@ def open_file(root: Path, path: str) -> BinaryIO:
 
 
 def read_link(root: Path, path: str) -> str:
-    """The target of a symbolic link. Raises WorkspaceError when it is none."""
+    """Return the target of a symbolic link. Raises WorkspaceError if ``path`` is not a link."""
     try:
         with open_parent(root, path) as (parent, name):
             return os.readlink(name, dir_fd=parent)
@@ -209,7 +209,7 @@ def read_link(root: Path, path: str) -> str:
 
 
 def walk(root: Path, path: str = "", prune: Collection[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
-    """Everything below the directory ``path``, parents first, without ``.git`` and the ``prune`` paths.
+    """Yield path and status of everything below ``path``, parents first, without ``.git`` and the ``prune`` paths.
 
     Raises WorkspaceError for a directory that cannot be read.
     """
@@ -226,9 +226,9 @@ def walk(root: Path, path: str = "", prune: Collection[str] = ()) -> Iterator[tu
 
 
 def entries(root: Path, path: str) -> list[tuple[str, os.stat_result]]:
-    """The names in a directory and what they are; none where it is gone, or no directory any more.
+    """Return name and status of each entry; an empty list if ``path`` is gone or no longer a directory.
 
-    Raises WorkspaceError for one that cannot be read.
+    Raises WorkspaceError if it cannot be read.
     """
     if len(os.fsencode(path)) > LONGEST_PATH:
         raise WorkspaceError(f"directories are nested too deeply at {path[:100]!r}...; remove them")
@@ -236,36 +236,37 @@ def entries(root: Path, path: str) -> list[tuple[str, os.stat_result]]:
         with open_dir(root, path) as descriptor:
             return entries_of(descriptor)
     except (FileNotFoundError, NotADirectoryError):
-        return []  # it went away while we were on our way
+        return []  # it has been removed in the meantime
     except OSError as error:
         raise WorkspaceError(f"directory {path!r} cannot be read: {error.strerror}") from error
 
 
 def entries_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
-    """The names in an open directory and what they are. Raises OSError."""
+    """Return name and status of each entry of an open directory. Raises OSError."""
     found: list[tuple[str, os.stat_result]] = []
     with os.scandir(descriptor) as listing:
         for entry in listing:
             try:
                 found.append((entry.name, entry.stat(follow_symlinks=False)))
             except FileNotFoundError:
-                continue  # it went away while we were on our way
+                continue  # it has been removed in the meantime
     return found
 
 
 def _is_closed(found: os.stat_result) -> bool:
-    """Whether the mode of a directory keeps us, its owner, from listing it or from looking at what is in it."""
+    """Return whether the mode of a directory that we own keeps us from listing it or searching it."""
     return os.geteuid() != 0 and found.st_uid == os.geteuid() and found.st_mode & 0o500 != 0o500
 
 
 @contextmanager
 def _unlocked(directory: int, path: str, last: int = 0o500) -> Generator[int]:
-    """A descriptor to read ``path`` below an open directory, while all on the way that we own may be read by us.
+    """Yield a descriptor for reading ``path`` below an open directory, making every component that we own readable.
 
-    The modes are put back at the end; one thread at a time, so that none takes another's mode for the agent's.
+    Restores the modes at the end. Runs in one thread at a time, so that no thread takes another's temporary mode for
+    the agent's.
     """
     with _unlocking, ExitStack() as stack:
-        here = os.dup(directory)  # "." cannot be opened without the right to search it
+        here = os.dup(directory)  # opening "." would need search permission
         stack.callback(os.close, here)
         parts = parts_of(path) if path else []
         if last & 0o100:

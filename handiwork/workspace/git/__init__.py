@@ -1,1 +1,1 @@
-"""Reads git repositories without running what they name."""
+"""Reading git repositories without running the programs they name."""

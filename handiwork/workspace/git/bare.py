@@ -1,4 +1,4 @@
-"""Directories that git takes for repositories though they are not called ``.git``: what is in one can run programs."""
+"""Directories that git takes for repositories though they are not named ``.git``: their files can run programs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _NAMES = frozenset(
     {"HEAD", "commondir", "config", "config.worktree", "gitdir", "hooks", "index", "info", "logs", "modules"}
     | {"objects", "packed-refs", "refs", "reftable", "worktrees"}
 )
-"""What git reads in a repository."""
+"""Names that git reads in a repository."""
 
 
 def is_git_dir(names: Collection[str]) -> bool:
-    """Whether git takes a directory with these names in it for a repository."""
+    """Return whether git takes a directory with these names in it for a repository."""
     return "HEAD" in names and ("commondir" in names or ("objects" in names and "refs" in names))
 
 
 def git_dirs_of(path: str) -> Iterator[str]:
-    """Yield the directories whose repository ``path`` would be a part of, if they are one; "" is the top."""
+    """Yield each directory that would have ``path`` among git's own files if it were a repository; "" is the top."""
     parts = path.split("/")
     for depth, name in enumerate(parts):
         if name in _NAMES:

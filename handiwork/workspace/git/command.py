@@ -1,4 +1,4 @@
-"""Runs git so that neither a repository's settings nor the environment make it start other programs."""
+"""Runs git such that neither a repository's settings nor the environment make it start other programs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _QUIET = (
 
 
 def run_git(git_dir: Path, *arguments: str, protocols: str = "none") -> subprocess.CompletedProcess[bytes]:
-    """Run git on a repository that only the user or the platform writes to, with the user's own settings.
+    """Run git with the user's own settings on a repository that only the user or the platform writes to.
 
-    It looks for no other repository, runs no hook and no monitor, and speaks no protocol but ``protocols``, so that
-    it fetches no objects that are missing. Raises WorkspaceError if git is not installed.
+    git looks for no other repository, runs no hook and no monitor, and speaks only ``protocols``, so it fetches no
+    missing objects. Raises WorkspaceError if git is not installed.
     """
     return _run(["git", *_QUIET, *arguments], git_dir, _environment(git_dir) | {"GIT_ALLOW_PROTOCOL": protocols})
 
@@ -32,7 +32,7 @@ def run_git(git_dir: Path, *arguments: str, protocols: str = "none") -> subproce
 def run_git_alone(
     private: Path, *arguments: str, open_files: Collection[int] = ()
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git on plain files in a private directory, outside any repository and with nobody's settings.
+    """Run git on plain files in a private directory, outside any repository and without any settings.
 
     git inherits the descriptors ``open_files``. Raises WorkspaceError if git is not installed.
     """
@@ -52,8 +52,8 @@ def run_git_alone(
 def merge_texts(mine: bytes, base: bytes, theirs: bytes) -> subprocess.CompletedProcess[bytes]:
     """Merge three versions of a file; the exit code is the number of conflicts, above 127 for an error.
 
-    The versions are files in memory alone, so that nothing is left of them whenever this process is killed. Raises
-    WorkspaceError if git is not installed.
+    The versions are in memory only, so a killed process leaves no files behind. Raises WorkspaceError if git is not
+    installed.
     """
     with ExitStack() as stack:
         files: list[int] = []
@@ -67,7 +67,7 @@ def merge_texts(mine: bytes, base: bytes, theirs: bytes) -> subprocess.Completed
 
 
 def user_excludes() -> Path | None:
-    """Return the file of what the user's git ignores everywhere. Raises WorkspaceError if git is not installed."""
+    """Return the path of the user's global ignore file. Raises WorkspaceError if git is not installed."""
     command = ["git", "config", "--get", "--type=path", "core.excludesFile"]
     answer = _run(command, Path("/"), _environment(Path(os.devnull)))
     if answer.returncode == 0:

@@ -1,4 +1,4 @@
-"""Reads and writes git's configuration files without git, and without following what they include."""
+"""Reader and writer of git's configuration files, without running git or following includes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 Setting = tuple[str, str | None]
-"""Name, like "remote.origin.url", and value; None for a name without "=", which git takes for true."""
+"""Name, such as "remote.origin.url", and value; None for a name without "=", which git takes for true."""
 
 _SECTION = re.compile(rb'\[([-.a-zA-Z0-9]+)(?:[ \t]+"((?:[^"\\\n]|\\[^\n])*)")?\]')
 _NAME = re.compile(rb"([a-zA-Z][-a-zA-Z0-9]*)[ \t]*(=?)")
@@ -14,11 +14,11 @@ _ESCAPES = {b"t": b"\t", b"b": b"\b", b"n": b"\n", b"\\": b"\\", b'"': b'"'}
 
 
 class ConfigError(Exception):
-    """A file is not in the syntax of git's configuration."""
+    """A file does not have the syntax of git's configuration."""
 
 
 def parse_config(data: bytes) -> list[Setting]:
-    """Return the settings of a configuration file in their order. Raises ConfigError."""
+    """Return the settings of a configuration file in order. Raises ConfigError."""
     return list(_settings(data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n") + b"\n"))
 
 
@@ -54,7 +54,7 @@ def _settings(data: bytes) -> Iterator[Setting]:
 
 
 def _value(data: bytes, at: int) -> tuple[str, int]:
-    """Return the value that begins at ``at``, and where its line ends."""
+    """Return the value that begins at ``at``, and the offset of its line's end."""
     value, spaces, quoted = bytearray(), 0, False
     while True:
         letter, at = data[at : at + 1], at + 1

@@ -1,4 +1,4 @@
-"""A copy of a repository's ``.git`` that holds no credentials, no hooks and no way back to the original."""
+"""Copies of a repository's ``.git`` without credentials, hooks or references to the original."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _HARMLESS = re.compile(
     r"|branch\..*\.(remote|merge|rebase)|submodule\..*\.(url|active|branch)",
     re.IGNORECASE | re.DOTALL,
 )
-"""Settings that are kept; whatever else there is may be a secret, a path of the host or a program."""
+"""Settings that are kept; any other may be a secret, a path on the host or a program."""
 
 _PARTIAL = re.compile(r"extensions\.partialclone|remote\..*\.(promisor|partialclonefilter)", re.IGNORECASE | re.DOTALL)
-"""Settings by which git asks a host for objects as it needs them, which it may do in a sandbox only."""
+"""Settings by which git fetches objects from a host on demand, allowed only in a sandbox."""
 
 CopyFile = Callable[[int, str, Path], None]
 """Called with an open directory, the name of a regular file in it, and the path of its copy."""
@@ -36,9 +36,9 @@ _PASSWORD = re.compile(r"^([a-z0-9+.-]+://[^/@:]*):[^/]*@", re.IGNORECASE)
 
 
 def copy_git_dir(repository: Repository, copy: Path, copy_file: CopyFile) -> None:
-    """Make ``copy``/.git from a repository, also when it is one of a linked worktree or a submodule.
+    """Create ``copy``/.git from a repository, including that of a linked worktree or a submodule.
 
-    Raises WorkspaceError for one that cannot be read.
+    Raises WorkspaceError if the repository cannot be read.
     """
     new = copy / ".git"
     _copy_tree(repository.common, new, copy_file)
@@ -51,7 +51,7 @@ def copy_git_dir(repository: Repository, copy: Path, copy_file: CopyFile) -> Non
 
 
 def harmless_settings(settings: Iterable[Setting]) -> list[Setting]:
-    """Return those by which git neither runs a program, nor reads or writes a file elsewhere, nor asks a host."""
+    """Return the settings that make git neither run a program, nor access files elsewhere, nor contact a host."""
     return [(name, value) for name, value in settings if _HARMLESS.fullmatch(name)]
 
 
@@ -60,7 +60,7 @@ def _is_kept(name: str) -> bool:
 
 
 def _copy_tree(source: Path, target: Path, copy_file: CopyFile) -> None:
-    """Copy the files below ``source``; links, sockets, locks and what names a password or a host are not."""
+    """Copy the files below ``source``, except links, sockets, locks and files that name a password or a host."""
     root, waiting = open_resolved(source), [""]
     try:
         while waiting:
@@ -87,7 +87,7 @@ def _without_password(url: str) -> str:
 
 
 def _join_alternates(original: Path, copy: Path) -> None:
-    """Bring in the objects that the original borrows from other repositories, which the sandbox cannot see."""
+    """Copy the objects that the original borrows from other repositories, invisible to the sandbox."""
     alternates = copy / "objects/info/alternates"
     if not alternates.exists():
         return

@@ -1,7 +1,7 @@
-"""Tells what git ignores, without git: what an agent wrote must not steer a program of the user's.
+"""Ignore rules of git, evaluated without git: files written by an agent must not control a program of the user.
 
-Two rules differ from git's. A repository's own ``core.excludesFile`` counts only if it names a file of the worktree;
-the user's counts as it is. And if a sparse checkout leaves a ``.gitignore`` out, its rules do not hold.
+Two rules differ from git's. A repository's own ``core.excludesFile`` counts only if it names a file in the worktree;
+the user's own always counts. And the rules of a ``.gitignore`` that a sparse checkout omits do not apply.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from handiwork.workspace.git.repository import Repository, is_true, read_regular
 IGNORE_FILE = ".gitignore"
 
 _LARGEST = 1 << 20
-"""Bytes that a file of rules may have."""
+"""Size limit of a file of rules, in bytes."""
 
 
 @dataclass(frozen=True)
 class IgnoreRules:
-    """What a repository ignores in one of its directories, ``path`` relative to the worktree."""
+    """The ignore rules of a repository in one of its directories; ``path`` is relative to the worktree."""
 
     repository: Repository
     ignore_case: bool
     path: bytes = b""
     patterns: tuple[tuple[int, Patterns], ...] = ()
-    """With the length of the path that the patterns are relative to; the first that decides is obeyed."""
+    """Pairs of the length of the path prefix to strip and patterns; the first that decide win."""
 
     ignored: bool = False
-    """Whether the directory itself is ignored, and so are all untracked files below."""
+    """Whether the directory itself is ignored, and with it all untracked files below."""
 
     @classmethod
     def of(cls, repository: Repository, user_excludes: Path | None) -> IgnoreRules:
@@ -49,20 +49,20 @@ class IgnoreRules:
         return rules
 
     def inside(self, name: str) -> IgnoreRules:
-        """Return the rules in a directory of this one that is no repository, without its ``.gitignore``."""
+        """Return the rules in a subdirectory that is not a repository, without its ``.gitignore``."""
         path = self._below(name)
         ignored = self.ignored or self._excludes(name, path, is_directory=True)
         return IgnoreRules(self.repository, self.ignore_case, path, self.patterns, ignored)
 
     def with_own_file(self) -> IgnoreRules:
-        """Return these rules and those of the directory's ``.gitignore``. Raises WorkspaceError."""
+        """Return these rules plus the directory's ``.gitignore``. Raises WorkspaceError."""
         if self.ignored:
             return self  # nothing below an ignored directory can be included again
         file = os.path.join(os.fsdecode(self.path), IGNORE_FILE)
         return self.followed_by(read_regular(self.repository.worktree, file, _LARGEST))
 
     def followed_by(self, data: bytes | None) -> IgnoreRules:
-        """Return these rules and those of a file of this directory, which come first; None is no file."""
+        """Return these rules preceded by the content of an ignore file in this directory; None means no file."""
         if data is None:
             return self
         base = len(self.path) + 1 if self.path else 0
@@ -70,7 +70,7 @@ class IgnoreRules:
         return IgnoreRules(self.repository, self.ignore_case, self.path, (own, *self.patterns), self.ignored)
 
     def ignores(self, name: str, *, is_directory: bool) -> bool:
-        """Whether git ignores it and tracks neither it nor anything in it. Raises WorkspaceError."""
+        """Return whether git ignores ``name`` and tracks neither it nor any path in it. Raises WorkspaceError."""
         path = self._below(name)
         if not self.ignored and not self._excludes(name, path, is_directory=is_directory):
             return False

@@ -1,4 +1,4 @@
-"""Bringing the commits of a session into the user's repository."""
+"""Import of a session's commits into the user's repository."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _FETCH = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodule
 
 
 def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str | None:
-    """Fetch the HEAD of a bundle, with every object checked, as the branch ``handiwork/ID``, and return its name.
+    """Fetch a bundle's HEAD into the branch ``handiwork/ID``, checking every object, and return the branch's name.
 
-    None when the repository's HEAD has these commits already. Raises WorkspaceError for a bad bundle, and when the
-    branch has other commits by now.
+    Returns None if the repository's HEAD already contains these commits. Raises WorkspaceError if the bundle is bad or
+    the branch has diverged.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]*", session_id):
         raise WorkspaceError(f"{session_id!r} cannot be part of a branch's name; use letters and digits")
@@ -37,7 +37,7 @@ def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str
         return None
     branch = f"handiwork/{session_id}"
     with tempfile.TemporaryDirectory(prefix="handiwork-commits-", dir=bundle.parent) as name:
-        # Fetching from a bundle checks no objects in older versions of git, fetching from a repository does.
+        # Older versions of git check objects when fetching from a repository, but not from a bundle.
         between = Path(name)
         _open_bundle(target, between, bundle)
         session = f"refs/heads/session:refs/heads/{branch}"
@@ -51,7 +51,7 @@ def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str
 
 
 def _open_bundle(target: Repository, between: Path, bundle: Path) -> None:
-    """Unpack a bundle into a repository of its own, which borrows from the user's what the bundle builds upon."""
+    """Unpack a bundle into its own repository, which borrows the bundle's prerequisites from the user's repository."""
     run_git(between, "init", "--quiet", "--bare", "--template=")
     alternates = between / "objects/info/alternates"
     alternates.parent.mkdir(exist_ok=True)

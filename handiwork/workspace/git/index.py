@@ -1,4 +1,4 @@
-"""Reads which paths git tracks, without git."""
+"""Reader of git's index: the tracked paths, without running git."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _EXTENDED, _LONG_NAME = 0x4000, 0xFFF
 
 
 class IndexFormatError(Exception):
-    """A file is not an index, or one that cannot be read here; the text says what to do."""
+    """A file is not an index, or is in an unsupported format; the message says how to fix it."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """Paths that git tracks, as bytes relative to the worktree."""
+    """Paths tracked by git, as bytes relative to the worktree."""
 
     files: frozenset[bytes]
     """Files and symbolic links."""
@@ -27,7 +27,7 @@ class Index:
 
 
 def parse_index(data: bytes, hash_size: int = 20) -> Index:
-    """Read the content of an index file whose object names have ``hash_size`` bytes. Raises IndexFormatError."""
+    """Parse the content of an index file whose object names have ``hash_size`` bytes. Raises IndexFormatError."""
     files, submodules, directories = set[bytes](), set[bytes](), set[bytes]()
     try:
         for mode, path in _entries(data, hash_size):
@@ -77,7 +77,7 @@ def _entries(data: bytes, hash_size: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _offset(data: bytes, at: int) -> tuple[int, int]:
-    """Return the variable-length number at ``at``, and where it ends."""
+    """Return the variable-length number at ``at`` and the offset of its end."""
     byte = data[at]
     number = byte & 0x7F
     while byte & 0x80:

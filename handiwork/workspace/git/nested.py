@@ -1,7 +1,7 @@
-"""Repositories below a folder that an agent works in, in place: which there are, and making them run nothing.
+"""Repositories nested in a folder that an agent works in, in place: finding them, and making them harmless.
 
-A repository's settings and hooks are programs of whoever runs git in it. All is read and written as ``safe_open``
-does: no link is followed.
+The programs that a repository's settings and hooks name run as any user who calls git in it. Reads and writes go
+through ``safe_open``, which follows no link.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _LARGEST = 1 << 20
 
 
 def find_git_paths(root: Path, skip: Collection[str] = ()) -> list[str]:
-    """Return each ``.git`` below ``root``, but not its own, and each directory that git takes for a bare repository.
+    """Return each ``.git`` below ``root``, except its own, and each directory that git takes for a bare repository.
 
-    The ``skip`` paths are not looked into. Raises SandboxError for one that mounts cannot protect.
+    Does not enter the ``skip`` paths. Raises SandboxError for a repository that mounts cannot protect.
     """
     found: list[str] = []
     seen = {".git", *skip}
@@ -46,10 +46,10 @@ def find_git_paths(root: Path, skip: Collection[str] = ()) -> list[str]:
 
 
 def make_harmless(root: Path, known: Collection[str]) -> None:
-    """Make git run nothing in any repository below ``root`` but its own one and the ``known`` paths.
+    """Make git run nothing in the repositories below ``root``, except its own and the ``known`` paths.
 
-    Of the settings those stay that name no program and no file, hooks go, and so does what leads out of ``root``.
-    Raises OSError if something cannot be changed.
+    Removes hooks, settings that name a program or a file, and references that lead out of ``root``. Raises OSError if
+    a file cannot be changed.
     """
     root = root.resolve()
     for here, names in _directories(root, {".git", *known}, repair=True):
@@ -62,9 +62,9 @@ def make_harmless(root: Path, known: Collection[str]) -> None:
 
 
 def _directories(root: Path, skip: Collection[str], *, repair: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """Yield every directory with the names in it, parents first; ``skip`` may grow meanwhile.
+    """Yield every directory with the names in it, parents first; the caller may add to ``skip`` during iteration.
 
-    With ``repair`` directories of this user's that cannot be listed are opened up: git may still look into them.
+    With ``repair``, give this user access to own directories that cannot be listed: git may still enter them.
     """
     waiting = [""]
     while waiting:
@@ -76,7 +76,7 @@ def _directories(root: Path, skip: Collection[str], *, repair: bool = False) -> 
         yield here, [entry.name for entry in entries]
         for entry in entries:
             path = f"{here}/{entry.name}" if here else entry.name
-            # Git cannot work where a path is longer.
+            # Git cannot work with longer paths.
             if path not in skip and len(os.fsencode(path)) <= LONGEST_PATH and entry.is_dir(follow_symlinks=False):
                 waiting.append(path)
 
@@ -87,7 +87,7 @@ def _entries(root: Path, here: str, *, repair: bool) -> list[os.DirEntry[str]]:
             with open_dir(root, here) as descriptor, os.scandir(descriptor) as entries:
                 found = list(entries)
                 for entry in found:
-                    entry.is_dir(follow_symlinks=False)  # which a file system may have to look up: now it is open
+                    entry.is_dir(follow_symlinks=False)  # may need a stat: do it while the directory is open
                 return found
         except PermissionError:
             if attempt == 2 or not repair or not here or not _open_up(root, here):
@@ -96,7 +96,7 @@ def _entries(root: Path, here: str, *, repair: bool) -> list[os.DirEntry[str]]:
 
 
 def _open_up(root: Path, here: str) -> bool:
-    """Let the owner of a directory list it; False if that is somebody else."""
+    """Give the owner of a directory full access to it; return False if this user is not the owner."""
     with open_parent(root, here) as (parent, name):
         descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
@@ -110,7 +110,7 @@ def _open_up(root: Path, here: str) -> bool:
 
 
 def _leads_out(root: Path, here: str) -> bool:
-    """Whether the ``.git`` at ``here`` is a link, or a file that names a directory out of ``root``."""
+    """Return whether the ``.git`` in ``here`` is a link, or a file that names a directory outside ``root``."""
     with suppress(FileNotFoundError), open_dir(root, here) as directory:
         found = _status(".git", directory)
         if found is None or stat.S_ISDIR(found.st_mode):
@@ -121,7 +121,7 @@ def _leads_out(root: Path, here: str) -> bool:
 
 
 def _is_inside(root: Path, here: str, named: bytes) -> bool:
-    """Whether a path that is named relative to the directory ``here`` stays in ``root``, links included."""
+    """Return whether a path relative to the directory ``here`` stays inside ``root`` once links are resolved."""
     try:
         return Path(os.path.realpath(root / here / os.fsdecode(named.rstrip(b"\r\n")))).is_relative_to(root)
     except ValueError:
@@ -129,13 +129,13 @@ def _is_inside(root: Path, here: str, named: bytes) -> bool:
 
 
 def _clean(root: Path, here: str, directory: int) -> None:
-    """Clean the repository at ``here``, which is open as ``directory``."""
+    """Clean the repository at ``here``, whose descriptor is ``directory``."""
     for name in ("hooks", "config.worktree"):
         _remove(name, directory)
     for name in ("objects", "refs", "info"):
         if (found := _status(name, directory)) and stat.S_ISLNK(found.st_mode):
             os.unlink(name, dir_fd=directory)
-    # Where there is no HEAD, no repository is found to be cleaned.
+    # A common directory without a HEAD would not be found and cleaned.
     if not (_is_inside(root, here, common := _common(root, here, directory)) and _has_head(root / here, common)):
         _remove("commondir", directory)
     with suppress(FileNotFoundError, NotADirectoryError), open_dir(root, _join(here, "objects")) as objects:
@@ -168,12 +168,12 @@ def _clean_config(root: Path, here: str, directory: int) -> None:
 
 
 def _common(root: Path, here: str, directory: int) -> bytes:
-    """The directory that a repository shares with others, as it names it; its own if it names none."""
+    """Return the common directory that a repository names; its own (".") if it names none."""
     found = _status("commondir", directory)
     if found is None:
         return b"."
     data = read_regular(root, _join(here, "commondir"), _LARGEST) if found.st_size <= _LARGEST else None
-    return b"\0" if data is None else data  # no path: what is no plain file does not count
+    return b"\0" if data is None else data  # an invalid path: only a regular file counts
 
 
 def _has_head(git_dir: Path, common: bytes) -> bool:
@@ -192,7 +192,7 @@ def _status(name: str, directory: int) -> os.stat_result | None:
 
 
 def _remove(name: str, directory: int) -> None:
-    """Remove whatever is there, if anything."""
+    """Remove the file or directory ``name`` if it exists."""
     found = _status(name, directory)
     if found is None:
         return

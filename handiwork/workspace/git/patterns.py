@@ -1,7 +1,7 @@
-"""Patterns of ``.gitignore`` files, matched as git matches them but by regular expressions that cannot be slow.
+"""Patterns of ``.gitignore`` files, matched as in git but by regular expressions that cannot backtrack at length.
 
-A hostile file can have any pattern, so no expression tries one place of a path twice: between two wildcards the
-earliest match is kept, which for single letters, and for whole names between two ``**``, finds whatever there is.
+A hostile file can contain any pattern, so no expression tries one position of a path twice: between two wildcards only
+the earliest match is kept, which loses no match for single bytes, nor for whole names between two ``**``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CLASSES = {
 
 
 _LONGEST = 10_000
-"""Bytes of the longest pattern that counts; a path has fewer."""
+"""Length limit of a pattern in bytes, more than any path has; longer ones are ignored."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Patterns:
 
     @classmethod
     def parse(cls, data: bytes, *, ignore_case: bool = False) -> Patterns:
-        """Read the content of an ignore file; a pattern that git can never match is dropped."""
+        """Parse the content of an ignore file, dropping patterns that git can never match."""
         made = cls()
         names, paths, endings = list[bytes](), list[bytes](), list[bytes]()
         flags = re.DOTALL | (re.IGNORECASE if ignore_case else re.NOFLAG)
@@ -86,7 +86,7 @@ class Patterns:
         return made
 
     def decide(self, name: bytes, path: bytes, *, is_directory: bool) -> bool | None:
-        """Return whether the last pattern that matches says to ignore it; None if none matches."""
+        """Return whether the last matching pattern ignores the path; None if no pattern matches."""
         if not (
             name in self._literals
             or name.endswith(self._endings)
@@ -122,18 +122,18 @@ def _translate_path(pattern: bytes) -> bytes | None:
     rest = pattern[len(literal) :]
     prefix = b""
     if rest.startswith(b"**") and not literal.endswith(b"/"):
-        # Git compares the plain letters first, and takes what follows for a pattern of its own.
+        # Git compares the literal prefix first, and treats the rest as a separate pattern.
         prefix, pattern = re.escape(literal), rest
     components = list(_components(pattern))
     source = prefix
-    # The name that begins in plain letters may end with them.
+    # The literal prefix may be the whole name of the first directory.
     directories = b"(?:[^/]*/)" if prefix else b"(?:[^/]+/)"
     last = len(components) - 1
     deep, group = b"", b""
     for number, (component, more) in enumerate(components):
         if len(component) > 1 and not component.strip(b"*"):
             source += _group(deep, group, is_last=False)
-            # Before an escaped slash git does not let it stand for nothing.
+            # Before an escaped slash, git does not let ``**`` match nothing.
             deep, group = directories + (b"*" if more == b"/" else b"+"), b""
             directories = b"(?:[^/]+/)"
             if number == last:
@@ -147,12 +147,12 @@ def _translate_path(pattern: bytes) -> bytes | None:
 
 
 def _group(deep: bytes, group: bytes, *, is_last: bool) -> bytes:
-    """Return the expression for names after a ``**``, of which the earliest match is kept if others follow."""
+    """Return the expression for the names after a ``**``; if more follow, only the earliest match is kept."""
     return deep + group if is_last or not deep else b"(?>%b?%b)" % (deep, group)
 
 
 def _components(pattern: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Split at slashes that are not in brackets; with each name comes the slash, as it is written, that follows."""
+    """Split at slashes outside brackets; yield each name with the slash after it, as written ("" after the last)."""
     start = at = 0
     while at < len(pattern):
         if pattern[at : at + 1] == b"[":
@@ -204,7 +204,7 @@ def _one_of(members: frozenset[int]) -> bytes:
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[frozenset[int], int]:
-    """Return the bytes that a bracket stands for, none if it does not end, and where it ends; ``at`` is after "["."""
+    """Return the bytes that a bracket matches (none if unterminated) and its end offset; ``at`` is after "["."""
     negated = pattern[at : at + 1] in (b"!", b"^") and at < len(pattern)
     at += negated
     members, previous, start = set[int](), b"", at

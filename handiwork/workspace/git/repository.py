@@ -1,4 +1,4 @@
-"""Finds a repository and reads its settings and index without git, which would run programs that they name."""
+"""Discovery of repositories, and reading of settings and index without git, which would run programs they name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LARGEST_TEXT = 1 << 20
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository with a worktree; ``common`` is the ``.git`` of the main worktree, for a linked one another."""
+    """A repository with a worktree; ``common`` is the main worktree's ``.git``, for a linked one unlike ``git_dir``."""
 
     worktree: Path
     git_dir: Path
@@ -27,22 +27,22 @@ class Repository:
 
     @cached_property
     def settings(self) -> dict[str, str | None]:
-        """Its own settings, the last of each name. Raises WorkspaceError."""
+        """Return the repository's own settings, the last of each name. Raises WorkspaceError."""
         return dict(self.read_settings())
 
     def read_settings(self) -> list[Setting]:
-        """Return its own settings in their order, without those of the user. Raises WorkspaceError."""
+        """Return the repository's own settings in order, without the user's. Raises WorkspaceError."""
         found = _read_settings(self.common, "config")
         if is_true(dict(found).get("extensions.worktreeconfig", "")):
             found += _read_settings(self.git_dir, "config.worktree")
         return found
 
     def is_within(self, directory: Path) -> bool:
-        """Whether all of it is below ``directory``, a path without links."""
+        """Return whether the whole repository is below ``directory``, a path without links."""
         return self.git_dir.is_relative_to(directory) and self.common.is_relative_to(directory)
 
     def knows_worktree(self) -> bool:
-        """Whether it names its worktree itself, as those of linked worktrees and submodules do."""
+        """Return whether the repository names its worktree, as those of linked worktrees and submodules do."""
         named = read_regular(self.git_dir, "gitdir", _LARGEST_TEXT)
         if named is not None:
             return (self.git_dir / os.fsdecode(named.rstrip(b"\r\n"))).resolve() == (self.worktree / ".git").resolve()
@@ -51,7 +51,7 @@ class Repository:
 
     @cached_property
     def index(self) -> Index:
-        """What it tracks. Raises WorkspaceError."""
+        """Return the paths the repository tracks. Raises WorkspaceError."""
         data = read_regular(self.git_dir, "index", _LARGEST_INDEX)
         if data is None:
             return Index(frozenset(), frozenset(), frozenset())
@@ -63,7 +63,7 @@ class Repository:
 
 
 def repository_at(worktree: Path) -> Repository | None:
-    """Return the repository whose ``.git`` is in this directory; None if there is none that git could use."""
+    """Return the repository whose ``.git`` is in ``worktree``; None if there is none that git could use."""
     git_dir = worktree / ".git"
     try:
         if stat.S_ISREG(git_dir.lstat().st_mode):
@@ -74,12 +74,12 @@ def repository_at(worktree: Path) -> Repository | None:
         git_dir = git_dir.resolve()
         common = common_dir(git_dir)
     except (OSError, RuntimeError, ValueError):
-        return None  # a link without end, or a path that no file can have
+        return None  # a loop of links, or an invalid path
     return Repository(worktree, git_dir, common) if common else None
 
 
 def common_dir(git_dir: Path) -> Path | None:
-    """Return where a repository keeps what its worktrees share; None if ``git_dir`` is no repository."""
+    """Return the directory that a repository's worktrees share; None if ``git_dir`` is not a repository."""
     named = read_regular(git_dir, "commondir", _LARGEST_TEXT)
     common = git_dir if named is None else (git_dir / os.fsdecode(named.rstrip(b"\r\n"))).resolve()
     whole = os.path.lexists(git_dir / "HEAD") and (common / "objects").is_dir() and (common / "refs").is_dir()
@@ -87,7 +87,7 @@ def common_dir(git_dir: Path) -> Path | None:
 
 
 def repository_around(directory: Path) -> Repository | None:
-    """Return the repository that ``directory`` is in, on the same file system; None if there is none."""
+    """Return the repository around ``directory`` on the same file system; None if there is none."""
     device = directory.stat().st_dev
     for place in (directory, *directory.parents):
         if place.stat().st_dev != device:
@@ -98,9 +98,9 @@ def repository_around(directory: Path) -> Repository | None:
 
 
 def read_regular(root: Path, path: str, limit: int) -> bytes | None:
-    """Read a regular file below ``root``, with no link on the way; None if there is none.
+    """Read a regular file below ``root``, following no link; return None if there is none.
 
-    Raises WorkspaceError for one with more than ``limit`` bytes.
+    Raises WorkspaceError if it has more than ``limit`` bytes.
     """
     try:
         with open_file(root, path) as file:
@@ -113,7 +113,7 @@ def read_regular(root: Path, path: str, limit: int) -> bytes | None:
 
 
 def is_true(value: str | None) -> bool:
-    """Whether git takes the value of a setting for true; None is a name without "="."""
+    """Return whether git takes the value of a setting for true; None stands for a name without "="."""
     return value is None or value.lower() in ("true", "yes", "on", "1")
 
 
@@ -127,7 +127,7 @@ def _read_settings(git_dir: Path, name: str) -> list[Setting]:
 
 
 def is_empty_directory(path: Path) -> bool:
-    """Whether it is a directory, no link, with nothing in it."""
+    """Return whether ``path`` is an empty directory and not a link."""
     try:
         with open_dir(path) as descriptor:
             return not os.listdir(descriptor)

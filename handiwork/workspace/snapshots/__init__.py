@@ -1,1 +1,1 @@
-"""Keeps trees of files by their content."""
+"""Content-addressed snapshots of file trees."""

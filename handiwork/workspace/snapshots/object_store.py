@@ -1,9 +1,9 @@
-"""The content-addressed store of snapshots: files and trees, kept once for all sessions of a data folder.
+"""The content-addressed store of snapshots: files and trees, stored once for all sessions of a data folder.
 
-A file is kept by its SHA-256, permissions and modification time, because it is hard-linked into the layers that forks
-are laid over, and a link has these in common with all others. A small file is written where it belongs, and its
-modification time last: without the right one it is not whole, and is written again. Everything else has its name only
-when it is whole, so a process that is killed leaves nothing worse than a ``part-`` that ``sweep`` removes.
+The key of a file is its SHA-256, permissions and modification time, because the lower layers of forks hard-link to it
+and hard links share these attributes. A small file is written in place and gets its modification time last: with a
+wrong one it is incomplete, and is written again. Everything else gets its name only once complete, so a killed process
+leaves nothing worse than a ``part-`` that ``sweep`` removes.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.snapshots.tree import Tree, TreeNode, fill
 
 GRACE = 3600.0
-"""Seconds that what nothing refers to is kept: a session may be about to refer to it."""
+"""Seconds for which unreferenced objects are kept: a session may be about to refer to them."""
 
 _SMALL = 1 << 16
 
 
 class Objects:
-    """The files below ``folder``; any number of processes may add to it."""
+    """The object store in ``folder``; any number of processes may add to it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.added = 0
-        """Bytes that this object has added to the store."""
+        """Bytes that this instance has added to the store."""
         self.room: Room | None = None
-        """What may be added at most; None is no limit."""
+        """The room for additions; None means no limit."""
         self._new: list[tuple[str, int]] = []
         self._trees: dict[str, Tree] = {}
 
     def put_file(self, descriptor: int) -> TreeNode:
-        """Keep an open regular file as it is now."""
+        """Store the current content of an open regular file."""
         found = os.fstat(descriptor)
         mode = found.st_mode & 0o777
         if found.st_size > _SMALL:
@@ -55,13 +55,13 @@ class Objects:
         return node
 
     def put_bytes(self, data: bytes) -> TreeNode:
-        """Keep bytes that no file has."""
+        """Store bytes that come from no file."""
         node = TreeNode("file", 0o600, len(data), 0, hashlib.sha256(data).hexdigest())
         self._keep(node, data)
         return node
 
     def put_tree(self, tree: Tree) -> str:
-        """Keep the names of a directory and return what they are found by."""
+        """Store a directory's tree and return its digest."""
         data = json.dumps({name: tree[name] for name in sorted(tree)}, separators=(",", ":")).encode()
         digest = hashlib.sha256(data).hexdigest()
         place = self._tree_place(digest)
@@ -72,23 +72,23 @@ class Objects:
         return digest
 
     def tree(self, digest: str) -> Tree:
-        """Return the names of a directory, and remember them. Raises WorkspaceError if they are not kept any more."""
+        """Return a directory's tree, cached in memory. Raises WorkspaceError if it is missing or damaged."""
         if digest not in self._trees:
             self._trees[digest] = self._load(digest)
         return self._trees[digest]
 
     def read(self, node: TreeNode) -> bytes:
-        """Return a file's bytes. Raises WorkspaceError if they are not kept any more."""
+        """Return a file's bytes. Raises WorkspaceError if they are no longer stored."""
         with open(self.place(node), "rb") as file:
             return file.read()
 
     def begin(self, left: int) -> None:
-        """From now on at most ``left`` bytes are added; ``discard`` removes them again."""
+        """Limit further additions to ``left`` bytes; ``discard`` removes them again."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.room, self._new = Room(str(self.folder), left), []
 
     def discard(self) -> None:
-        """Remove what was added since ``begin``, but for what another process used meanwhile, which marks it."""
+        """Remove objects added since ``begin``, except those marked by another process's use: their ctime differs."""
         for place, changed in self._new:
             with suppress(FileNotFoundError):
                 found = os.stat(place)
@@ -98,10 +98,10 @@ class Objects:
         self._new = []
 
     def layer(self, digest: str, owner: tuple[int, int] | None = None) -> Path:
-        """Return a directory with all of a tree in it, to be laid under others and never written to; made once.
+        """Return a directory with a tree's files, for use as a read-only lower layer; created on first use.
 
-        With an ``owner``, a uid and gid other than one's own, all in it is theirs: copies, as links would be of one
-        owner everywhere. Raises WorkspaceError if the tree is not kept any more.
+        If ``owner`` (uid, gid) differs from the process's own, the files belong to it and are copies, because hard
+        links share one owner. Raises WorkspaceError if the tree is no longer stored.
         """
         if owner == (os.geteuid(), os.getegid()):
             owner = None
@@ -119,27 +119,27 @@ class Objects:
         return target
 
     def account(self, added: int) -> int:
-        """Count bytes that were added and return how many the store has, about; ``recount`` makes it exact."""
+        """Add to the byte count of the store and return it; the count is approximate until ``recount``."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(self.folder / "used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             text = file.read()
             total = int(text) + added if text else self.used()
             file.seek(0)
-            file.write(f"{total:20}")  # as long as before: what was truncated is brought to the disk when it is closed
+            file.write(f"{total:20}")  # fixed length: closing a truncated file would sync it to disk
         return total
 
     def recount(self) -> int:
-        """Count what the store has and return it in bytes."""
+        """Count the bytes in the store anew and return them."""
         (self.folder / "used").unlink(missing_ok=True)
         return self.account(0)
 
     def used(self) -> int:
-        """Return the bytes that files and trees take, without those of the file system's own."""
+        """Return the bytes of files and trees, without file system overhead."""
         return sum(_taken(place.stat()) for place in self._all())
 
     def reachable(self, digests: Collection[str]) -> set[str]:
-        """Return the names of all objects that these trees need, as far as the trees are there."""
+        """Return the names of all objects reachable from these trees, skipping missing trees."""
         found: set[str] = set()
         waiting = list(digests)
         while waiting:
@@ -155,14 +155,14 @@ class Objects:
         return found
 
     def sweep(self, keep: Collection[str], layers: Collection[str], grace: float = GRACE) -> int:
-        """Remove the objects not in ``keep`` and the layers not in ``layers``; return the bytes of what went.
+        """Remove objects not in ``keep`` and layers not in ``layers``; return the bytes freed from objects.
 
-        What was used in the last ``grace`` seconds stays.
+        Keeps everything used in the last ``grace`` seconds.
         """
         freed, now = 0, time.time()
         for layer in self._children("layers"):
             if layer.name.partition("-")[0] not in layers and abs(now - layer.stat().st_ctime) >= grace:
-                # A process that is killed here must leave no layer with a name that has only some of its files.
+                # A process killed here must not leave an incomplete layer under a valid name.
                 part = layer.with_name(f"part-{secrets.token_hex(8)}")
                 layer.rename(part)
                 remove_tree(part)
@@ -192,13 +192,13 @@ class Objects:
         return list(folder.iterdir()) if folder.is_dir() else []
 
     def _place(self, node: TreeNode) -> str:
-        return f"{self.folder}/files/{node.value[:2]}/{_name(node)}"  # a Path would take longer than what is done
+        return f"{self.folder}/files/{node.value[:2]}/{_name(node)}"  # a Path costs more than the file operation
 
     def _tree_place(self, digest: str) -> Path:
         return self.folder / "trees" / digest[:2] / digest
 
     def _has(self, node: TreeNode) -> bool:
-        """Whether the file is there; if so it is marked as used just now, by its time of change."""
+        """Return whether the file is stored completely; mark an existing one as used by updating its ctime."""
         place = self._place(node)
         try:
             os.chmod(place, node.mode)
@@ -207,12 +207,12 @@ class Objects:
         return _is_whole(os.stat(place), node)
 
     def _keep(self, node: TreeNode, data: bytes) -> None:
-        """Write a small file, unless it is there: in place, as making and renaming one takes twice as long."""
+        """Write a small file unless it exists: in place, because a temporary file and a rename take twice as long."""
         place, flags = self._place(node), os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         try:
             descriptor = os.open(place, flags, 0o600)
         except FileNotFoundError:
-            for prefix in range(256):  # all at once, so that this is not met again in the middle of many files
+            for prefix in range(256):  # all at once, to avoid repeating this for every prefix
                 private_dirs(self.folder / f"files/{prefix:02x}")
             self._keep(node, data)
             return
@@ -291,7 +291,7 @@ class Objects:
         return node
 
     def _part(self, folder: str) -> tuple[str, int]:
-        """Make a file, to be renamed when it is whole, and open it."""
+        """Create and open a temporary file, to be renamed once complete."""
         part, flags = f"{folder}/part-{secrets.token_hex(8)}", os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC
         try:
             return part, os.open(part, flags, 0o600)
@@ -300,19 +300,19 @@ class Objects:
             return part, os.open(part, flags, 0o600)
 
     def place(self, node: TreeNode) -> str:
-        """Return where a file is kept. Raises WorkspaceError if it is not any more."""
+        """Return the path of a stored file. Raises WorkspaceError if it is missing or incomplete."""
         place = self._place(node)
         try:
             whole = _is_whole(os.stat(place), node)
         except FileNotFoundError:
             whole = False
-        if not whole:  # the machine may have gone down before the bytes were on the disk
+        if not whole:  # the machine may have crashed before the bytes reached the disk
             raise WorkspaceError(f"file {node.value[:12]} of a snapshot is lost; choose another event")
         return place
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a directory with all in it, whatever its modes are; no sandbox may write to it meanwhile."""
+    """Remove a directory tree regardless of modes; no sandbox may write to it meanwhile."""
     os.chmod(folder, 0o700)
     for path, names, _ in os.walk(folder):
         for below in (f"{path}/{name}" for name in names):
@@ -326,7 +326,7 @@ def _name(node: TreeNode) -> str:
 
 
 def _taken(found: os.stat_result) -> int:
-    """The bytes of a file that are not holes."""
+    """Return the bytes of a file, without holes if it is large."""
     return min(found.st_size, found.st_blocks * 512) if found.st_size > _SMALL else found.st_size
 
 

@@ -1,6 +1,6 @@
-"""Snapshots of what a session's sandbox wrote: finds what changed since the last one and keeps that.
+"""Snapshots of the directories a session's sandbox writes to: stores only the changes since the last snapshot.
 
-What a sandbox wrote is read as ``safe_open`` does: directory by directory, no symbolic link is followed.
+Reads them through ``safe_open``: directory by directory, following no symbolic link.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from handiwork.workspace.snapshots.object_store import Objects
 from handiwork.workspace.snapshots.tree import Tree, TreeNode, in_two_threads, is_opaque, is_whiteout
 
 BUDGET = 20 << 30
-"""Bytes that the snapshots of all sessions may take unless the user says otherwise."""
+"""Default limit, in bytes, of the snapshots of all sessions."""
 
-_TICK = 20_000_000  # nanoseconds within which two changes may have the same time of change
+_TICK = 20_000_000  # nanoseconds within which two changes may get the same ctime
 
 Signature = tuple[int, int, int, int, int]
-"""Inode, time of change, modification time, size and st_mode: while it is the same, so is the content."""
+"""Inode, ctime, mtime, size and st_mode: as long as they are equal, the content is unchanged."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot that was taken: its ``tree``, the bytes added to the store, and how many paths are others."""
+    """A snapshot: the digest of its ``tree``, the bytes added to the store, and the number of changed paths."""
 
     tree: str
     size: int
@@ -39,7 +39,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class WritableDir:
-    """A directory that a sandbox writes to, and what that is laid over: ``base``, if anything."""
+    """A directory that a sandbox writes to, and the ``base`` beneath it, if any."""
 
     upper: Path
     base: Path | None = None
@@ -47,7 +47,7 @@ class WritableDir:
 
 @dataclass
 class _Known:
-    """What is known of a place since the last snapshot, by path; "" is the place itself."""
+    """The state of a place at the last snapshot, by path; "" is the place itself."""
 
     signatures: dict[str, Signature] = field(default_factory=dict[str, Signature])
     nodes: Tree = field(default_factory=Tree)
@@ -56,10 +56,10 @@ class _Known:
 
 
 class Snapshots:
-    """Takes snapshots of the ``places``, named as in the root of the trees, of a session that began with ``origin``.
+    """Takes snapshots of a session's ``places``, keyed by their names in the root tree.
 
-    ``origin`` is the tree that a fork's places are laid over, ``budget`` the bytes that all snapshots of the store
-    may take. ``clean`` takes secrets out of the state of a shell. Blocks; one call at a time.
+    ``origin`` is the tree beneath a fork's places, ``budget`` the limit in bytes of all snapshots of the store.
+    ``clean`` removes secrets from the shell state. Calls block and must not overlap.
     """
 
     def __init__(
@@ -78,19 +78,19 @@ class Snapshots:
         self._known = {name: _Known() for name in places}
         self._last = ""
         self.shell = b""
-        """The state of the shell that the last snapshot has."""
+        """The shell state passed for the last snapshot."""
 
     def differ(self) -> bool:
-        """Whether the files are, as far as can be told while they may change, others than in the last snapshot."""
+        """Return whether the files may differ from the last snapshot; they may be changing during the call."""
         return not self._started() or any(self._differs(name) for name in self._places)
 
     def take(
         self, shell: bytes = b"", paused: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> Snapshot | None:
-        """Keep what is there now, with the state of the shell; None if it is what the last one has, or nothing.
+        """Store the current files and the shell state; return None if nothing changed or a place does not exist yet.
 
-        The files are copied while ``paused``, which is not entered where none has changed. Raises WorkspaceError for
-        what cannot be read and for what does not fit, OSError for what cannot be kept; then nothing of it is kept.
+        Copies the files inside ``paused()``, entered only if some may have changed. Raises WorkspaceError if files
+        cannot be read or do not fit, OSError if they cannot be stored; the store then keeps nothing of the attempt.
         """
         if not self._started():
             return None
@@ -111,7 +111,7 @@ class Snapshots:
             digest = self.objects.put_tree(tree)
         except BaseException:
             self._known = known
-            self._room = -1  # others may have made some before the next try
+            self._room = -1  # another process may free room before the next attempt
             self.objects.discard()
             raise
         if digest == self._last:
@@ -136,7 +136,7 @@ class Snapshots:
         return seen < len(known.signatures)
 
     def _update(self, name: str) -> int:
-        """Keep what is new in a place; return how many paths are others than before."""
+        """Store the changes of a place; return the number of changed paths."""
         place, known = self._places[name], self._known[name]
         since = time.time_ns()
         signatures = dict(_signatures(place.upper))
@@ -166,7 +166,7 @@ class Snapshots:
             for name in names:
                 path = f"{folder}/{name}" if folder else name
                 try:
-                    found.append((path, self._node(parent, name or ".")))  # the place itself has the empty path
+                    found.append((path, self._node(parent, name or ".")))  # the place itself has the path ""
                 except OSError as error:
                     raise WorkspaceError(f"{path!r} cannot be kept: {error.strerror}") from error
         return found
@@ -186,13 +186,13 @@ class Snapshots:
             finally:
                 os.close(descriptor)
         if not stat.S_ISDIR(found.st_mode):
-            return TreeNode("whiteout")  # one of the overlay's, or a socket, which nobody would listen to
+            return TreeNode("whiteout")  # a device of the overlay, or a socket, which would have no listener
         with open_dir_at(parent, name) as descriptor:
             return TreeNode("dir", stat.S_IMODE(found.st_mode) & 0o1777, opaque=is_opaque(descriptor))
 
 
 class _Assembly:
-    """Makes trees of the nodes of a place, laid over what the session began with."""
+    """Builds trees from the nodes of a place, layered over the session's origin."""
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class _Assembly:
         self._blind: dict[str, bool] = {}
 
     def trees(self) -> dict[str, tuple[Tree, TreeNode]]:
-        """Return for each directory the names in it, and its node."""
+        """Return the names and the node of each directory, by path."""
         names: dict[str, Tree] = {path: {} for path, node in self._nodes.items() if node.kind == "dir"}
         for path, node in self._nodes.items():
             if node.kind != "dir":
@@ -224,7 +224,7 @@ class _Assembly:
         return made
 
     def _inherit(self, path: str) -> None:
-        """Find what of the origin a directory is laid over, and whether anything of the base is seen in it."""
+        """Find the origin's node beneath a directory, and whether the base shows through."""
         parent, _, name = path.rpartition("/")
         if path:
             above = self._lower[parent]
@@ -245,7 +245,7 @@ class _Assembly:
         return names, TreeNode("dir", self._nodes[path].mode, value=value, opaque=self._opaque[path])
 
     def _hides(self, path: str, name: str) -> bool:
-        """Whether there is something that a whiteout hides: where not, its name would be listed."""
+        """Return whether a whiteout hides a name of the base; a whiteout that hides nothing would be listed."""
         if self._base is None or self._blind[path]:
             return False
         return look(self._base, f"{path}/{name}" if path else name) is not None
@@ -257,12 +257,12 @@ def _add(names: dict[str, Tree], path: str, node: TreeNode) -> None:
 
 
 def _unsettled(known: _Known) -> bool:
-    """Whether something was changed so shortly before it was read that a later change may not be told."""
+    """Return whether a file changed so shortly before its read that a later change could have the same ctime."""
     return not known.signatures or any(found[1] > known.since - _TICK for found in known.signatures.values())
 
 
 def _signatures(root: Path) -> Iterator[tuple[str, Signature]]:
-    """Everything below ``root``, and that itself as "", parents first."""
+    """Yield ``root`` as "" and every path below it, with signatures, parents first."""
     yield "", _signature(root.lstat())
     waiting = [""]
     while waiting:

@@ -1,4 +1,4 @@
-"""The trees that snapshots are made of, and directories that are filled with what a tree has."""
+"""The trees of a snapshot, and their restoration into a directory."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ T = TypeVar("T")
 
 Kind = Literal["file", "link", "dir", "pipe", "whiteout"]
 
-_MANY = 200  # files from which on a second thread is of use
+_MANY = 200  # number of items from which a second thread pays off
 _OPAQUE = "user.overlay.opaque"
 
 
 class TreeNode(NamedTuple):
     """One name in a directory: ``mode`` has permission bits, ``size`` is in bytes.
 
-    ``value`` is a file's SHA-256, a link's target or a directory's tree. Below an ``opaque`` directory nothing of
-    what it is laid over is seen, and a "whiteout" hides one name.
+    ``value`` is a file's SHA-256, a link's target or the digest of a directory's tree. An ``opaque`` directory hides
+    the lower directory, and a "whiteout" hides one name.
     """
 
     kind: Kind
@@ -40,10 +40,10 @@ Tree = dict[str, TreeNode]
 
 
 class TreeStore(Protocol):
-    """Where the files and trees are kept."""
+    """The storage of files and trees."""
 
     def place(self, node: TreeNode) -> str:
-        """Return where a file is kept."""
+        """Return the path of a stored file."""
         ...
 
     def tree(self, digest: str) -> Tree:
@@ -52,12 +52,12 @@ class TreeStore(Protocol):
 
 
 def fill(store: TreeStore, folder: str, tree: Tree, owner: tuple[int, int] | None) -> None:
-    """Make in a directory what a tree has, the ``owner``'s if one is named: files in two threads if many."""
+    """Create a tree's content in a directory, for ``owner`` (uid, gid) if given; many files use two threads."""
     files: list[tuple[str, TreeNode, tuple[int, int] | None]] = []
     folders: list[tuple[str, TreeNode]] = []
     _fill_folder(store, folder, tree, owner, files, folders)
     in_two_threads(partial(_link, store), files)
-    for path, node in reversed(folders):  # one that may not be written to has its files by now
+    for path, node in reversed(folders):  # after the files: a mode may forbid writing
         if node.opaque:
             os.setxattr(path, _OPAQUE, b"y")
         os.chmod(path, node.mode)
@@ -108,7 +108,7 @@ def _link(store: TreeStore, path: str, node: TreeNode, owner: tuple[int, int] | 
 
 
 def in_two_threads(work: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> list[T]:
-    """Return what ``work`` gives for each of the arguments, in two threads where there are many."""
+    """Return the result of ``work`` for each of the arguments, using two threads if there are many."""
     if len(arguments) < _MANY:
         return [work(*one) for one in arguments]
     half = len(arguments) // 2
@@ -118,7 +118,7 @@ def in_two_threads(work: Callable[..., T], arguments: Sequence[tuple[Any, ...]])
 
 
 def is_opaque(descriptor: int) -> bool:
-    """Whether an open directory of an upper layer hides what it is laid over."""
+    """Return whether an open directory of an upper layer hides the lower directory."""
     try:
         return os.getxattr(descriptor, _OPAQUE) == b"y"
     except OSError:
@@ -126,7 +126,7 @@ def is_opaque(descriptor: int) -> bool:
 
 
 def is_whiteout(descriptor: int) -> bool:
-    """Whether an open empty file of an upper layer hides a name, as overlays write it that may make no device."""
+    """Return whether an open empty file is a whiteout, as written by overlays that may not create devices."""
     try:
         os.getxattr(descriptor, "user.overlay.whiteout")
     except OSError:
