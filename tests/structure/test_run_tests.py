@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "scripts/run_tests.py"
 INI = "[pytest]\naddopts = -q -m 'not crash'\nmarkers = browser\n    docker\n    slow\n    crash\n"
 TEST = """
