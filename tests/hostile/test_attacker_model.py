@@ -146,7 +146,9 @@ def test_the_bounds_hold_for_the_clients_of_providers_too(model: str) -> None:
 async def test_a_redirect_is_never_followed_with_a_prompt(model: str, status: int) -> None:
     with model_server(elsewhere=plain_answer("mine now")) as thief:
         target = f"{thief.url}/elsewhere/v1/chat/completions"
-        moved = f"HTTP/1.1 {status} Moved\r\nLocation: {target}\r\nContent-Length: 0\r\n\r\n".encode()
+        moved = (
+            f"HTTP/1.1 {status} Moved\r\nLocation: {target}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode()
+        )
         with model_server(moved=lambda: [moved]) as server:
             llm = create(model, base_url=f"{server.url}/moved", api_key="the-key", patience=QUICK)
             with pytest.raises(RedirectError, match=f"redirects to {thief.url} .*make the base URL the final one"):
@@ -158,7 +160,7 @@ async def test_a_redirect_is_never_followed_with_a_prompt(model: str, status: in
 
 @pytest.mark.parametrize("location", ["http://[", "//", "http://user:pass@thief.example/x\x01", ""])
 async def test_a_redirect_to_an_odd_address_is_an_error_too(location: str) -> None:
-    moved = f"HTTP/1.1 307 Moved\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n".encode()
+    moved = f"HTTP/1.1 307 Moved\r\nLocation: {location}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode()
     with model_server(moved=lambda: [moved]) as server:
         llm = create("any", base_url=server.base_url("moved"), patience=QUICK)
         with pytest.raises(LLMError) as caught:
@@ -249,7 +251,7 @@ async def test_half_a_character_does_not_reach_the_log_or_the_next_request() -> 
 
 @pytest.mark.parametrize("retry_after", ["nan", "inf", "-inf", "-5", "1e400", "Mon, 01 Jan 99999999999 00:00:00 GMT"])
 async def test_an_odd_wish_to_wait_is_none(retry_after: str) -> None:
-    busy = f"HTTP/1.1 503 Busy\r\nRetry-After: {retry_after}\r\nContent-Length: 0\r\n\r\n".encode()
+    busy = f"HTTP/1.1 503 Busy\r\nRetry-After: {retry_after}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n".encode()
     with model_server(busy=lambda: [busy]) as server:
         llm = create("any", base_url=server.base_url("busy"), patience=QUICK)
         with pytest.raises(ProviderError, match="HTTP 503"):
@@ -288,7 +290,7 @@ def test_a_session_stops_at_an_answer_without_end_and_is_resumed(program: Progra
 def test_what_a_server_says_sends_nothing_to_the_terminal(program: Program) -> None:
     sequence = "\x1b]0;mine\x07\x1b[2Jsorry\x9b2J"
     body = json.dumps({"error": {"message": sequence}}).encode()
-    head = b"HTTP/1.1 400 Bad\r\nContent-Length: %d\r\n\r\n" % len(body)
+    head = b"HTTP/1.1 400 Bad\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
     with model_server(bad=lambda: [head, body]) as server:
         flags = ["--model", "any", "--base-url", server.base_url("bad"), "--sandbox", "none"]
         run = program("run", "greet the world", *flags)
