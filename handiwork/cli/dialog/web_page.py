@@ -48,8 +48,8 @@ class Page:
 
     def wait(self) -> None:
         """Keep the page until Ctrl-C, so that the user can continue the session there."""
-        say("the page stays until you press Ctrl-C")
         try:
+            say("the page stays until you press Ctrl-C")  # inside: the user may press it as soon as this is printed
             self._server.wait()
         except KeyboardInterrupt:
             return
