@@ -3,7 +3,7 @@
 import handiwork
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from handiwork.sandbox.create import SANDBOXES, SandboxOptions
+from handiwork.sandbox.create import SANDBOXES, SandboxKind, SandboxOptions
 from handiwork.sandbox.limits.limits import ResourceLimits
 
 
@@ -26,7 +26,7 @@ def small(options: SandboxOptions) -> Sandbox:
 
 
 # A sandbox that ships with Handiwork has its row in handiwork/sandbox/create.py itself.
-SANDBOXES["small"] = small
+SANDBOXES["small"] = SandboxKind(small)
 
 if __name__ == "__main__":
     print(handiwork.run("Write two megabytes of zeros into a file.", workspace="examples", sandbox="small").outcome)

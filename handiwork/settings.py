@@ -21,7 +21,7 @@ from pydantic_settings import (
 
 from handiwork.errors import HandiworkError
 from handiwork.events.record import Confirmation, Limits
-from handiwork.sandbox.create import SandboxName
+from handiwork.sandbox.create import SANDBOXES, SandboxName
 from handiwork.sandbox.egress import hosts
 
 PREFIX = "HANDIWORK_"
@@ -160,17 +160,20 @@ def set_defaults(values: Mapping[str, str | None]) -> None:
 
 
 def _with_image(settings: Settings, flags: Mapping[str, Any]) -> Settings:
-    """Return the settings with the sandbox docker if they have an image; a flag for another sandbox drops the image."""
+    """Return the settings with a sandbox that fits their image; a flag for another sandbox drops the image."""
+    kinds = [name for name, kind in SANDBOXES.items() if kind.takes_image]
     kind = settings.sandbox if "sandbox" in settings.model_fields_set else None
-    if "sandbox" in flags and "image" not in flags and kind != "docker":
+    if "sandbox" in flags and "image" not in flags and kind not in kinds:
         return settings.model_copy(update={"image": None})
     if "image" in flags and "sandbox" not in flags:
         kind = None
-    if settings.image is None and kind == "docker":
-        raise SettingsError("the sandbox docker needs an image: add --image NAME, like --image debian:12")
-    if settings.image is not None and kind not in (None, "docker"):
-        raise SettingsError(f"the image {settings.image} needs the sandbox docker, not {kind}: leave one of them out")
-    return settings if settings.image is None else settings.model_copy(update={"sandbox": "docker"})
+    if settings.image is None and kind in kinds:
+        raise SettingsError(f"the sandbox {kind} needs an image: add --image NAME, like --image debian:12")
+    if settings.image is not None and kind not in (None, *kinds):
+        raise SettingsError(
+            f"the image {settings.image} needs the sandbox {kinds[0]}, not {kind}: leave one of them out"
+        )
+    return settings if settings.image is None else settings.model_copy(update={"sandbox": kind or kinds[0]})
 
 
 def model_name(name: str) -> str:

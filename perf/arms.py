@@ -20,7 +20,8 @@ from handiwork.llm.local.model import LONGEST_ANSWER
 from handiwork.llm.local.server import Address
 from handiwork.llm.types import Message
 from handiwork.log.store import Store
-from handiwork.session.open import Setup, changes, create
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import changes, create
 from perf.repairs import SOLUTION, Repair, passes
 
 Outcome = Literal["solved", "wrong answer", "repeat", "format", "not submitted", "timeout", "infrastructure"]
@@ -79,9 +80,9 @@ async def codeact(model: str, limits: Limits, repair: Repair, folder: Path) -> T
             calls.append(item)
 
     began = time.monotonic()
-    setup = Setup(agent="CodeActAgent", model=model, workspace=str(workspace), limits=limits)
+    config = SessionConfig(agent="CodeActAgent", model=model, workspace=str(workspace), limits=limits)
     async with Store.open(data) as store:
-        opened = await create(store, data, setup, watch, repair.id)
+        opened = await create(store, data, config, watch, repair.id)
         try:
             state = await opened.run(repair.instruction)
         finally:

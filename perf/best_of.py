@@ -17,7 +17,7 @@ from pathlib import Path
 from handiwork.evals.reporting.statistics import wilson
 from handiwork.events.record import Limits
 from handiwork.log.store import Store
-from handiwork.session.open import Setup
+from handiwork.session.config import SessionConfig
 from handiwork.session.time_travel.best_of import BestOfRequest, best_of
 from perf.repairs import TESTS, Repair, load
 
@@ -31,8 +31,10 @@ async def trial(repair: Repair, folder: Path) -> list[dict[str, object]]:
     workspace = folder / "workspace"
     repair.write(workspace)
     limits = Limits(iterations=STEPS)
-    setup = Setup(agent="CodeActAgent", model=MODEL, workspace=str(workspace), limits=limits, temperature=TEMPERATURE)
-    contest = BestOfRequest(repair.instruction, f"python3 {TESTS}", NUMBER, [(MODEL, None)], setup)
+    config = SessionConfig(
+        agent="CodeActAgent", model=MODEL, workspace=str(workspace), limits=limits, temperature=TEMPERATURE
+    )
+    contest = BestOfRequest(repair.instruction, f"python3 {TESTS}", NUMBER, [(MODEL, None)], config)
     async with Store.open(folder / "data") as store:
         _, candidates = await best_of(store, folder / "data", contest, lambda _: None)
     return [

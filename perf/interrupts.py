@@ -28,7 +28,8 @@ from handiwork.events.action import (
 )
 from handiwork.events.record import StepStarted
 from handiwork.log.store import Store
-from handiwork.session.open import Setup, create
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import create
 from handiwork.session.steps.live import OutputDelta, TextDelta
 
 RUNS = 3
@@ -132,14 +133,14 @@ async def interrupted(name: str, sandbox: Literal["none", "bubblewrap"], folder:
                 reached.set()
 
     async with Store.open(folder / "data") as store, silence() as address:
-        setup = Setup(
+        config = SessionConfig(
             agent=f"{__file__}:{situation.agent}",
             model="silent" if situation.silent else f"scripted:{script}",
             base_url=address if situation.silent else None,
             workspace=str(project),
             sandbox=sandbox,
         )
-        opened = await create(store, folder / "data", setup, watch, name)
+        opened = await create(store, folder / "data", config, watch, name)
         try:
             running = asyncio.create_task(opened.run(situation.task))
             await asyncio.wait({running, asyncio.create_task(reached.wait())}, return_when=asyncio.FIRST_COMPLETED)

@@ -33,6 +33,7 @@ class Store:
     """
 
     def __init__(self, data: Path) -> None:
+        self.folder = data
         self.redactor = Redactor()
         """What takes secrets out of all that is stored; the secrets it learns are kept in memory alone."""
         self.blobs = Blobs(data / "blobs", self.redactor)

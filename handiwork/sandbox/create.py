@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # the settings import this module, so a kind's own modules ar
     from handiwork.sandbox.docker.cli import OnStatus
     from handiwork.sandbox.egress.proxy import Egress
     from handiwork.workspace.layers import SandboxPaths
+    from handiwork.workspace.session_files import LayerOwner
     from handiwork.workspace.snapshots.store import Snapshots
 
 
@@ -77,12 +78,38 @@ def _none(options: SandboxOptions) -> Sandbox:
     return HostSandbox(folder, options.save_blob, options.limits, options.soft_timeout, options.withheld)
 
 
-SANDBOXES: dict[str, Callable[[SandboxOptions], Sandbox]] = {
-    "bubblewrap": _bubblewrap,
-    "docker": _docker,
-    "none": _none,
+@dataclass(frozen=True)
+class SandboxKind:
+    """A kind of sandbox: how ``make`` makes one, and what the platform needs to know of it before.
+
+    ``isolated``: commands see no file and no process of this machine, and the workspace is an overlay over a copy.
+    ``takes_image``: it needs the name of an image. ``layer_owner`` returns the owner of the files in a snapshot's
+    layer; without it the sandbox maps owners itself.
+    """
+
+    make: Callable[[SandboxOptions], Sandbox]
+    isolated: bool = True
+    takes_image: bool = False
+    layer_owner: LayerOwner | None = None
+
+
+def _container_ids(base: Path) -> tuple[int, int]:
+    from handiwork.sandbox.users import container_ids
+
+    return container_ids(base)
+
+
+SANDBOXES: dict[str, SandboxKind] = {
+    "bubblewrap": SandboxKind(_bubblewrap),
+    "docker": SandboxKind(_docker, takes_image=True, layer_owner=_container_ids),
+    "none": SandboxKind(_none, isolated=False),
 }
 """Every kind of sandbox, by its name: settings, flags and sessions take these names."""
+
+
+def is_isolated(kind: str) -> bool:
+    """Return whether the commands of a kind of sandbox run apart from this machine; True for an unknown kind."""
+    return kind not in SANDBOXES or SANDBOXES[kind].isolated
 
 
 def _known(kind: str) -> str:
@@ -118,7 +145,7 @@ def create(
     """
     if kind not in SANDBOXES:
         raise SandboxError(f'there is no sandbox "{kind}"; choose one of {", ".join(SANDBOXES)}')
-    return SANDBOXES[kind](
+    return SANDBOXES[kind].make(
         SandboxOptions(
             places,
             save_blob,

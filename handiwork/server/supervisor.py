@@ -24,7 +24,8 @@ from handiwork.log.store import Store
 from handiwork.process import Process
 from handiwork.server.live import Channels
 from handiwork.session import open as assemble
-from handiwork.session.open import Opened, Setup
+from handiwork.session.config import SessionConfig, SessionError
+from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
 from handiwork.session.storage.layout import session_dir
 
@@ -41,7 +42,7 @@ FOLDED = 32
 RETRY = 0.5
 """Seconds between two checks of a session that another process runs."""
 
-Open = Callable[["HostedSession"], Awaitable[Opened]]
+Open = Callable[["HostedSession"], Awaitable[Session]]
 
 log_messages = logging.getLogger("handiwork.server")
 
@@ -52,7 +53,7 @@ class HostedSession:
 
     id: str
     channels: Channels
-    opened: Opened | None = None
+    opened: Session | None = None
     task: asyncio.Task[None] | None = None
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     leave: asyncio.Event = field(default_factory=asyncio.Event)
@@ -124,7 +125,7 @@ class SessionSupervisor:
         """Return a session's state; it may change at the next await."""
         attended = self._attended.get(log.id)
         if attended is not None and attended.opened is not None and attended.ready.is_set():
-            return attended.opened.session.state
+            return attended.opened.state
         state = self._folded.setdefault(log.id, State())
         self._folded.move_to_end(log.id)
         while len(self._folded) > FOLDED:
@@ -135,13 +136,13 @@ class SessionSupervisor:
                     state.apply(event)
         return state
 
-    async def create(self, setup: Setup, message: MessageAction, title: str) -> EventLog:
+    async def create(self, config: SessionConfig, message: MessageAction, title: str) -> EventLog:
         """Make a session with the message in its log and run it. Raises like ``assemble.create``."""
         attended = HostedSession("", self.channels)
-        opened = await assemble.create(self.store, self.data, setup, attended.watch, title, message, marks=(MARK,))
+        opened = await assemble.create(self.store, self.data, config, attended.watch, title, message, marks=(MARK,))
         attended.id = opened.id
 
-        async def there(_: HostedSession) -> Opened:
+        async def there(_: HostedSession) -> Session:
             return opened
 
         self._begin(attended, opened.log, there)
@@ -167,10 +168,10 @@ class SessionSupervisor:
             self._begin(self._new(log), log, self._reopen)
 
     @asynccontextmanager
-    async def opened(self, log: EventLog) -> AsyncGenerator[Opened]:
+    async def opened(self, log: EventLog) -> AsyncGenerator[Session]:
         """Open the session in this process and keep it open inside the context.
 
-        Raises LeaseHeld if another process runs it, SetupError if it cannot be opened.
+        Raises LeaseHeld if another process runs it, SessionError if it cannot be opened.
         """
         holder = await log.holder()
         if holder is not None and holder != Process.this():
@@ -184,7 +185,7 @@ class SessionSupervisor:
         await asyncio.wait({ready, attended.task}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
         if attended.opened is None or not attended.ready.is_set():
-            raise assemble.SetupError(f"session {log.id} could not be opened: retry, or read its last event")
+            raise SessionError(f"session {log.id} could not be opened: retry, or read its last event")
         attended.users += 1
         attended.free.clear()
         try:
@@ -216,7 +217,7 @@ class SessionSupervisor:
     def _new(self, log: EventLog) -> HostedSession:
         return HostedSession(log.id, self.channels)
 
-    async def _reopen(self, attended: HostedSession) -> Opened:
+    async def _reopen(self, attended: HostedSession) -> Session:
         return await assemble.reopen(self.store, self.data, attended.id, attended.watch)
 
     def _begin(self, attended: HostedSession, log: EventLog, open_it: Open) -> None:
@@ -261,23 +262,23 @@ class SessionSupervisor:
             attended.ready.set()
             try:
                 while True:
-                    if opened.session.state.agent_state == "running":
+                    if opened.state.agent_state == "running":
                         await opened.run()
                     if not await self._called(attended, opened):
                         break
-                await self.store.update(attended.id, state=opened.session.state.agent_state)
+                await self.store.update(attended.id, state=opened.state.agent_state)
             finally:
                 attended.ready.clear()
                 if attended.users:
                     await attended.free.wait()
 
-    async def _called(self, attended: HostedSession, opened: Opened) -> bool:
+    async def _called(self, attended: HostedSession, opened: Session) -> bool:
         """Wait for the user; return whether the session was resumed."""
         self._waiting[attended.id] = attended
         while len(self._waiting) > KEPT:
             oldest = next(iter(self._waiting))
             self._waiting.pop(oldest).leave.set()
-        called = asyncio.create_task(opened.session.wait_until_resumed())
+        called = asyncio.create_task(opened.wait_until_resumed())
         left = asyncio.create_task(attended.leave.wait())
         try:
             done, _ = await asyncio.wait({called, left}, timeout=self._idle, return_when=asyncio.FIRST_COMPLETED)

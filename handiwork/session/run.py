@@ -14,8 +14,8 @@ from handiwork.events.action import AgentState, MessageAction
 from handiwork.llm.types import LLM
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.open import Setup, changes, create
-from handiwork.session.setup_from_settings import setup_from, title_of
+from handiwork.session.config import SessionConfig, title_of
+from handiwork.session.open import changes, create
 from handiwork.settings import Settings, SettingsError, load
 from handiwork.workspace.patch import unified_diff
 
@@ -66,18 +66,18 @@ def run(
     agent_name = f"{agent.__module__}:{agent.__qualname__}" if isinstance(agent, type) else agent
     model_name = model if isinstance(model, str | None) else model.name
     loaded = load({**settings, "agent": agent_name, "model": model_name, "sandbox": sandbox})
-    setup = setup_from(loaded, Path(workspace).expanduser())
+    config = SessionConfig.of(loaded, Path(workspace).expanduser())
     llm = None if isinstance(model, str | None) else model
     if llm is not None:
-        setup = setup.model_copy(update={"base_url": None})
+        config = config.model_copy(update={"base_url": None})
     folder = data_dir() if data is None else Path(data).expanduser().absolute()
-    with closing(_run(task, setup, llm, folder)) as running:  # which asyncio.run refuses inside a running loop
+    with closing(_run(task, config, llm, folder)) as running:  # which asyncio.run refuses inside a running loop
         return asyncio.run(running)
 
 
-async def _run(task: str, setup: Setup, llm: LLM | None, data: Path) -> RunResult:
+async def _run(task: str, config: SessionConfig, llm: LLM | None, data: Path) -> RunResult:
     async with Store.open(data) as store:
-        opened = await create(store, data, setup, _unobserved, title_of(task), MessageAction(content=task), llm=llm)
+        opened = await create(store, data, config, _unobserved, title_of(task), MessageAction(content=task), llm=llm)
         async with opened.hold_lease():
             state = await opened.run()
         diff = await asyncio.to_thread(unified_diff, await changes(data, opened.log))

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-
-from pydantic import Field, JsonValue
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from handiwork.agents.base import Agent
 from handiwork.agents.state import State
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
-from handiwork.events.base import Model
-from handiwork.events.record import Confirmation, Limits, SessionStarted
 from handiwork.llm.types import LLM
-from handiwork.log.blobs import Blobs
 from handiwork.log.eventlog import EventLog
+from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.create import is_isolated
 from handiwork.session.approval.gate import Gate
-from handiwork.session.approval.rules import Analyser, ExecutionContext
+from handiwork.session.approval.rules import ExecutionContext
+from handiwork.session.config import SessionConfig
 from handiwork.session.delegation import Branches, Delegation
 from handiwork.session.loop import Loop, LoopContext, Over, never
 from handiwork.session.secrets import Secrets, told
@@ -27,21 +25,8 @@ from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import Observer
 from handiwork.session.steps.model_switch import MakeLLM, Models
 from handiwork.session.steps.pending import abandoned, crashed, not_run
-
-
-class SessionConfig(Model):
-    """The configuration of a session. The log keeps ``settings`` unchanged for processes that reopen the session.
-
-    ``temperature`` is the lowest temperature of model calls; None leaves it to the agent. ``shadowed`` are the names
-    of reading programs that programs of the workspace share.
-    """
-
-    limits: Limits = Limits()
-    confirmation: Confirmation = "never"
-    temperature: float | None = None
-    in_place: bool = False
-    shadowed: frozenset[str] = frozenset()
-    settings: dict[str, JsonValue] = Field(default_factory=dict)
+from handiwork.session.storage.gc import make_room
+from handiwork.session.storage.layout import snapshots_in_use
 
 
 class Session:
@@ -50,44 +35,43 @@ class Session:
     def __init__(
         self,
         log: EventLog,
-        blobs: Blobs,
+        store: Store,
+        config: SessionConfig,
         agent: type[Agent],
         llm: LLM,
         sandbox: Sandbox,
-        terms: SessionConfig,
         watch: Observer,
         make_llm: MakeLLM | None = None,
         branches: Branches | None = None,
-        analyser: Analyser | None = None,
         secrets: Secrets = Secrets(),  # noqa: B008 - frozen
+        shadowed: frozenset[str] = frozenset(),
         *,
         begun: bool = False,
     ) -> None:
-        """``begun``: this process has already written the session's start to the log."""
+        """``shadowed`` are the names of reading programs that programs of the workspace share.
+
+        ``begun``: this process has already written the session's start to the log.
+        """
         log.redactor.learn(secrets.values)
-        self._secrets, self._told = secrets, False
-        self._log, self._branches, self._held = log, branches, False
+        self.log, self.config = log, config
+        self._store, self._watch, self._branches = store, watch, branches
+        self._secrets, self._told, self._held = secrets, False, False
         self._journal = Journal(log, watch)
         self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
-        self._models = Models(llm, make_llm, terms.temperature)
-        place = ExecutionContext(
-            sandbox.name != "none", terms.in_place, frozenset(secrets.values), shadowed=terms.shadowed
-        )
-        gate = Gate(place, analyser)
+        self._models = Models(llm, make_llm, config.temperature)
+        isolated, names = is_isolated(config.sandbox), frozenset(secrets.values)
+        gate = Gate(ExecutionContext(isolated, config.in_place, names, shadowed=shadowed))
         self._over = never
-        parts = LoopContext(self._journal, self._models, gate, Delegation(blobs, branches).answer, lambda: self._over())
+        answer = Delegation(store.blobs, branches).answer
+        parts = LoopContext(self._journal, self._models, gate, answer, lambda: self._over())
         self._loop = Loop(parts, 0, agent, self._executor)
-        self._started: SessionStarted | None = None
-        if not begun:
-            self._started = SessionStarted(
-                agent=agent.__name__,
-                model=llm.name,
-                sandbox=sandbox.name,
-                workspace=sandbox.workspace,
-                limits=terms.limits,
-                confirmation=terms.confirmation,
-                settings=terms.settings,
-            )
+        self._started = None if begun else config.started(agent.__name__, llm.name, sandbox.workspace)
+        self._collection: asyncio.Task[None] | None = None
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.log.id
 
     @property
     def state(self) -> State:
@@ -96,14 +80,28 @@ class Session:
 
     @asynccontextmanager
     async def hold_lease(self) -> AsyncGenerator[None]:
-        """Hold the session's lease before, between and after runs. Raises LeaseHeld if another process holds it.
+        """Keep the session for this process before, between and after runs, and close it before the lease ends.
 
-        A sandbox has network access only while a process holds its session's lease.
+        Raises LeaseHeld if another process holds the lease. A sandbox has network access only while a process does.
         """
-        async with self._log.lease():
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._lease())
+            except BaseException:
+                await self.close()
+                raise
+            stack.push_async_callback(self.close)
+            yield
+
+    @asynccontextmanager
+    async def _lease(self) -> AsyncGenerator[None]:
+        async with self.log.lease():
             await self._journal.catch_up()
             if self.state.last_id == 0:
                 await self._begin()
+            if self._collection is None:
+                collection = make_room(self._store, self._store.folder, self.config.snapshots, self._watch)
+                self._collection = asyncio.create_task(collection)
             listener = asyncio.create_task(self._journal.listen())
             self._held = True
             try:
@@ -116,15 +114,25 @@ class Session:
         """Resume from the log, with the user's message if given, until the agent finishes, waits or is paused.
 
         The message goes to the active delegate. ``over`` is called after every observation and may end the task
-        regardless of the agent's plans. Raises LeaseHeld if another process runs the session.
+        regardless of the agent's plans. The store keeps the state for lists of sessions. Raises LeaseHeld if another
+        process runs the session.
         """
         if not self._held:
-            async with self.hold_lease():
+            async with self._lease():
                 return await self.run(message, over)
         self._over = over
-        await self._open(message)
-        self._executor.prepare()
-        await self._loop.run()
+        using = snapshots_in_use(self._store.folder)
+        await asyncio.to_thread(using.__enter__)
+        try:
+            await self._store.update(self.id, state="running")
+            try:
+                await self._open(message)
+                self._executor.prepare()
+                await self._loop.run()
+            finally:
+                await self._store.update(self.id, state=self.state.agent_state)
+        finally:
+            using.__exit__(None, None, None)
         return self.state
 
     async def wait_until_resumed(self) -> None:
@@ -141,6 +149,8 @@ class Session:
         await self._models.close()
         if self._branches is not None and self.state.last_id:  # the log tells which copies are needed
             await self._branches.keep(self.state.subtasks)
+        if self._collection is not None:
+            await self._collection
 
     async def _begin(self) -> None:
         await self._journal.catch_up()

@@ -30,7 +30,9 @@ from handiwork.events.record import (
     StepStarted,
 )
 from handiwork.log.store import Store
-from handiwork.session.open import Opened, Setup, create, reopen
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import create, reopen
+from handiwork.session.session import Session
 from handiwork.session.user_events import changed_limit, raised, reached, spending
 from tests.cli.program import bash, edit, finish
 
@@ -49,7 +51,7 @@ class Desk:
         self.asked: list[str] = []
         self._output = io.StringIO()
         self.view = View(terminal_console(self._output), live=False)
-        self.opened: Opened | None = None
+        self.opened: Session | None = None
 
     @property
     def screen(self) -> str:
@@ -60,28 +62,28 @@ class Desk:
         file.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
         return f"scripted:{file}"
 
-    async def open(self, *replies: dict[str, Any], **setup: Any) -> Opened:
-        made = Setup(
+    async def open(self, *replies: dict[str, Any], **config: Any) -> Session:
+        made = SessionConfig(
             agent="CodeActAgent",
             model=self.script(*replies),
             sandbox="none",
             workspace=str(self.workspace),
-            **setup,
+            **config,
         )
         self.opened = await create(self.store, self.folder / "data", made, self.view, "greet")
         return self.opened
 
-    async def run_interactive(self, opened: Opened, message: str | None, *answers: str | None) -> State:
+    async def run_interactive(self, opened: Session, message: str | None, *answers: str | None) -> State:
         self.answers = list(answers)
         try:
             return await run_interactive(opened, message, Signals(lambda: None), self.view, self.questions(opened))
         finally:
             await opened.close()
 
-    async def run(self, *replies: dict[str, Any], answers: tuple[str | None, ...], **setup: Any) -> State:
-        return await self.run_interactive(await self.open(*replies, **setup), "greet", *answers)
+    async def run(self, *replies: dict[str, Any], answers: tuple[str | None, ...], **config: Any) -> State:
+        return await self.run_interactive(await self.open(*replies, **config), "greet", *answers)
 
-    def questions(self, opened: Opened) -> Questions:
+    def questions(self, opened: Session) -> Questions:
         return Questions(opened, self.view, self._answer)
 
     async def _answer(self, question: str) -> str | None:

@@ -19,7 +19,7 @@ from handiwork.cli.main import app
 from handiwork.events.base import Event
 from handiwork.log.session import SessionInfo
 from handiwork.log.store import Store
-from handiwork.session.time_travel.files_at import files
+from handiwork.session.time_travel.history import files
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import SnapshotEvent
 from handiwork.log.store import Store
 from handiwork.session.storage.gc import collect
-from handiwork.session.storage.layout import GIGABYTE, objects_of
+from handiwork.workspace.session_files import GIGABYTE, snapshot_store
 from tests.crash.bench import FINISH, Bench, bash, handiwork, lines_of, newest, run_task, say, sessions, wait
 from tests.crash.checks import Told, check_events, close_all, finish_all
 
@@ -45,7 +45,7 @@ def recover_snapshot(bench: Bench, told: Told) -> None:
         events, state = check_events(bench.data, session, told)
         if state.last_id == 0:
             continue
-        objects = objects_of(bench.data)
+        objects = snapshot_store(bench.data)
         for one, after in pairwise(events):
             if isinstance(one, SnapshotEvent):
                 assert one.tree, one.problem

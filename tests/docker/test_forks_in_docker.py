@@ -14,7 +14,8 @@ from handiwork.events.base import Event
 from handiwork.events.record import SnapshotEvent
 from handiwork.log.store import Store
 from handiwork.session.storage.gc import collect
-from handiwork.session.time_travel.fork import changes_from_to, fork
+from handiwork.session.time_travel.fork import fork
+from handiwork.session.time_travel.history import changes_from_to
 from scripts.harness.images import image
 from tests.sandbox.helpers import PYTHON
 from tests.snapshots import trees

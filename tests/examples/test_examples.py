@@ -50,7 +50,7 @@ def test_the_tool_is_called_by_its_name_and_runs_in_the_sandbox(project: Path) -
 
 
 def test_the_sandbox_is_one_by_its_name_and_has_its_limits(project: Path) -> None:
-    assert SANDBOXES["small"] is small
+    assert SANDBOXES["small"].make is small
     assert load({"sandbox": "small"}).sandbox == "small"
     with pytest.raises(SettingsError, match="'none' or 'small'"):
         load({"sandbox": "large"})

@@ -12,7 +12,9 @@ from handiwork.events.observation import AgentStateChangedObservation, CmdOutput
 from handiwork.events.record import Confirmation, NetworkAllowed
 from handiwork.llm.scripted.script import Reply
 from handiwork.log.store import Store
-from handiwork.session.open import Opened, Setup, create
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import create
+from handiwork.session.session import Session
 from handiwork.session.user_events import approval, asked
 
 HOST = "example.org"
@@ -44,7 +46,7 @@ def embedded_repository(folder: Path, program: str) -> Path:
 class Asking:
     """A session in the sandbox."""
 
-    def __init__(self, opened: Opened, store: Store) -> None:
+    def __init__(self, opened: Session, store: Store) -> None:
         self.opened, self.store = opened, store
 
     async def allow_host(self) -> None:
@@ -58,7 +60,7 @@ class Asking:
 
     async def answer_yes(self) -> str:
         """Allow what is asked about, and run on."""
-        for action in asked(self.opened.session.state):
+        for action in asked(self.opened.state):
             await self.opened.log.append(approval(action, allowed=True))
         return await self.run(None)
 
@@ -74,7 +76,7 @@ class Asking:
 
     async def exists(self, name: str) -> bool:
         """Whether the workspace has the file, as the sandbox sees it."""
-        sandbox = await self.opened.session.sandbox()
+        sandbox = await self.opened.sandbox()
         return name in await sandbox.list_files()
 
 
@@ -90,7 +92,7 @@ async def asking(
     """Open a session whose model gives the replies; ``online``: a host is allowed from the beginning."""
     script = folder / "script.jsonl"
     script.write_text("".join(reply.model_dump_json() + "\n" for reply in replies))
-    setup = Setup(
+    config = SessionConfig(
         agent="CodeActAgent",
         model=f"scripted:{script}",
         workspace=str(workspace),
@@ -99,6 +101,6 @@ async def asking(
         **changes,
     )
     async with Store.open(folder / "data") as store:
-        opened = await create(store, folder / "data", setup, lambda _: None, "a test")
+        opened = await create(store, folder / "data", config, lambda _: None, "a test")
         async with opened.hold_lease():
             yield Asking(opened, store)

@@ -18,7 +18,8 @@ from handiwork.events.action import CmdRunAction, IPythonRunCellAction
 from handiwork.events.observation import ErrorObservation
 from handiwork.llm.scripted.script import Reply
 from handiwork.log.store import Store
-from handiwork.session.open import Setup, reopen
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import reopen
 from handiwork.session.time_travel.best_of import BestOfRequest, best_of
 from handiwork.session.time_travel.fork import fork
 from handiwork.workspace.apply import apply
@@ -234,8 +235,8 @@ async def test_a_variable_with_a_secret_cannot_be_made_to_stay_in_the_environmen
         bash("sh -c 'echo ${TOKEN:+set again}'"),
         bash("env | grep -c '^TOKEN=\\|^secret='"),
     ]
-    setup = {"secrets": ("TOKEN", "secret"), "confirmation": "never"}
-    async with asking(tmp_path, repository(tmp_path / "project"), *replies, finish(), **setup) as session:
+    config = {"secrets": ("TOKEN", "secret"), "confirmation": "never"}
+    async with asking(tmp_path, repository(tmp_path / "project"), *replies, finish(), **config) as session:
         assert await session.run() == ""
         outputs = [output.strip() for output in await session.outputs()]
     assert outputs == ["set\n[secret secret]", "0", "0", "set again", "0"]
@@ -247,8 +248,8 @@ async def test_what_a_shell_keeps_of_a_secret_is_in_no_snapshot(
 ) -> None:
     monkeypatch.setenv("TOKEN", secret)
     keep = bash('export COPY=$TOKEN; alias copied="$TOKEN"; declare -ax LIST=("$TOKEN"); export KEPT=yes; touch new')
-    setup = {"secrets": ("TOKEN",), "confirmation": "never"}
-    async with asking(tmp_path, repository(tmp_path / "project"), keep, finish(), **setup) as session:
+    config = {"secrets": ("TOKEN",), "confirmation": "never"}
+    async with asking(tmp_path, repository(tmp_path / "project"), keep, finish(), **config) as session:
         assert await session.run() == ""
         log = session.opened.log
         forked = await fork(session.store, tmp_path / "data", log, await log.head(), "both")
@@ -262,7 +263,7 @@ async def test_what_a_shell_keeps_of_a_secret_is_in_no_snapshot(
         assert not [secret[at : at + 6] for at in range(len(secret) - 5) if secret[at : at + 6] in text]
     async with Store.open(tmp_path / "data") as store:
         opened = await reopen(store, tmp_path / "data", forked.id, lambda _: None)
-        sandbox = await opened.session.sandbox()
+        sandbox = await opened.sandbox()
         seen = await sandbox.execute(CmdRunAction(command="echo $KEPT $COPY"))
         await opened.close()
     assert seen.content.strip() == "yes [secret TOKEN]"
@@ -289,10 +290,10 @@ python3 /tmp/forge.py && {check} && touch build/passed ~/passed forged"""
         script = tmp_path / f"{name}.jsonl"
         script.write_text("".join(f"{reply.model_dump_json()}\n" for reply in (bash(command), finish())))
         models.append((f"scripted:{script}", None))
-    setup = Setup(agent="CodeActAgent", model=models[0][0], workspace=str(workspace))
+    config = SessionConfig(agent="CodeActAgent", model=models[0][0], workspace=str(workspace))
     test = f"ls -d built forged build/passed ~/passed new/file 2>/dev/null; touch new/own answers.py; {check}"
     async with Store.open(tmp_path / "data") as store:
-        contest = BestOfRequest("make the answer 42", test, 2, models, setup)
+        contest = BestOfRequest("make the answer 42", test, 2, models, config)
         _, candidates = await best_of(store, tmp_path / "data", contest, lambda _: None)
     best, forged = candidates
     assert (best.model, best.passed, best.output.split()) == (models[1][0], True, ["built", "new/file"])

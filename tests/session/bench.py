@@ -19,7 +19,8 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.host import HostSandbox
-from handiwork.session.session import Session, SessionConfig
+from handiwork.session.config import SessionConfig
+from handiwork.session.session import Session
 
 
 def call(name: str, content: str = "", **arguments: Any) -> Reply:
@@ -54,6 +55,11 @@ class Bench:
     async def log(self) -> EventLog:
         return await self.store.create(agent="CodeActAgent", model="scripted", title="a test")
 
+    def config(self, sandbox: str = "none", **fields: Any) -> SessionConfig:
+        """The configuration of a session on this machine."""
+        workspace = str(self.workspace)
+        return SessionConfig(agent="CodeActAgent", model="scripted", sandbox=sandbox, workspace=workspace, **fields)
+
     async def session(
         self,
         replies: Iterable[Reply | str],
@@ -69,9 +75,9 @@ class Bench:
         self.llm = ScriptedLLM(replies, capabilities=capabilities)
         sandbox = sandbox or HostSandbox(self.workspace, self.store.blobs.put)
         log = log or await self.log()
-        terms = SessionConfig(limits=Limits(**limits), confirmation=confirmation)
+        config = self.config(sandbox.name, limits=Limits(**limits), confirmation=confirmation)
         watch = watch or self.watched.append
-        session = Session(log, self.store.blobs, agent, llm or self.llm, sandbox, terms, watch, self._llm_of)
+        session = Session(log, self.store, config, agent, llm or self.llm, sandbox, watch, self._llm_of)
         self._stack.push_async_callback(session.close)
         return session
 

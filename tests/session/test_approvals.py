@@ -25,7 +25,7 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action
 from handiwork.events.record import Confirmation
-from handiwork.session.approval.rules import ExecutionContext, analyse, matches, needs_approval, rule_for
+from handiwork.session.approval.rules import ExecutionContext, matches, needs_approval, rule_for
 from handiwork.session.approval.shell_commands import parse
 
 SANDBOX = ExecutionContext(isolated=True, in_place=False)
@@ -446,29 +446,6 @@ class TestMatches:
             browser("click('1')"),
         ):
             assert not matches(rule, action)
-
-
-class TestAnalyser:
-    async def test_it_can_ask_about_what_is_no_risk_else(self) -> None:
-        async def analyser(action: Action) -> str | None:
-            return "It sends a key." if action == KEY else None
-
-        assert await analyse(run("x"), "risky", analyser) is None
-        assert await analyse(KEY, "risky", analyser) == "It sends a key."
-        assert await analyse(KEY, "never", analyser) is None
-
-    async def test_it_is_not_called_for_what_does_nothing(self) -> None:
-        async def analyser(action: Action) -> str | None:
-            return "I say so."
-
-        assert await analyse(AgentThinkAction(), "always", analyser) is None
-
-    @pytest.mark.parametrize("mode", ["risky", "always"])
-    async def test_f6_one_that_fails_means_ask(self, mode: Confirmation) -> None:
-        async def analyser(action: Action) -> str | None:
-            raise ConnectionError("no answer")
-
-        assert await analyse(run("x"), mode, analyser) == "It could not be analysed (ConnectionError: no answer)."
 
 
 learnt = st.sampled_from(

@@ -15,7 +15,8 @@ from handiwork.errors import WorkspaceError
 from handiwork.log.errors import LeaseHeld
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
-from handiwork.session.open import Setup, create, reopen
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import create, reopen
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 
 pytestmark = pytest.mark.slow
@@ -53,7 +54,7 @@ class User:
     def branches(self) -> list[str]:
         return git(self.project, "branch", "--format=%(refname:short)").split()
 
-    async def run(self, *commands: str, log: EventLog | None = None, **setup: Any) -> EventLog:
+    async def run(self, *commands: str, log: EventLog | None = None, **config: Any) -> EventLog:
         """Have the commands run, in a new session or in the one of ``log``, and return its log."""
         script = self.data.parent / "script.jsonl"
         with script.open("a") as file:
@@ -61,7 +62,9 @@ class User:
                 file.write(json.dumps({"tool_calls": [{"name": "bash", "arguments": {"command": command}}]}) + "\n")
             file.write(json.dumps({"tool_calls": [{"name": "finish", "arguments": {"message": "done"}}]}) + "\n")
         if log is None:
-            made = Setup(agent="CodeActAgent", model=f"scripted:{script}", workspace=str(self.project), **setup)
+            made = SessionConfig(
+                agent="CodeActAgent", model=f"scripted:{script}", workspace=str(self.project), **config
+            )
             opened = await create(self.store, self.data, made, lambda _: None, "a test")
         else:
             opened = await reopen(self.store, self.data, log.id, lambda _: None)

@@ -27,7 +27,7 @@ from handiwork.llm.types import Capabilities, Completion, Message
 from handiwork.sandbox.host import HostSandbox
 from handiwork.session.policies.condense import CannotCondenseError, Condenser
 from handiwork.session.policies.token_estimate import estimate, text_of
-from handiwork.session.session import Session, SessionConfig
+from handiwork.session.session import Session
 from tests.llm.standin import StandIn, answer, serving
 from tests.session.bench import Bench, bash, finish
 
@@ -309,7 +309,7 @@ async def test_between_condensations_every_request_extends_the_one_before_to_the
         server.planned.append(answer(finish(), steps))
         llm, sandbox = create("standin-1", server.base_url), HostSandbox(bench.workspace, bench.store.blobs.put)
         log = await bench.log()
-        session = Session(log, bench.store.blobs, CodeActAgent, llm, sandbox, SessionConfig(), bench.watched.append)
+        session = Session(log, bench.store, bench.config(), CodeActAgent, llm, sandbox, bench.watched.append)
         state = await session.run("count")
         await session.close()
     assert state.agent_state == "finished"

@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import handiwork
-from handiwork.agents.codeact import CodeActAgent
-from handiwork.events.base import Action
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileEditObservation
 from handiwork.llm.create import create
-from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
 from handiwork.sandbox.host import HostSandbox
-from handiwork.session.session import Session, SessionConfig
 from tests.llm.standin import StandIn, answer, serving
 from tests.session.bench import Bench, bash, call, finish
 
@@ -58,24 +54,6 @@ async def test_f5_the_task_is_the_same_text_before_and_after_the_end(bench: Benc
     session = await bench.session(["which?", finish()])
     assert (await session.run("do it")).task == "do it"
     assert (await session.run("that one")).task == "do it"
-
-
-async def test_f6_an_action_whose_analysis_fails_waits_for_the_user(bench: Bench) -> None:
-    async def analyser(action: Action) -> str | None:
-        raise ConnectionError("no answer")
-
-    sandbox = HostSandbox(bench.workspace, bench.store.blobs.put)
-    terms, llm = SessionConfig(confirmation="risky"), ScriptedLLM([bash("ls")])
-    parts = (await bench.log(), bench.store.blobs, CodeActAgent, llm, sandbox, terms, bench.watched.append)
-    session = Session(*parts, analyser=analyser)
-    try:
-        state = await session.run("go")
-    finally:
-        await session.close()
-    assert state.agent_state == "awaiting_user_confirmation"
-    assert state.change is not None
-    assert "no answer" in state.change.content
-    assert "CmdOutputObservation" not in bench.kinds()
 
 
 def test_f8_nothing_is_pickled() -> None:

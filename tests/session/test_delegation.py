@@ -27,7 +27,9 @@ from handiwork.events.observation import (
 )
 from handiwork.events.record import ApprovalEvent, Limits, StepStarted
 from handiwork.log.store import Store
-from handiwork.session.open import Opened, Setup, create, reopen
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import create, reopen
+from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta
 from tests.session.bench import Bench, bash
 
@@ -220,20 +222,20 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
         yield opened
 
 
-async def session_of(store: Store, folder: Path, sandbox: str, task_costs: float = 0.0, **limits: float) -> Opened:
+async def session_of(store: Store, folder: Path, sandbox: str, task_costs: float = 0.0, **limits: float) -> Session:
     project = folder / "project"
     project.mkdir()
     (project / "f").write_text("before\n")
     script = folder / "script.jsonl"
     script.write_text(f'{{"content": "reply", "cost": {task_costs}}}\n' * 40)
-    setup = Setup(
+    config = SessionConfig(
         agent=f"{HERE}:Forker",
         model=f"scripted:{script}",
         workspace=str(project),
         sandbox=sandbox,
         limits=Limits(**limits),
     )
-    return await create(store, folder / "data", setup, lambda _: None, "a test")
+    return await create(store, folder / "data", config, lambda _: None, "a test")
 
 
 @pytest.mark.parametrize("sandbox", ["bubblewrap", "none"])

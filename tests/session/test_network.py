@@ -88,15 +88,17 @@ async def test_before_and_after_a_run_the_sandbox_reaches_a_host_while_the_sessi
     async def answered() -> str:
         return (await sandbox.execute(ask)).content.strip()
 
-    for _ in range(2):
-        assert "here I am" not in await answered()
-        async with session.hold_lease():
-            assert await answered() == "here I am"
+    assert "here I am" not in await answered()
+    state = await session.run("go")
+    assert state.agent_state == "finished"
+    assert "here I am" not in await answered()
+    async with session.hold_lease():
+        assert await answered() == "here I am"
         state = await session.run("go")
         assert state.agent_state == "finished"
+        assert await answered() == "here I am"
     assert decisions(await log.read()) == [("example.org", True)] * 2
     assert sum(isinstance(event, SessionStarted) for event in await log.read()) == 1
-    await session.close()
 
 
 async def test_what_reaches_the_network_is_asked_about_where_risks_are(office: Office) -> None:

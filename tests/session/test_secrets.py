@@ -14,13 +14,13 @@ from handiwork.events.action import CmdRunAction, IPythonRunCellAction
 from handiwork.events.base import Event
 from handiwork.events.codec import to_json
 from handiwork.events.observation import CmdOutputObservation, IPythonRunCellObservation
-from handiwork.events.record import Limits
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.log.store import Store
 from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from handiwork.session.approval.rules import ExecutionContext, needs_approval
+from handiwork.session.config import SessionConfig
 from handiwork.session.secrets import SecretError, Secrets, given, load
-from handiwork.session.session import Session, SessionConfig
+from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, TextDelta
 from handiwork.workspace.copy import make_copy
 from handiwork.workspace.layers import SandboxPaths
@@ -60,8 +60,9 @@ async def make(tmp_path: Path) -> AsyncIterator[Any]:
 
             sandbox = BubblewrapSandbox(SandboxPaths(folder, project, workspace.base, workspace.mounts), save)
             llm = ScriptedLLM(replies)
-            terms, secrets = SessionConfig(limits=Limits()), Secrets({"TOKEN": TOKEN})
-            session = Session(log, store.blobs, CodeActAgent, llm, sandbox, terms, watched.append, secrets=secrets)
+            config = SessionConfig(agent="CodeActAgent", model="scripted", workspace=str(project))
+            secrets = Secrets({"TOKEN": TOKEN})
+            session = Session(log, store, config, CodeActAgent, llm, sandbox, watched.append, secrets=secrets)
             sessions.append(session)
             return Run(data, session, llm, watched)
 

@@ -8,7 +8,7 @@ import pytest
 
 from handiwork.events.record import Limits
 from handiwork.llm.scripted.script import Reply
-from handiwork.session.open import SetupError
+from handiwork.session.config import SessionError
 from handiwork.session.time_travel.best_of import AT_ONCE, BestOfRequest, Candidate, Progress, best_of
 from tests.llm.standin import StandIn, answer, serving
 from tests.snapshots.workbench import Workbench, bash
@@ -19,9 +19,9 @@ FIX, LONG, NOTHING = "echo fixed > src/main.py", "printf 'fixed\nand more\n' > s
 pytestmark = pytest.mark.slow
 
 
-def contest(bench: Workbench, *commands: Any, test: str = TEST, **setup: Any) -> BestOfRequest:
+def contest(bench: Workbench, *commands: Any, test: str = TEST, **config: Any) -> BestOfRequest:
     """One candidate for each of the commands, as its model's only one."""
-    setups = [bench.setup(command, **setup) for command in commands]
+    setups = [bench.config(command, **config) for command in commands]
     return BestOfRequest("fix it", test, len(setups), [(one.model, None) for one in setups], setups[0])
 
 
@@ -77,9 +77,9 @@ async def test_the_budget_is_one_for_all_and_what_one_leaves_is_for_the_next(ben
 async def test_every_call_is_at_least_as_warm_as_asked(bench: Workbench) -> None:
     async with serving(StandIn()) as server:
         server.planned += [answer(Reply.model_validate(bash(FIX)), 0), answer(Reply(content="done"), 1)]
-        setup = bench.setup(temperature=0.8, limits=Limits(iterations=2))
-        setup = setup.model_copy(update={"model": "standin-1", "base_url": server.base_url})
-        await held(bench, BestOfRequest("fix it", TEST, 1, [("standin-1", server.base_url)], setup))
+        config = bench.config(temperature=0.8, limits=Limits(iterations=2))
+        config = config.model_copy(update={"model": "standin-1", "base_url": server.base_url})
+        await held(bench, BestOfRequest("fix it", TEST, 1, [("standin-1", server.base_url)], config))
     assert {request["temperature"] for request in server.requests} == {0.8}
 
 
@@ -102,5 +102,5 @@ async def test_the_session_they_come_from_says_what_came_of_them(bench: Workbenc
 
 
 async def test_where_files_are_not_copied_there_are_no_candidates(bench: Workbench) -> None:
-    with pytest.raises(SetupError, match="copies"):
+    with pytest.raises(SessionError, match="copies"):
         await held(bench, contest(bench, FIX, sandbox="none"))

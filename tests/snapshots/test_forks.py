@@ -12,11 +12,13 @@ from handiwork.errors import WorkspaceError
 from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import SnapshotEvent
-from handiwork.session.open import SetupError, changes
+from handiwork.session.config import SessionError
+from handiwork.session.open import changes
 from handiwork.session.storage.gc import collect, make_room
-from handiwork.session.storage.layout import objects_of
-from handiwork.session.time_travel.fork import changes_from_to, fork
+from handiwork.session.time_travel.fork import fork
+from handiwork.session.time_travel.history import changes_from_to
 from handiwork.workspace.patch import unified_diff
+from handiwork.workspace.session_files import snapshot_store
 from tests.sandbox.conftest import namespaces_allowed
 from tests.snapshots.workbench import LIST, Workbench, bash, outputs
 
@@ -107,7 +109,7 @@ async def test_a_session_without_snapshots_says_so(bench: Workbench) -> None:
     assert not any(isinstance(event, SnapshotEvent) for event in await log.read())
     with pytest.raises(Exception, match="keeps no snapshots"):
         await fork(bench.store, bench.data, log, await log.head())
-    with pytest.raises(SetupError, match="has no event 999"):
+    with pytest.raises(SessionError, match="has no event 999"):
         await fork(bench.store, bench.data, log, 999)
 
 
@@ -135,7 +137,7 @@ async def test_what_is_running_goes_on_while_snapshots_are_taken(bench: Workbenc
 
 async def test_what_nothing_needs_is_collected(bench: Workbench) -> None:
     log = await bench.ran("echo one > file")
-    objects = objects_of(bench.data)
+    objects = snapshot_store(bench.data)
     stray = objects.put_bytes(b"of a snapshot that was never recorded")
     place = next((bench.data / "snapshots/files").rglob(f"{stray.value}*"))
     freed, left = await collect(bench.store, bench.data, 1 << 30)

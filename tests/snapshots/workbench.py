@@ -13,7 +13,8 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CompletionEvent
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
-from handiwork.session.open import Setup, create, reopen
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import create, reopen
 
 LIST = (
     "find . ~ -path ./.git -prune -o -printf '%P %y %m %l ' -exec sh -c "
@@ -36,17 +37,17 @@ class Workbench:
         for name in ("README", "src/main.py", "src/other.py"):
             (self.project / name).write_text(f"this is {name}\n")
 
-    def setup(self, *commands: str | dict[str, Any], **more: Any) -> Setup:
+    def config(self, *commands: str | dict[str, Any], **more: Any) -> SessionConfig:
         """What a session with a model that gives these commands, and then is done, is made of."""
         replies = [bash(one) if isinstance(one, str) else one for one in commands]
         replies.append({"tool_calls": [{"name": "finish", "arguments": {"message": "done"}}]})
         script = self.folder / f"script-{len(list(self.folder.glob('script-*')))}.jsonl"
         script.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
-        return Setup(agent="CodeActAgent", model=f"scripted:{script}", workspace=str(self.project), **more)
+        return SessionConfig(agent="CodeActAgent", model=f"scripted:{script}", workspace=str(self.project), **more)
 
     async def ran(self, *commands: str | dict[str, Any], **more: Any) -> EventLog:
         """Return the log of a session that has carried the commands out."""
-        opened = await create(self.store, self.data, self.setup(*commands, **more), lambda _: None, "a task")
+        opened = await create(self.store, self.data, self.config(*commands, **more), lambda _: None, "a task")
         try:
             state = await opened.run("do it")
         finally:
@@ -58,7 +59,7 @@ class Workbench:
         """Return what a command prints in the sandbox of a session."""
         opened = await reopen(self.store, self.data, log.id, lambda _: None)
         try:
-            sandbox = await opened.session.sandbox()
+            sandbox = await opened.sandbox()
             observation = await sandbox.execute(CmdRunAction(command=command, timeout=60))
         finally:
             await opened.close()
@@ -70,7 +71,7 @@ class Workbench:
         """Have a session carry out more commands."""
         # A scripted model begins after as many replies as the conversation has.
         before = sum(isinstance(event, CompletionEvent) for event in await log.read())
-        model = self.setup(*["true"] * before, *commands).model
+        model = self.config(*["true"] * before, *commands).model
         opened = await reopen(self.store, self.data, log.id, lambda _: None, model=model)
         try:
             return await opened.run(message)

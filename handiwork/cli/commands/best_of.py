@@ -24,8 +24,8 @@ from handiwork.errors import Exit
 from handiwork.events.record import StepStarted
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
+from handiwork.session.config import SessionConfig
 from handiwork.session.open import changes
-from handiwork.session.setup_from_settings import setup_from
 from handiwork.session.time_travel import best_of as contests
 from handiwork.session.time_travel.best_of import BestOfRequest, Candidate, Progress
 from handiwork.settings import SettingsError, load, model_name
@@ -48,9 +48,9 @@ def best_of(
     if not task.strip() or not test.strip():
         raise SettingsError("the task or --test is empty: describe the task, and name the command that tests it")
     named = [load({**flags, "model": model}) for model in models] or [load(flags)]
-    setup = setup_from(named[0], workspace).model_copy(update={"temperature": temperature})
+    config = SessionConfig.of(named[0], workspace).model_copy(update={"temperature": temperature})
     both = [(model_name(settings.model), settings.base_url) for settings in named]
-    return asyncio.run(_hold(BestOfRequest(task, test, number, both, setup), as_json))
+    return asyncio.run(_hold(BestOfRequest(task, test, number, both, config), as_json))
 
 
 async def _hold(contest: BestOfRequest, as_json: bool) -> Exit:
@@ -107,7 +107,7 @@ class _Shown:
         if self._live:
             self._bars.start()
             for number in range(1, self._contest.number + 1):
-                steps = self._contest.setup.limits.iterations
+                steps = self._contest.config.limits.iterations
                 self._of[number] = self._bars.add_task(f"attempt {number}", start=False, total=steps, doing="waiting")
 
     def __exit__(self, *_: object) -> None:

@@ -17,9 +17,10 @@ from handiwork.errors import Exit, SandboxError, WorkspaceError
 from handiwork.log.errors import LeaseHeld
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session import open as assemble
+from handiwork.session.config import SessionConfig, config_of
+from handiwork.session.open import changes
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
-from handiwork.session.time_travel.fork import changes_from_to
+from handiwork.session.time_travel.history import changes_from_to
 from handiwork.workspace.apply import Applied, ConflictError
 from handiwork.workspace.apply import apply as apply_changes
 from handiwork.workspace.apply_journal import undo_cut_apply
@@ -54,9 +55,9 @@ def apply(session: str | None, dry_run: bool) -> Exit:
 
     A conflict fails and changes nothing. If the commits cannot be brought, return INFRASTRUCTURE; the files stay.
     """
-    found, setup = asyncio.run(_changes(session))
-    workspace = Path(setup.workspace)
-    if setup.in_place:
+    found, config = asyncio.run(_changes(session))
+    workspace = Path(config.workspace)
+    if config.in_place:
         say(f"the agent worked in place: its changes are already in {workspace}")
     else:
         try:
@@ -119,11 +120,11 @@ async def _changes_from_to(session: str | None, first: int | None, last: int | N
         return await changes_from_to(data_dir(), await find(store, session), first, last)
 
 
-async def _changes(session: str | None) -> tuple[list[Change], assemble.Setup]:
-    """Return a session's changes and its setup; first undo an apply that a crash cut off."""
+async def _changes(session: str | None) -> tuple[list[Change], SessionConfig]:
+    """Return a session's changes and its configuration; first undo an apply that a crash cut off."""
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
-        setup = await assemble.setup_of(log)
-        if cut := await asyncio.to_thread(undo_cut_apply, Path(setup.workspace)):
+        config = await config_of(log)
+        if cut := await asyncio.to_thread(undo_cut_apply, Path(config.workspace)):
             say(cut)
-        return await assemble.changes(data_dir(), log), setup
+        return await changes(data_dir(), log), config

@@ -34,9 +34,9 @@ from handiwork.sandbox.docker import cli as docker_cli
 from handiwork.sandbox.endpoint import sweep_stale
 from handiwork.sandbox.limits.cgroups import level
 from handiwork.sandbox.limits.limits import ResourceLimits, size_text
-from handiwork.session.storage.layout import GIGABYTE, objects_of
 from handiwork.settings import Settings, SettingsError, load, settings_file
 from handiwork.workspace.layers import SandboxPaths
+from handiwork.workspace.session_files import GIGABYTE, snapshot_store
 
 ROOM = 2_000_000_000
 """Bytes that should be free for copies of workspaces and for the local model."""
@@ -210,7 +210,7 @@ def _snapshots() -> Iterator[Finding]:
         limit = load({}).snapshots * GIGABYTE
     except SettingsError:
         return  # _settings reports it
-    used = objects_of(data_dir()).used()
+    used = snapshot_store(data_dir()).used()
     text = f"take {size_text(used)} of {size_text(limit)}"
     yield Finding("snapshots", "ok" if used <= limit else "warn", text if used <= limit else f"{text}: `handiwork gc`")
 

@@ -18,18 +18,18 @@ from handiwork.log.session import SessionInfo
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.sandbox.limits.limits import size_text
-from handiwork.session.setup_from_settings import agent_name
+from handiwork.session.config import agent_name
 from handiwork.session.storage.gc import Cleaned, clean
-from handiwork.session.storage.layout import GIGABYTE
 from handiwork.session.time_travel import fork as forks
 from handiwork.session.time_travel.fork import Restored
 from handiwork.settings import check_environment, load, model_name
+from handiwork.workspace.session_files import GIGABYTE
 
 
 def fork(
     session: str | None, at: int, restored: Restored, message: str | None, as_json: bool, flags: Mapping[str, Any]
 ) -> Exit:
-    """Fork a session at an event; with a message, run the fork. Raises like ``resume``, and SetupError."""
+    """Fork a session at an event; with a message, run the fork. Raises like ``resume``, and SessionError."""
     check_environment()
     changes: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
     if "model" in changes:

@@ -27,11 +27,12 @@ from handiwork.events.record import Limits
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.open import Opened, changes, create, reopen, session_dir, setup_of
+from handiwork.session.config import SessionConfig, config_of, title_of
+from handiwork.session.open import changes, create, reopen
 from handiwork.session.secrets import given
-from handiwork.session.setup_from_settings import setup_from, title_of
+from handiwork.session.session import Session
 from handiwork.session.steps.live import Observer
-from handiwork.session.time_travel.commits import may_have_commits
+from handiwork.session.storage.layout import session_dir
 from handiwork.session.user_events import is_stuck, rewound, state_of
 from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
 from handiwork.workspace.changes import Change
@@ -39,7 +40,7 @@ from handiwork.workspace.changes import Change
 WAITING = ("loading", "finished", "rejected", "stopped")
 """The states that a session leaves only when it gets a message."""
 
-Begin = Callable[[Store, Observer], Awaitable[tuple[Opened | RemoteSession, int]]]
+Begin = Callable[[Store, Observer], Awaitable[tuple[Session | RemoteSession, int]]]
 """Opens a session; returns it with the id of the last event that was in its log before."""
 
 
@@ -48,12 +49,12 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
     settings = load(flags)
     if not task.strip():
         raise SettingsError("the task is empty: describe it in your own words")
-    setup = setup_from(settings, workspace, in_place)
+    config = SessionConfig.of(settings, workspace, in_place=in_place)
 
     def carry_out(page: Page | None) -> Exit:
-        async def begin(store: Store, watch: Observer) -> tuple[Opened, int]:
+        async def begin(store: Store, watch: Observer) -> tuple[Session, int]:
             message = MessageAction(content=task)
-            opened = await create(store, data_dir(), setup, watch, title_of(task), message)
+            opened = await create(store, data_dir(), config, watch, title_of(task), message)
             if page is not None:
                 page.show(opened.id)
             return opened, 0
@@ -76,7 +77,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
     check_environment()
     check_flags(flags)
 
-    async def begin(store: Store, watch: Observer) -> tuple[Opened | RemoteSession, int]:
+    async def begin(store: Store, watch: Observer) -> tuple[Session | RemoteSession, int]:
         log = await find(store, session)
         changed = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
         if "model" in changed:
@@ -90,7 +91,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
         if message is not None:
             said.append(MessageAction(content=message, source="user", subtask=state.active))
         head = await log.head()
-        opened: Opened | RemoteSession
+        opened: Session | RemoteSession
         if await log.holder() is None:
             opened = await reopen(store, data_dir(), log.id, watch, said, **changed)
         else:
@@ -111,7 +112,7 @@ async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
     console = terminal_console()
     view = JsonLines() if as_json else View(console, live=interactive and not console.is_dumb_terminal)
     signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
-    opened: Opened | RemoteSession | None = None
+    opened: Session | RemoteSession | None = None
     with signals.watched():
         try:
             async with Store.open(data_dir()) as store:
@@ -137,14 +138,14 @@ async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
             return Exit.INTERRUPTED
 
 
-async def _show_end(view: View, opened: Opened | RemoteSession, state: State) -> None:
+async def _show_end(view: View, opened: Session | RemoteSession, state: State) -> None:
     found: list[Change] = []
     try:
         found = await changes(data_dir(), opened.log)
     except WorkspaceError as error:
         say(f"cannot show the changes: {error}")
-    committed = may_have_commits(opened.setup, session_dir(data_dir(), opened.id))
-    to_apply = committed or (bool(found) and not opened.setup.in_place)
+    committed = opened.config.files(session_dir(data_dir(), opened.id)).has_commits()
+    to_apply = committed or (bool(found) and not opened.config.in_place)
     for line in [*overview(found, opened.id), *summary(state, opened.id, to_apply)]:
         view.console.print(line, soft_wrap=True)
 
@@ -153,10 +154,10 @@ async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
     """Return the session's limits, overridden by those of the flags."""
     given = {key.removeprefix("max_"): value for key, value in flags.items() if key.startswith("max_")}
     changed = {key: value for key, value in given.items() if value is not None}
-    return (await setup_of(log)).limits.model_copy(update=changed)
+    return (await config_of(log)).limits.model_copy(update=changed)
 
 
 async def _secrets(log: EventLog, others: Iterable[str]) -> tuple[str, ...]:
     """Return the sources of the session's secrets, replaced and extended by ``others``."""
-    all_given = [*(await setup_of(log)).secrets, *map(given, others)]
+    all_given = [*(await config_of(log)).secrets, *map(given, others)]
     return tuple({text.partition("=")[0]: text for text in all_given}.values())

@@ -20,7 +20,7 @@ from handiwork.events.action import FileEditAction, MessageAction
 from handiwork.events.base import Action
 from handiwork.session import user_events
 from handiwork.session.approval.rules import rule_for
-from handiwork.session.open import Opened
+from handiwork.session.session import Session
 
 QUESTION = "\nwhat next? (a message to the agent, empty to continue, q to stop) "
 ANSWER = "\nyour answer: "
@@ -33,7 +33,7 @@ CONTEXT = "\nwhat next? (/model NAME to use a larger context window, empty to co
 LIMIT = "\nraise the limit of {name}? (r for {raised}, a number, none for no limit, empty to keep it and stop) "
 
 
-def terminal_talk(opened: Opened | RemoteSession, view: View, signals: Signals) -> UserPrompt:
+def terminal_talk(opened: Session | RemoteSession, view: View, signals: Signals) -> UserPrompt:
     """Return a prompt that asks on the terminal."""
     return Questions(opened, view, lambda question: ask(question, signals))
 
@@ -41,8 +41,8 @@ def terminal_talk(opened: Opened | RemoteSession, view: View, signals: Signals) 
 class Questions:
     """Asks the question a waiting or paused session needs answered; appends the answers to its log."""
 
-    def __init__(self, opened: Opened | RemoteSession, view: View, ask: Ask) -> None:
-        self._log, self._first, self._view = opened.log, opened.setup.limits, view
+    def __init__(self, opened: Session | RemoteSession, view: View, ask: Ask) -> None:
+        self._log, self._first, self._view = opened.log, opened.config.limits, view
         self._slash = SlashCommands(opened.log, view.console, ask)
 
     async def __call__(self, state: State) -> str | None:

@@ -11,7 +11,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.record import SettingsChanged
 from handiwork.log.eventlog import EventLog
-from handiwork.session.open import Setup, setup_of
+from handiwork.session.config import SessionConfig, config_of
 from handiwork.session.steps.live import Observer
 from handiwork.session.user_events import at_work, network_allowed
 from handiwork.settings import SettingsError
@@ -21,10 +21,10 @@ ALONE = 15.0
 
 
 class RemoteSession:
-    """The part of ``Opened`` that ``drive`` needs, for a session of another process; ``watch`` gets each event."""
+    """The part of ``Session`` that ``drive`` needs, for a session of another process; ``watch`` gets each event."""
 
-    def __init__(self, log: EventLog, setup: Setup, watch: Observer) -> None:
-        self.log, self.setup = log, setup
+    def __init__(self, log: EventLog, config: SessionConfig, watch: Observer) -> None:
+        self.log, self.config = log, config
         self.state = State()
         self._watch = watch
 
@@ -58,14 +58,14 @@ class RemoteSession:
 
         Raises SettingsError for changes that only the session's own process could take.
         """
-        if changes.get("secrets", self.setup.secrets) != self.setup.secrets:
+        if changes.get("secrets", self.config.secrets) != self.config.secrets:
             raise SettingsError(f"another process runs session {self.id} and cannot take a secret: stop it first")
         if hosts := changes.get("allow_net"):
             if await at_work(self.log):
                 raise SettingsError(f"session {self.id} has running commands: allow the hosts with `handiwork allow`")
             await self.log.append(network_allowed(hosts))
         others = {key: changes[key] for key in ("model", "base_url", "limits", "confirmation") if key in changes}
-        if others.get("limits") == self.setup.limits:
+        if others.get("limits") == self.config.limits:
             del others["limits"]
         if others:
             await self.log.append(SettingsChanged(**others, source="user"))
@@ -106,6 +106,6 @@ class RemoteSession:
 
 async def elsewhere(log: EventLog, watch: Observer, changes: Mapping[str, Any]) -> RemoteSession:
     """Return a session that another process runs, after changing its settings. Raises SettingsError."""
-    session = RemoteSession(log, await setup_of(log), watch)
+    session = RemoteSession(log, await config_of(log), watch)
     await session.change(changes)
     return session

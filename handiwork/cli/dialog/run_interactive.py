@@ -10,7 +10,7 @@ from handiwork.agents.state import State
 from handiwork.cli.dialog.prompt import Signals
 from handiwork.cli.dialog.remote_session import RemoteSession
 from handiwork.events.action import ChangeAgentStateAction
-from handiwork.session.open import Opened
+from handiwork.session.session import Session
 from handiwork.session.steps.live import Observer, Status
 
 STOPPING = "interrupting; press Ctrl-C again to stop at once"
@@ -25,7 +25,7 @@ class UserPrompt(Protocol):
 
 
 async def run_interactive(
-    opened: Opened | RemoteSession, message: str | None, signals: Signals, watch: Observer, talk: UserPrompt | None
+    opened: Session | RemoteSession, message: str | None, signals: Signals, watch: Observer, talk: UserPrompt | None
 ) -> State:
     """Run the session until it ends, or until it waits and ``talk`` leaves it so; return its state.
 
@@ -47,7 +47,7 @@ def _stands_still(state: State) -> bool:
 
 
 async def _unless_called(
-    opened: Opened | RemoteSession, talk: Coroutine[Any, Any, str | None]
+    opened: Session | RemoteSession, talk: Coroutine[Any, Any, str | None]
 ) -> tuple[bool, str | None]:
     """Wait for the answer, or until another client resumes the session; return whether one did, and the answer."""
     asking, called = asyncio.create_task(talk), asyncio.create_task(opened.wait_until_resumed())
@@ -60,7 +60,7 @@ async def _unless_called(
         await asyncio.gather(asking, called, return_exceptions=True)
 
 
-async def _run(opened: Opened | RemoteSession, message: str | None, signals: Signals, watch: Observer) -> State:
+async def _run(opened: Session | RemoteSession, message: str | None, signals: Signals, watch: Observer) -> State:
     run = asyncio.create_task(opened.run(message))
     pause: asyncio.Task[object] | None = None
 

@@ -59,6 +59,7 @@ from handiwork.events.record import (
     SettingsChanged,
     StepStarted,
 )
+from handiwork.sandbox.create import is_isolated
 from handiwork.workspace.files.names import quoted
 
 LINES = 40
@@ -99,7 +100,8 @@ class Transcript:
 
     @_of.register
     def _(self, event: SessionStarted) -> Iterator[Text]:
-        sandbox = "no sandbox" if event.sandbox == "none" else event.sandbox
+        isolated = is_isolated(event.sandbox)
+        sandbox = event.sandbox if isolated else "no sandbox"
         if image := event.settings.get("image"):
             sandbox = f"{sandbox} {image}"
         parts = [event.agent, event.model, sandbox, f"session {self.session}"]
@@ -109,7 +111,7 @@ class Transcript:
         if header != self._header:
             self._header = header
             yield Text(header, "dim")
-            if event.sandbox == "none":
+            if not isolated:
                 yield Text(UNPROTECTED, "bold red")
 
     @_of.register

@@ -24,7 +24,9 @@ from handiwork.evals.running.simulated_user import User
 from handiwork.events.codec import to_json
 from handiwork.llm.errors import LLMError
 from handiwork.log.store import Store
-from handiwork.session.open import Opened, Setup, create
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import create
+from handiwork.session.session import Session
 
 ATTEMPTS, PAUSE = 3, 2.0
 """The number of attempts for failures that are not the agent's, and the seconds before the second one."""
@@ -91,10 +93,10 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
         await asyncio.to_thread(benchmark.prepare, instance, workspace)
         await asyncio.to_thread(benchmark.provide, instance, provided)
         async with benchmark.turn(instance), Store.open(data) as store:
-            setup = _setup(conditions, workspace, job.budget, benchmark.allow_net(instance))
+            config = _config(conditions, workspace, job.budget, benchmark.allow_net(instance))
             if any(provided.iterdir()):
-                setup = setup.model_copy(update={"mount_ro": (str(provided),)})
-            opened = await create(store, data, setup, _unwatched, TITLE)
+                config = config.model_copy(update={"mount_ro": (str(provided),)})
+            opened = await create(store, data, config, _unwatched, TITLE)
             user = User(conditions.user_model, conditions.user_base_url)
             try:
                 found = await _judged(conditions, benchmark, replace(job, instance=instance), opened, user)
@@ -102,19 +104,19 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
                 await opened.close()
                 await user.close()
             events = "".join(f"{to_json(event)}\n" for event in await opened.log.read())
-            return FinishedRollout(told.model_copy(update=found | _figures(opened.session.state, user)), events)
+            return FinishedRollout(told.model_copy(update=found | _figures(opened.state, user)), events)
     except Exception as error:  # noqa: BLE001 - one rollout never ends a run; its result has the error
         outcome, why = _blamed(error)
         return FinishedRollout(told.model_copy(update={"outcome": outcome, "why": why}), "")
 
 
 async def _judged(
-    conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Opened, user: User
+    conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Session, user: User
 ) -> dict[str, Any]:
     """Return the fields of a result about the rollout's end and its score."""
     times, more = HANGING
     try:
-        async with asyncio.timeout(times * conditions.deadline + more), opened.session.hold_lease():
+        async with asyncio.timeout(times * conditions.deadline + more), opened.hold_lease():
             rollout = await _talked(conditions, benchmark, job.instance, opened, user)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
             if outcome == "limit" and job.budget is not None and rollout.state.cost >= job.budget:
@@ -162,10 +164,10 @@ def _blamed(error: Exception) -> tuple[Outcome, str]:
             return "platform", "".join(traceback.format_exception(error, limit=-5))
 
 
-def _setup(conditions: Conditions, workspace: Path, budget: float | None, allow_net: tuple[str, ...]) -> Setup:
+def _config(conditions: Conditions, workspace: Path, budget: float | None, allow_net: tuple[str, ...]) -> SessionConfig:
     costs = [cost for cost in (conditions.limits.cost, budget) if cost is not None]
     times = [time for time in (conditions.limits.time, conditions.deadline) if time is not None]
-    return Setup(
+    return SessionConfig(
         agent=conditions.agent,
         model=conditions.model,
         base_url=conditions.base_url,
@@ -192,11 +194,11 @@ class _End:
 
 
 async def _talked(
-    conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Opened, user: User
+    conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Session, user: User
 ) -> Rollout:
     """Let the agent and the simulated user talk until one of them ends the talk."""
-    sandbox = await opened.session.sandbox()
-    rollout = Rollout(instance, opened.session.state, sandbox, user.ask)
+    sandbox = await opened.sandbox()
+    rollout = Rollout(instance, opened.state, sandbox, user.ask)
     end = _End(benchmark, rollout)
     await benchmark.set_up(instance, sandbox)
     said: str | None = await benchmark.task(instance, sandbox, conditions.agent)

@@ -30,8 +30,7 @@ from handiwork.server.schemas.files import (
 )
 from handiwork.server.schemas.sessions import ImageType
 from handiwork.session import open as assemble
-from handiwork.session.time_travel.files_at import files
-from handiwork.session.time_travel.fork import changes_from_to
+from handiwork.session.time_travel.history import changes_from_to, files
 from handiwork.workspace.changes import Change
 from handiwork.workspace.patch import diffstat, unified_diff
 
@@ -74,7 +73,7 @@ async def upload_file(call: OperationCall[UploadQuery, None]) -> Uploaded:
             yield piece
 
     async with call.supervisor.opened(log) as opened:
-        sandbox = await opened.session.sandbox()
+        sandbox = await opened.sandbox()
         try:
             await sandbox.upload(call.query.path, counted())
         except OSError as error:

@@ -36,7 +36,7 @@ from handiwork.server.schemas.sessions import (
 )
 from handiwork.server.supervisor import SessionSupervisor
 from handiwork.session.approval.rules import rule_for
-from handiwork.session.setup_from_settings import agent_name, setup_from, title_of
+from handiwork.session.config import SessionConfig, agent_name, title_of
 from handiwork.session.storage import gc as collecting
 from handiwork.session.time_travel import fork as forks
 from handiwork.session.user_events import asked, why_asked
@@ -55,12 +55,12 @@ async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
         "allow_net": new.allow_net,
         "confirmation": new.confirmation,
     }
-    setup = setup_from(load(flags), Path(new.workspace))
+    config = SessionConfig.of(load(flags), Path(new.workspace))
     if new.limits is not None:
-        setup = setup.model_copy(update={"limits": setup.limits.model_copy(update=limits)})
+        config = config.model_copy(update={"limits": config.limits.model_copy(update=limits)})
     check_images(call.supervisor, new.images)
     message = MessageAction(content=new.task, images=tuple(image.part() for image in new.images))
-    log = await call.supervisor.create(setup, message, new.title or title_of(new.task))
+    log = await call.supervisor.create(config, message, new.title or title_of(new.task))
     return await view(call.supervisor, log)
 
 

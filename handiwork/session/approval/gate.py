@@ -8,7 +8,7 @@ from typing import Literal
 from handiwork.events.action import AgentState
 from handiwork.events.base import Action
 from handiwork.events.observation import AgentStateChangedObservation, UserRejectObservation
-from handiwork.session.approval.rules import Analyser, ExecutionContext, analyse, needs_approval
+from handiwork.session.approval.rules import ExecutionContext, needs_approval
 from handiwork.session.steps.journal import Journal
 
 DENIED = "The user did not allow it."
@@ -17,8 +17,8 @@ DENIED = "The user did not allow it."
 class Gate:
     """Allows an action, holds it until the user answers, or rejects it."""
 
-    def __init__(self, place: ExecutionContext, analyser: Analyser | None = None) -> None:
-        self._place, self._analyser = place, analyser
+    def __init__(self, context: ExecutionContext) -> None:
+        self._context = context
 
     async def verdict(self, journal: Journal, action: Action) -> Literal["allowed", "asked"] | UserRejectObservation:
         """Return "allowed", "asked" if the action waits for the user's answer, or the user's rejection."""
@@ -32,10 +32,9 @@ class Gate:
             # If the session resumed without an answer, the user wrote a message instead.
             waits = journal.state.agent_state == "awaiting_user_confirmation"
             return "asked" if waits else UserRejectObservation(content=DENIED)
-        place = replace(self._place, network=tuple(totals.network), workspace=totals.workspace, unasked=totals.unasked)
-        why = needs_approval(action, totals.confirmation, place, totals.rules)
-        if why is None and self._analyser is not None:
-            why = await analyse(action, totals.confirmation, self._analyser)
+        network, unasked = tuple(totals.network), totals.unasked
+        context = replace(self._context, network=network, workspace=totals.workspace, unasked=unasked)
+        why = needs_approval(action, totals.confirmation, context, totals.rules)
         if why is None:
             return "allowed"
         await journal.append(_changed("awaiting_user_confirmation", why, action))

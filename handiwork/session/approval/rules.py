@@ -15,9 +15,8 @@ directory, an action that the user allowed did that.
 
 from __future__ import annotations
 
-import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from handiwork.events.action import (
@@ -36,9 +35,6 @@ from handiwork.events.record import Confirmation
 from handiwork.session.approval.browser_targets import only_looks, origins
 from handiwork.session.approval.shell_commands import Command, parse, reads_only, takes_any_arguments
 from handiwork.session.secrets import names_in
-
-ANALYSIS_TIME = 30.0
-"""Seconds allowed for the analysis of one action."""
 
 # A short, closed list: the arguments of other programs, such as python or curl, can be dangerous.
 _ANY_ARGUMENTS = frozenset({"mkdir", "mypy", "pyright", "pytest", "touch"})
@@ -80,10 +76,6 @@ class ExecutionContext:
     shadowed: frozenset[str] = frozenset()
 
 
-Analyser = Callable[[Action], Awaitable[str | None]]
-"""Analyses an action before it runs; returns the reason to ask the user, or None if there is none."""
-
-
 def needs_approval(action: Action, mode: Confirmation, place: ExecutionContext, rules: Collection[str]) -> str | None:
     """Return the reason why the action needs the user's approval; None if it may run.
 
@@ -96,20 +88,6 @@ def needs_approval(action: Action, mode: Confirmation, place: ExecutionContext, 
     if names_in(action, place.secrets) and _exact(action) not in rules:
         return why  # a wider rule does not cover the use of a secret
     return None if why is None or _allowed(action, rules) else why
-
-
-async def analyse(action: Action, mode: Confirmation, analyser: Analyser) -> str | None:
-    """Return the analyser's reason to ask the user; an analyser that fails or times out also gives a reason.
-
-    No rule overrides the analyser. It is not called in mode "never", or for actions that only read, think or speak.
-    """
-    if mode == "never" or not _acts(action):
-        return None
-    try:
-        async with asyncio.timeout(ANALYSIS_TIME):
-            return await analyser(action)
-    except Exception as error:  # noqa: BLE001 - after any failure the action is not known to be harmless
-        return f"It could not be analysed ({type(error).__name__}: {error})."
 
 
 def rule_for(action: Action) -> str:

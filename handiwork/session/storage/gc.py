@@ -15,9 +15,10 @@ from handiwork.events.record import SnapshotEvent
 from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.store import Store
 from handiwork.session.steps.live import Observer, Status
-from handiwork.session.storage.layout import GIGABYTE, UNLISTED, locked, objects_of, session_dir, snapshots_alone
+from handiwork.session.storage.layout import UNLISTED, locked, session_dir, snapshots_alone
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.in_place import recover
+from handiwork.workspace.session_files import GIGABYTE, snapshot_store
 from handiwork.workspace.snapshots.object_store import GRACE, Objects, remove_tree
 
 
@@ -71,7 +72,7 @@ async def delete_session(store: Store, data: Path, session_id: str) -> None:
         raise
     if folder.is_dir():
         await asyncio.to_thread(remove_tree, folder)
-    if objects_of(data).folder.is_dir():
+    if snapshot_store(data).folder.is_dir():
         with snapshots_alone(data) as alone:
             if alone:
                 await collect(store, data, sys.maxsize, unrecorded=-1)
@@ -126,7 +127,7 @@ async def collect(
             if (folder / "workspace.json").exists():
                 forks |= {_origin(folder, kept)} - {""}
         before = page[-1].id
-    return await asyncio.to_thread(_sweep, objects_of(data), sessions, forks, budget, kept_for)
+    return await asyncio.to_thread(_sweep, snapshot_store(data), sessions, forks, budget, kept_for)
 
 
 def _origin(folder: Path, taken: list[SnapshotEvent]) -> str:
@@ -139,7 +140,7 @@ def _origin(folder: Path, taken: list[SnapshotEvent]) -> str:
 
 async def make_room(store: Store, data: Path, gigabytes: int, watch: Observer, grace: float = GRACE) -> None:
     """Collect if all snapshots together take more than they may; what prevents it is told to ``watch``."""
-    objects, budget = objects_of(data), gigabytes * GIGABYTE
+    objects, budget = snapshot_store(data), gigabytes * GIGABYTE
     try:
         if budget and objects.folder.is_dir() and await asyncio.to_thread(objects.account, 0) > budget:
             await collect(store, data, budget, grace)

@@ -1,20 +1,12 @@
-"""The folders of sessions and their snapshots, and the layers of a session's files."""
+"""The folders of sessions, and the locks on them and on the snapshots."""
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-from handiwork.workspace.copy import Workspace
-from handiwork.workspace.layers import WORKSPACE_LAYER, SandboxPaths, upper_dir
-from handiwork.workspace.snapshots.object_store import Objects
-from handiwork.workspace.snapshots.store import Snapshots
-from handiwork.workspace.snapshots.tree import Tree, TreeNode
-
-GIGABYTE = 1 << 30
 
 UNLISTED = "unlisted"
 """The file that marks the folder of a session that is not in the log, before its creation or after its removal."""
@@ -73,48 +65,3 @@ def _snapshots_lock(data: Path) -> Path:
     place = data / "snapshots.lock"
     place.touch(mode=0o600)
     return place
-
-
-def objects_of(data: Path) -> Objects:
-    """Return the snapshot store of a data folder."""
-    return Objects(data / "snapshots")
-
-
-def beside(session_dir: Path) -> Objects:
-    """Return the snapshot store that a session's folder belongs to."""
-    return objects_of(session_dir.parent.parent)
-
-
-def layer_of(session_dir: Path, workspace: Workspace, owner: tuple[int, int] | None = None) -> Path | None:
-    """Return the layer of the snapshot that a fork began with, with all in it the ``owner``'s; None for no fork.
-
-    Raises WorkspaceError.
-    """
-    return beside(session_dir).layer(workspace.tree, owner) if workspace.tree else None
-
-
-def layers(session_dir: Path, workspace: Workspace) -> list[Path]:
-    """Return the layers above the base of a session's workspace, the lowest first. Raises WorkspaceError."""
-    layer = layer_of(session_dir, workspace)
-    return [*([layer / WORKSPACE_LAYER] if layer else []), upper_dir(session_dir)]
-
-
-def untouched(session_dir: Path, workspace: Workspace) -> str:
-    """Return the tree of a session that has written nothing yet."""
-    objects, tree = beside(session_dir), Tree()
-    for name, place in SandboxPaths(session_dir, workspace.source, workspace.base, workspace.mounts).written().items():
-        mode = place.base.stat().st_mode & 0o777 if place.base else 0o700
-        tree[name] = TreeNode("dir", mode, value=objects.put_tree({}))
-    return objects.put_tree(tree)
-
-
-def snapshots_of(
-    places: SandboxPaths, origin: str, gigabytes: int, clean: Callable[[bytes], bytes]
-) -> Snapshots | None:
-    """Return what takes a session's snapshots; None where they may take no room. Raises WorkspaceError.
-
-    ``clean`` takes secrets out of the state of a shell.
-    """
-    if not gigabytes:
-        return None
-    return Snapshots(beside(places.session_dir), places.written(), origin, gigabytes * GIGABYTE, clean)

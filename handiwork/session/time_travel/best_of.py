@@ -21,9 +21,12 @@ from handiwork.events.record import Limits
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
-from handiwork.session.open import Opened, Setup, SetupError, changes, create, reopen, sandbox_of, session_dir
+from handiwork.session.config import SessionConfig, SessionError
+from handiwork.session.open import changes, create, reopen, sandbox_of
+from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
 from handiwork.session.storage.branches import copy_tree
+from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.fork import begin, fork
 from handiwork.workspace.apply import apply
 from handiwork.workspace.changes import Change
@@ -51,7 +54,7 @@ class BestOfRequest:
     test: str
     number: int
     models: Sequence[tuple[str, str | None]]
-    setup: Setup
+    config: SessionConfig
 
 
 @dataclass(frozen=True)
@@ -94,15 +97,15 @@ async def best_of(
 
     Those that pass the test come first, of those the ones with the fewest changed lines. Raises as ``create`` does.
     """
-    setup = contest.setup
-    if setup.sandbox == "none" or setup.in_place:
-        raise SetupError("candidates need copies of the files: work in a sandbox, and not in place")
-    opened = await create(store, data, setup, lambda _: None, contest.task.strip().split("\n")[0][:TITLE])
+    config = contest.config
+    if config.files(data).history is None:
+        raise SessionError("candidates need copies of the files: work in a sandbox, and not in place")
+    opened = await create(store, data, config, lambda _: None, contest.task.strip().split("\n")[0][:TITLE])
     try:
         await begin(data, opened)
     finally:
         await opened.close()
-    purse, places = _SharedBudget(setup.limits, contest.number), asyncio.Semaphore(_at_once(contest))
+    purse, places = _SharedBudget(config.limits, contest.number), asyncio.Semaphore(_at_once(contest))
     attempts = [_Attempt(store, data, contest, opened.log, purse, number, on_progress) for number in _numbers(contest)]
 
     async def run(attempt: _Attempt) -> Candidate:
@@ -174,7 +177,7 @@ class _Attempt:
         contest = self._contest
         model, base_url = contest.models[(self._number - 1) % len(contest.models)]
         share = self._purse.share()
-        limits = contest.setup.limits if share is None else share
+        limits = contest.config.limits if share is None else share
         at = await self._origin.head()
         task = None if share is None else contest.task
         settings: dict[str, Any] = {"model": model, "base_url": base_url, "limits": limits}
@@ -187,7 +190,7 @@ class _Attempt:
             state = await opened.run()
         finally:
             await opened.close()
-            self._purse.give_back(share, opened.session.state)
+            self._purse.give_back(share, opened.state)
         self._on_progress(Progress(self._number, "testing"))
         changed = await changes(self._data, log)
         lines = sum(added + deleted for _, added, deleted in diffstat(changed))
@@ -202,14 +205,14 @@ class _Attempt:
         self._on_progress(Progress(self._number, "done", candidate=candidate))
         return candidate
 
-    async def _tested(self, opened: Opened, changed: Sequence[Change]) -> tuple[int | None, str]:
+    async def _tested(self, opened: Session, changed: Sequence[Change]) -> tuple[int | None, str]:
         """Run the test on the user's files with the candidate's changes, and with nothing else that it left."""
         session = session_dir(self._data, opened.id)
         folder = session / "tested"
         sandbox: Sandbox | None = None
         try:
             await asyncio.to_thread(_lay_out, session, folder, changed)
-            sandbox = sandbox_of(self._store, folder, opened.setup, folder)
+            sandbox = sandbox_of(self._store, opened.config.files(folder), opened.config, snapshots=False)
             await sandbox.start()
             observation = await sandbox.execute(CmdRunAction(command=self._contest.test, timeout=TEST_SECONDS))
         except (SandboxError, WorkspaceError) as error:

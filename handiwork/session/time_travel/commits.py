@@ -16,16 +16,14 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
-from handiwork.session.open import Setup, sandbox_of, session_dir, setup_of
-from handiwork.session.storage.branches import work_dir
-from handiwork.session.storage.layout import layers
+from handiwork.session.config import config_of
+from handiwork.session.open import sandbox_of
+from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.handover import borrowed
-from handiwork.workspace.changes import same_content, side_at
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.safe_open import look
 from handiwork.workspace.git.command import run_git
 from handiwork.workspace.git.import_commits import import_commits
-from handiwork.workspace.layers import git_layers
 
 LARGEST = 1 << 30
 """Bytes that a bundle of commits may have."""
@@ -35,7 +33,6 @@ TIMEOUT = 300.0
 
 _BUNDLE = ".git/handiwork.bundle"
 _BETWEEN = "commits-"
-_REFERENCES = ("HEAD", "refs", "logs", "packed-refs", "reftable")
 
 
 class NoRepositoryError(WorkspaceError):
@@ -47,14 +44,15 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
 
     Raises NoRepositoryError, WorkspaceError, SandboxError, and LeaseHeld while another process runs the session.
     """
-    setup, folder = await setup_of(log), session_dir(data, log.id)
-    if not await asyncio.to_thread(may_have_commits, setup, folder):
+    config, folder = await config_of(log), session_dir(data, log.id)
+    files = config.files(folder)
+    if not await asyncio.to_thread(files.has_commits):
         return None
     base = Workspace.load(folder).base
     if look(base, ".git") is None:
-        raise NoRepositoryError(f"{setup.workspace} is not a git repository, so the commits stay in the session")
+        raise NoRepositoryError(f"{config.workspace} is not a git repository, so the commits stay in the session")
     head = await asyncio.to_thread(_head, base)
-    sandbox = sandbox_of(store, folder, setup)
+    sandbox = sandbox_of(store, files, config)
     # Two sandboxes must not write to one layer.
     async with borrowed(log):
         for left in folder.glob(f"{_BETWEEN}*"):  # of a process that was killed
@@ -67,20 +65,7 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
                     return None
             finally:
                 await sandbox.close()
-            return await asyncio.to_thread(import_commits, Path(setup.workspace), bundle, log.id)
-
-
-def may_have_commits(setup: Setup, folder: Path) -> bool:
-    """Whether anything points to other commits than at the session's beginning; reads no repository with git."""
-    if setup.sandbox == "none":
-        if setup.in_place:
-            return False  # they are the user's already
-        base, mine = (side_at(place, ".git/logs/HEAD") for place in (folder / "base", work_dir(folder)))
-        return not same_content(base, mine)
-    if setup.in_place:
-        return any(look(git_layers(folder) / "upper", name) for name in _REFERENCES)
-    mine = layers(folder, Workspace.load(folder))
-    return any(look(layer, f".git/{name}") for layer in mine for name in _REFERENCES)
+            return await asyncio.to_thread(import_commits, Path(config.workspace), bundle, log.id)
 
 
 def _head(base: Path) -> str | None:

@@ -33,7 +33,7 @@ from handiwork.evals.running.results import NOT_MEASURED, Result, Results
 from handiwork.evals.running.run import Caps, Engine, Run, RunStoppedError, local
 from handiwork.evals.scoring import data
 from handiwork.events.base import utc_now
-from handiwork.session.setup_from_settings import agent_name
+from handiwork.session.config import agent_name
 from handiwork.settings import SettingsError, load, model_name
 
 

@@ -1,0 +1,130 @@
+"""The configuration of a session: made from the user's settings, kept in the log, changed by later events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from handiwork.errors import HandiworkError
+from handiwork.events.base import Model
+from handiwork.events.record import Confirmation, Limits, SessionStarted, SettingsChanged
+from handiwork.log.eventlog import EventLog
+from handiwork.sandbox.create import SandboxName, is_isolated
+from handiwork.session.secrets import given
+from handiwork.settings import Settings, model_name
+from handiwork.workspace.session_files import InPlaceFiles, OverlayFiles, PlainCopyFiles, SessionFiles
+
+TITLE = 100
+"""Maximum length of a session's title, in characters."""
+
+
+class SessionError(HandiworkError):
+    """The session cannot be created, resumed or forked as asked; the text says what to change."""
+
+    status = 409
+
+
+class SessionConfig(Model):
+    """The configuration of a session. ``workspace`` is the absolute path of the user's directory.
+
+    ``secrets`` are sources, like "NAME" or "NAME=@/FILE", never values.
+    """
+
+    agent: str
+    model: str
+    base_url: str | None = None
+    sandbox: SandboxName = "bubblewrap"
+    image: str | None = None
+    workspace: str
+    in_place: bool = False
+    mount_ro: tuple[str, ...] = ()
+    allow_net: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    confirmation: Confirmation = "never"
+    secrets: tuple[str, ...] = ()
+    temperature: float | None = None
+    """The minimum sampling temperature of model calls; None leaves it to the agent."""
+    snapshots: int = 20
+    """The GiB that the snapshots of all sessions may take; with 0 none are taken."""
+
+    @classmethod
+    def of(cls, settings: Settings, workspace: Path, *, in_place: bool = False) -> SessionConfig:
+        """Return the configuration of a new session, with absolute paths. Raises SecretError."""
+        return cls(
+            agent=agent_name(settings.agent),
+            model=model_name(settings.model),
+            base_url=settings.base_url,
+            sandbox=settings.sandbox,
+            image=settings.image,
+            workspace=str(workspace.resolve()),
+            in_place=in_place,
+            allow_net=settings.allow_net,
+            mount_ro=tuple(str(Path(path).expanduser().absolute()) for path in settings.mount_ro),
+            limits=settings.limits,
+            confirmation=settings.confirmation,
+            secrets=tuple(map(given, settings.secrets)),
+            snapshots=settings.snapshots,
+        )
+
+    def files(self, session_dir: Path) -> SessionFiles:
+        """Return the files of a session with this configuration, whose folder is ``session_dir``."""
+        kind = InPlaceFiles if self.in_place else OverlayFiles if is_isolated(self.sandbox) else PlainCopyFiles
+        return kind(session_dir, Path(self.workspace))
+
+    def started(self, agent: str, model: str, workspace: str, *, resumed: bool = False) -> SessionStarted:
+        """Return the event that begins a run, with the agent's and the model's own names.
+
+        ``workspace`` is the path that the agent's commands see.
+        """
+        return SessionStarted(
+            agent=agent,
+            model=model,
+            sandbox=self.sandbox,
+            workspace=workspace,
+            limits=self.limits,
+            confirmation=self.confirmation,
+            settings=self.model_dump(mode="json"),
+            resumed=resumed,
+        )
+
+
+async def config_of(log: EventLog) -> SessionConfig:
+    """Return the configuration of the session's last run, with later changes.
+
+    Raises SessionError if the session never ran, or if its log is damaged.
+    """
+    before: int | None = None
+    changed: dict[str, Any] = {}
+    while page := await log.read_back(before):
+        for event in page:
+            if isinstance(event, SessionStarted):
+                try:
+                    return SessionConfig.model_validate({**event.settings, **changed})
+                except ValidationError as error:
+                    problem = "; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors() if one["loc"])
+                    raise SessionError(
+                        f"event {event.id} of session {log.id} does not say what it runs with ({problem}): "
+                        "restore the log from a backup, or delete the session"
+                    ) from None
+            if isinstance(event, SettingsChanged):
+                changed = {**_of(event), **changed}
+        before = page[-1].id
+    raise SessionError(f"session {log.id} never began: run the task anew")
+
+
+def title_of(task: str) -> str:
+    """Return the title of a session for the task: the start of its first line."""
+    return task.strip().split("\n")[0][:TITLE]
+
+
+def agent_name(name: str) -> str:
+    """Return the agent's name, with a file's path made absolute so that it works from any directory."""
+    file, colon, attribute = name.rpartition(":")
+    return f"{Path(file).expanduser().absolute()}{colon}{attribute}" if file.endswith(".py") else name
+
+
+def _of(event: SettingsChanged) -> dict[str, Any]:
+    names = ("limits", "confirmation", *(("model", "base_url") if event.model is not None else ()))
+    return {name: value for name in names if (value := getattr(event, name)) is not None or name == "base_url"}
