@@ -6,28 +6,24 @@ from typing import Annotated
 import typer
 
 import handiwork
-from handiwork.cli.errors import guarded
+from handiwork.cli.command import command
 from handiwork.cli.main import app, main
 from handiwork.cli.options import ModelName, Workspace
 from handiwork.errors import Exit
 
 
-# A command that ships with Handiwork stands in handiwork/cli/main.py, with its work in a file of cli/commands.
-@app.command()
+# A command that ships with Handiwork is declared in handiwork/cli/main.py, and carried out by a file of cli/commands.
+@command(app)
 def repair(
     test: Annotated[str, typer.Argument(help="A command that fails.")],
     workspace: Workspace = Path("."),
     model: ModelName = None,
-) -> None:
-    """Have an agent make the command TEST pass, and print what it changed as a patch."""
-
-    def command() -> Exit:
-        task = f"The command `{test}` fails. Find out why, and repair the code so that it passes."
-        result = handiwork.run(task, workspace=workspace, model=model)
-        print(result.diff, end="")
-        return Exit.FINISHED if result.outcome == "finished" else Exit.FAILED
-
-    guarded(command)
+) -> Exit:
+    """Let an agent make the command TEST pass, and print its changes as a patch."""
+    task = f"The command `{test}` fails. Find out why, and repair the code so that it passes."
+    result = handiwork.run(task, workspace=workspace, model=model)
+    print(result.diff, end="")
+    return Exit.FINISHED if result.outcome == "finished" else Exit.FAILED
 
 
 if __name__ == "__main__":

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Literal
 
 import typer
 
-from handiwork.cli.commands import history
+from handiwork.cli.command import command
 from handiwork.cli.commands import serve as serving
 from handiwork.cli.commands.eval import app as evals
-from handiwork.cli.errors import guarded
 from handiwork.cli.options import (
     AgentName,
     AllowNet,
@@ -69,7 +68,7 @@ def root(
     """
 
 
-@app.command()
+@command(app, "run:run")
 def run(
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task, in your own words.", show_default=False)],
     workspace: Workspace = Path("."),
@@ -105,31 +104,9 @@ def run(
     handiwork run "fix issue 7" --json --max-time 600 > events.jsonl
     handiwork run "list my repositories with curl" --secret GITHUB_TOKEN --confirm risky
     """
-    flags: dict[str, Any] = {
-        "agent": agent,
-        "model": model,
-        "base_url": base_url,
-        "sandbox": sandbox,
-        "image": image,
-        "mount_ro": mount_ro,
-        "secrets": secret,
-        "allow_net": allow_net,
-        "confirmation": confirm,
-        "max_iterations": max_iterations,
-        "max_cost": max_cost,
-        "max_tokens": max_tokens,
-        "max_time": max_time,
-    }
-
-    def command() -> Any:
-        from handiwork.cli.commands.run import run
-
-        return run(task, workspace, in_place, as_json, flags, web)
-
-    guarded(command)
 
 
-@app.command("best-of")
+@command(app, "best_of:best_of", name="best-of")
 def best_of(
     number: Annotated[int, typer.Argument(metavar="N", min=1, max=100, help="The number of attempts.")],
     task: Annotated[str, typer.Argument(help="The task, in your own words.")],
@@ -167,31 +144,9 @@ def best_of(
     handiwork best-of 4 "make the failing test pass" --test "pytest -q"
     handiwork best-of 3 "fix issue 7" --test "make check" --models anthropic:claude-sonnet-4-5,openai:gpt-5 --max-cost 2
     """
-    flags: dict[str, Any] = {
-        "agent": agent,
-        "model": model,
-        "base_url": base_url,
-        "sandbox": sandbox,
-        "image": image,
-        "mount_ro": mount_ro,
-        "allow_net": allow_net,
-        "secrets": secret,
-        "max_iterations": max_iterations,
-        "max_cost": max_cost,
-        "max_tokens": max_tokens,
-        "max_time": max_time,
-    }
-
-    def command() -> Any:
-        from handiwork.cli.commands.best_of import best_of
-
-        several = [name.strip() for name in models.split(",") if name.strip()]
-        return best_of(number, task, test, several, temperature, workspace, as_json, flags)
-
-    guarded(command)
 
 
-@app.command()
+@command(app, "run:resume")
 def resume(
     session: Session = None,
     message: Annotated[str | None, typer.Option("--message", help="A message to the agent, sent first.")] = None,
@@ -218,27 +173,9 @@ def resume(
     handiwork resume 3fa9 --message "the tests are in tests/unit"
     handiwork resume 3fa9 --max-iterations 200
     """
-    flags: dict[str, Any] = {
-        "model": model,
-        "base_url": base_url,
-        "secrets": secret,
-        "allow_net": allow_net,
-        "confirmation": confirm,
-        "max_iterations": max_iterations,
-        "max_cost": max_cost,
-        "max_tokens": max_tokens,
-        "max_time": max_time,
-    }
-
-    def command() -> Any:
-        from handiwork.cli.commands.run import resume
-
-        return resume(session, message, rewind, as_json, flags)
-
-    guarded(command)
 
 
-@app.command()
+@command(app, "approve:approve")
 def approve(
     session: Session = None,
     reject: Annotated[bool, typer.Option("--reject", help="Refuse the actions instead.")] = False,
@@ -254,15 +191,8 @@ def approve(
     handiwork approve 3fa9 --reject --comment "not on the main branch"
     """
 
-    def command() -> Any:
-        from handiwork.cli.commands.approve import approve
 
-        return approve(session, reject, always, comment)
-
-    guarded(command)
-
-
-@app.command()
+@command(app, "allow:allow")
 def allow(
     hosts: Annotated[
         list[str], typer.Argument(metavar="HOST...", help="Hosts, as for --allow-net of run.", show_default=False)
@@ -281,27 +211,13 @@ def allow(
     handiwork allow pypi '*.example.org'
     """
 
-    def command() -> Any:
-        from handiwork.cli.commands.allow import allow
 
-        return allow(hosts, session, yes)
-
-    guarded(command)
-
-
-@app.command()
+@command(app, "sessions:sessions")
 def sessions(as_json: AsJson = False) -> None:
     """List the sessions, newest first."""
 
-    def command() -> Any:
-        from handiwork.cli.commands.sessions import sessions
 
-        return sessions(as_json)
-
-    guarded(command)
-
-
-@app.command()
+@command(app, "sessions:show")
 def show(
     session: Session = None,
     as_json: AsJson = False,
@@ -314,19 +230,68 @@ def show(
     handiwork show 3fa9 --json | jq 'select(.type == "CmdRunAction").command'
     """
 
-    def command() -> Any:
-        from handiwork.cli.commands.sessions import show
 
-        return show(session, as_json, full)
+@command(app, "changes:diff")
+def diff(
+    session: Session = None,
+    first: Annotated[int | None, typer.Option("--from", help="Show only changes after this event.")] = None,
+    last: Annotated[int | None, typer.Option("--to", help="Show only changes up to this event.")] = None,
+) -> None:
+    """Print a session's changes as a patch.
 
-    guarded(command)
+    \b
+    handiwork diff 3fa9 > fix.patch
+    handiwork diff 3fa9 --from 12 --to 20
+    """
 
 
-history.add_to(app)
+@command(app, "fork:fork")
+def fork(
+    at: Annotated[
+        int,
+        typer.Option(
+            "--at",
+            help="The number of the event to continue from; `handiwork show` prints those of steps.",
+        ),
+    ],
+    session: Session = None,
+    restore: Annotated[
+        Literal["both", "files", "conversation"],
+        typer.Option("--restore", help="What to restore from that event: both, files, or conversation."),
+    ] = "both",
+    message: Annotated[
+        str | None, typer.Option("--message", help="A message to the agent; the fork starts at once.")
+    ] = None,
+    agent: AgentName = None,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a new session that continues from an event of this one, with the files of that moment.
+
+    The session itself, and its files, stay unchanged.
+
+    \b
+    handiwork fork 3fa9 --at 12
+    handiwork fork 3fa9 --at 12 --model anthropic:claude-sonnet-4-5 --message "do it without the regex"
+    handiwork fork 3fa9 --at 12 --restore files
+    """
+
+
+@command(app, "fork:tree")
+def tree(session: Session = None) -> None:
+    """Show a session's origin and its forks."""
+
+
+@command(app, "fork:gc")
+def gc() -> None:
+    """Remove files that no session needs, and the oldest snapshots if they exceed their limit."""
+
+
 serving.add_to(app)
 
 
-@app.command()
+@command(app, "changes:apply")
 def apply(
     session: Session = None,
     dry_run: Annotated[
@@ -338,48 +303,20 @@ def apply(
     They are merged with your own edits; if that is not possible, nothing is written and the conflicts are listed.
     """
 
-    def command() -> Any:
-        from handiwork.cli.commands.changes import apply
 
-        return apply(session, dry_run)
-
-    guarded(command)
-
-
-@app.command()
+@command(app, "listing:models")
 def models() -> None:
     """List the models you can use now, and how to name one."""
 
-    def command() -> Any:
-        from handiwork.cli.commands.listing import models
 
-        return models()
-
-    guarded(command)
-
-
-@app.command()
+@command(app, "listing:agents")
 def agents() -> None:
     """List the installed agents."""
 
-    def command() -> Any:
-        from handiwork.cli.commands.listing import agents
 
-        return agents()
-
-    guarded(command)
-
-
-@app.command()
+@command(app, "doctor:doctor")
 def doctor(as_json: AsJson = False) -> None:
     """Check whether this machine can run tasks, and suggest a fix for each problem."""
-
-    def command() -> Any:
-        from handiwork.cli.commands.doctor import doctor
-
-        return doctor(as_json)
-
-    guarded(command)
 
 
 app.add_typer(evals.app, name="eval")

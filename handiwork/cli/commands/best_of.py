@@ -38,7 +38,7 @@ def best_of(
     number: int,
     task: str,
     test: str,
-    models: Sequence[str],
+    models: str,
     temperature: float,
     workspace: Path,
     as_json: bool,
@@ -47,7 +47,8 @@ def best_of(
     """Run the attempts; print the changes of the best and a table, best first. Raises like ``run``."""
     if not task.strip() or not test.strip():
         raise SettingsError("the task or --test is empty: describe the task, and name the command that tests it")
-    named = [load({**flags, "model": model}) for model in models] or [load(flags)]
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    named = [load({**flags, "model": name}) for name in names] or [load(flags)]
     config = SessionConfig.of(named[0], workspace).model_copy(update={"temperature": temperature})
     both = [(model_name(settings.model), settings.base_url) for settings in named]
     return asyncio.run(_hold(BestOfRequest(task, test, number, both, config), as_json))

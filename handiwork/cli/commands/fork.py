@@ -27,7 +27,7 @@ from handiwork.workspace.session_files import GIGABYTE
 
 
 def fork(
-    session: str | None, at: int, restored: Restored, message: str | None, as_json: bool, flags: Mapping[str, Any]
+    session: str | None, at: int, restore: Restored, message: str | None, as_json: bool, flags: Mapping[str, Any]
 ) -> Exit:
     """Fork a session at an event; with a message, run the fork. Raises like ``resume``, and SessionError."""
     check_environment()
@@ -36,7 +36,7 @@ def fork(
         changes = {"base_url": None, **changes, "model": model_name(str(changes["model"]))}
     if "agent" in changes:
         changes["agent"] = agent_name(str(changes["agent"]))
-    made = asyncio.run(_fork(session, at, restored, message, changes))
+    made = asyncio.run(_fork(session, at, restore, message, changes))
     if message is not None:
         return resume(made, None, False, as_json, {})
     terminal_console().print(Text(made), soft_wrap=True)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from handiwork.cli.errors import guarded
+from handiwork.cli.command import command
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the command to the program."""
-    app.command()(serve)
+    command(app)(serve)
 
 
 def serve(
@@ -35,23 +35,11 @@ def serve(
     handiwork serve --host 0.0.0.0 --port 80
     """
 
-    def command() -> Any:
-        import sys
+    from handiwork.paths import data_dir
+    from handiwork.server.serve import serve
+    from handiwork.settings import check_environment
 
-        from handiwork.errors import Exit
-        from handiwork.paths import data_dir
-        from handiwork.server.serve import serve
-        from handiwork.settings import check_environment
-
-        check_environment()
-        if data is not None:
-            os.environ["HANDIWORK_DATA"] = str(data.expanduser().absolute())
-
-        def say(link: str) -> None:
-            sys.stdout.write(f"{link}\n")
-            sys.stdout.flush()
-
-        serve(data_dir(), host, port, not no_token, say)
-        return Exit.FINISHED
-
-    guarded(command)
+    check_environment()
+    if data is not None:
+        os.environ["HANDIWORK_DATA"] = str(data.expanduser().absolute())
+    serve(data_dir(), host, port, not no_token, typer.echo)

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from handiwork.cli.errors import guarded
+from handiwork.cli.command import command
+from handiwork.errors import Exit
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -37,19 +38,15 @@ Resume = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
-@app.command("list")
-def list_(as_json: AsJson = False, data: Annotated[Path | None, typer.Option(help="The data folder.")] = None) -> None:
+@command(app, name="list")
+def list_(as_json: AsJson = False, data: Annotated[Path | None, typer.Option(help="The data folder.")] = None) -> Exit:
     """List the benchmarks: size, source, metric, licence, and whether their data is available."""
+    from handiwork.cli.commands.eval import commands as evaluate
 
-    def command() -> Any:
-        from handiwork.cli.commands.eval.commands import list_
-
-        return list_(data, as_json)
-
-    guarded(command)
+    return evaluate.list_(data, as_json)
 
 
-@app.command()
+@command(app)
 def run(
     benchmark: Annotated[
         str | None,
@@ -86,7 +83,7 @@ def run(
         ),
     ] = None,
     as_json: AsJson = False,
-) -> None:
+) -> Exit:
     """Run an agent on the instances of a benchmark, score them, and write a report.
 
     Each result is saved as soon as its rollout ends. Resume a killed run with --resume: no rollout runs twice.
@@ -96,47 +93,29 @@ def run(
     handiwork eval run mint --split gsm8k --model openai:gpt-5 --workers 8 --max-cost 5
     handiwork eval run --resume evals/mint-gsm8k-CodeActAgent-20261121-1200
     """
+    from handiwork.cli.commands.eval import commands as evaluate
+
     flags: dict[str, Any] = {"agent": agent, "model": model, "base_url": base_url, "max_iterations": max_iterations}
     caps: dict[str, Any] = {"cost": max_cost, "disk": None if max_disk is None else int(max_disk * 1e9)}
-
-    def command() -> Any:
-        from handiwork.cli.commands.eval import commands as evaluate
-
-        how = evaluate.how(engine, ray_address, workers)
-        if resume is not None:
-            return evaluate.resume(resume, caps, how, as_json)
-        chosen = None if ids is None else [one.strip() for one in ids.split(",")]
-        asked = evaluate.EvalRequest(benchmark, split, data, limit, chosen, trials, user_model, deadline, out)
-        return evaluate.run(asked, flags, caps, how, as_json)
-
-    guarded(command)
+    how = evaluate.how(engine, ray_address, workers)
+    if resume is not None:
+        return evaluate.resume(resume, caps, how, as_json)
+    chosen = None if ids is None else [one.strip() for one in ids.split(",")]
+    asked = evaluate.EvalRequest(benchmark, split, data, limit, chosen, trials, user_model, deadline, out)
+    return evaluate.run(asked, flags, caps, how, as_json)
 
 
-@app.command()
+@command(app, "eval.commands:report")
 def report(folder: Folder, as_json: AsJson = False) -> None:
     """Rewrite report.md, report.json and report.html of a run, and show the report."""
 
-    def command() -> Any:
-        from handiwork.cli.commands.eval.commands import report
 
-        return report(folder, as_json)
-
-    guarded(command)
-
-
-@app.command()
+@command(app, "eval.commands:compare")
 def compare(first: Folder, second: Folder, as_json: AsJson = False) -> None:
     """Compare two runs by instance: difference, exact McNemar test, paired bootstrap, instances that flipped."""
 
-    def command() -> Any:
-        from handiwork.cli.commands.eval.commands import compare
 
-        return compare(first, second, as_json)
-
-    guarded(command)
-
-
-@app.command()
+@command(app)
 def reproduce(
     folder: Folder,
     out: Out = None,
@@ -144,12 +123,9 @@ def reproduce(
     engine: EngineName = "local",
     ray_address: RayAddress = None,
     as_json: AsJson = False,
-) -> None:
+) -> Exit:
     """Repeat a run under the conditions of its manifest, report differences in the setup, and compare the results."""
 
-    def command() -> Any:
-        from handiwork.cli.commands.eval import commands as evaluate
+    from handiwork.cli.commands.eval import commands as evaluate
 
-        return evaluate.reproduce(folder, out, evaluate.how(engine, ray_address, workers), as_json)
-
-    guarded(command)
+    return evaluate.reproduce(folder, out, evaluate.how(engine, ray_address, workers), as_json)

@@ -172,15 +172,15 @@ def _whole(out: Path, run: Run) -> Exit:
     return Exit.INFRASTRUCTURE
 
 
-def report(out: Path, as_json: bool) -> Exit:
+def report(folder: Path, as_json: bool) -> Exit:
     """Write the report of the run in a folder, and print it. Raises ResultsError."""
-    summary, results = _summary(out)
-    reports.write(out, summary, results)
+    summary, results = _summary(folder)
+    reports.write(folder, summary, results)
     if as_json:
         print(summary.model_dump_json())  # noqa: T201
     else:
         shown = [table for table in tables.of_run(summary) if table.title != tables.THE_RUN]
-        _show(tables.headline(summary), shown, out / f"{reports.NAME}.html")
+        _show(tables.headline(summary), shown, folder / f"{reports.NAME}.html")
     return Exit.FINISHED
 
 

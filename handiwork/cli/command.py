@@ -1,0 +1,51 @@
+"""The decorator of the program's commands."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
+from typing import Any
+
+import typer
+
+from handiwork.cli.errors import guarded
+from handiwork.errors import Exit
+
+_SAME = (
+    *("agent", "model", "base_url", "sandbox", "image", "mount_ro", "allow_net"),
+    *("max_iterations", "max_cost", "max_tokens", "max_time"),
+)
+SETTINGS = {"secret": "secrets", "confirm": "confirmation", **{name: name for name in _SAME}}
+"""The parameters of commands that set a setting, each with the setting's name."""
+
+
+def command(
+    app: typer.Typer, body: str = "", *, name: str | None = None
+) -> Callable[[Callable[..., Exit | None]], Callable[..., Exit | None]]:
+    """Add a command with the decorated function's parameters and help; errors become a message and an exit code.
+
+    ``body``, like "run:resume", names a function of handiwork.cli.commands that carries the command out and is
+    imported when the command runs; without it the decorated function does. The body gets the arguments by name. If it
+    has a parameter ``flags``, that is a dict with those of the arguments that are SETTINGS.
+    """
+
+    def add(declared: Callable[..., Exit | None]) -> Callable[..., Exit | None]:
+        @wraps(declared)
+        def run(**arguments: Any) -> None:
+            def call() -> Exit:
+                function: Callable[..., Exit | None] = declared
+                if body:
+                    module, _, attribute = body.partition(":")
+                    function = getattr(import_module(f"handiwork.cli.commands.{module}"), attribute)
+                if "flags" in inspect.signature(function).parameters:
+                    arguments["flags"] = {SETTINGS[key]: arguments.pop(key) for key in SETTINGS if key in arguments}
+                return function(**arguments) or Exit.FINISHED
+
+            guarded(call)
+
+        app.command(name)(run)
+        return declared
+
+    return add
