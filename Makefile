@@ -11,7 +11,7 @@ help:
 	@echo "make test-crash  kill -9 and full disks at 1,000 random points, and sessions of 5,000 steps, 25 minutes"
 	@echo "make test-benchmarks  every instance of the benchmarks whose scorer needs a sandbox, 10 minutes"
 	@echo "make test-docs  the commands of README and docs that need the local model, 15 minutes"
-	@echo "make lint       ruff, pyright, structure, tsc, prettier"
+	@echo "make lint       ruff, pyright, structure, generated types, tsc, prettier"
 	@echo "make bundle     build and install what sandboxes mount: the bundle and the browser"
 	@echo "make perf       measure Handiwork beside two peers, 12 minutes; rewrites docs/performance.md"
 	@echo "make screenshots  every page of the web app, light, dark and on a phone: docs/screenshots-out"
@@ -45,6 +45,7 @@ lint: setup
 	@.venv/bin/ruff format --check .
 	@.venv/bin/pyright
 	@$(PYTHON) scripts/check_structure.py
+	@scripts/web.sh types --check
 	@scripts/web.sh npm lint
 
 bundle:

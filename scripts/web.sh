@@ -1,6 +1,7 @@
 #!/bin/sh
-# The web app: `web.sh build` builds web/ into handiwork/server/app/ where its sources changed, `web.sh npm ...` runs
-# npm there. Node is the one on the PATH, or where that is missing or too old PyPI's, kept in the user's cache.
+# The web app: `web.sh build` builds web/ into handiwork/server/app/ if its sources changed, `web.sh npm ...` runs npm
+# in web/, and `web.sh types` writes the types that follow from Python. Node is the one on the PATH, or, if that is
+# missing or too old, PyPI's, kept in the user's cache.
 set -eu
 cd "$(dirname "$0")/.."
 cache=${HANDIWORK_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/handiwork}
@@ -47,6 +48,11 @@ build)
     (cd web && npm run --silent build)
     echo "$wanted" >$app/sources
     ;;
+types)
+    shift
+    install_packages
+    .venv/bin/python scripts/web_types.py "$@"
+    ;;
 npm)
     shift
     install_packages
@@ -54,7 +60,7 @@ npm)
     npm run --silent "$@"
     ;;
 *)
-    echo "web.sh: build, or npm SCRIPT" >&2
+    echo "web.sh: build, types [--check], or npm SCRIPT" >&2
     exit 2
     ;;
 esac

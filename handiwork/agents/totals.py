@@ -12,6 +12,7 @@ from handiwork.events.record import (
     ApprovalEvent,
     CompletionEvent,
     Confirmation,
+    CostSource,
     Limits,
     NetworkAllowed,
     SessionStarted,
@@ -45,7 +46,7 @@ class Totals:
     cost: float = 0.0
     last_cost: float = 0.0
     unpriced: int = 0
-    cost_sources: set[str] = field(default_factory=set[str])
+    cost_sources: set[CostSource] = field(default_factory=set[CostSource])
     time: float = 0.0
     asked: list[int] = field(default_factory=list[int])
     approvals: dict[int, ApprovalEvent] = field(default_factory=dict[int, ApprovalEvent])

@@ -3,21 +3,23 @@
 import { asEvent, type EventRecord, type JsonObject } from "./events";
 import type {
   AgentList,
-  Change,
-  DiffAnswer,
+  Demo,
+  Diff,
   DiffQuery,
-  FileEntry,
-  Image,
+  FileList,
+  KeyTaken,
   ModelChoice,
   ModelList,
   NewBlob,
   NewFork,
   NewSession,
-  SessionInfo,
   SessionPage,
-  SessionRow,
+  SessionView,
+  SettingsChange,
   SettingsView,
-} from "./types";
+  Tree,
+  UploadedImage,
+} from "../generated/types";
 
 /** The request was not carried out; `message` is for people, `status` is HTTP's, 0 where no server answered. */
 export class Refused extends Error {
@@ -94,21 +96,20 @@ export interface ListQuery {
 /** What is not about one session. */
 export const api = {
   sessions: (query: ListQuery = {}) => json<SessionPage>("GET", "/api/sessions", { ...query }),
-  create: (session: NewSession) => json<SessionInfo>("POST", "/api/sessions", {}, session),
+  create: (session: NewSession) => json<SessionView>("POST", "/api/sessions", {}, session),
   models: () => json<ModelList>("GET", "/api/models"),
   agents: () => json<AgentList>("GET", "/api/agents"),
   settings: () => json<SettingsView>("GET", "/api/settings"),
   /** Have a model say hello; may take minutes where a local one is fetched first. */
   tryModel: (choice: ModelChoice) => json<{ reply: string; seconds: number }>("POST", "/api/models/try", {}, choice),
   /** Use a provider's key until the server ends; null is the server of a base URL. */
-  giveKey: (provider: string | null, key: string) =>
-    json<{ variable: string }>("POST", "/api/models/key", {}, { provider, key }),
+  giveKey: (provider: string | null, key: string) => json<KeyTaken>("POST", "/api/models/key", {}, { provider, key }),
   /** Have new sessions use a model. */
   chooseModel: (choice: ModelChoice) => json<SettingsView>("PATCH", "/api/settings", {}, choice),
   /** Make a small repository with a bug, for a first task. */
-  makeDemo: () => json<{ workspace: string; task: string }>("POST", "/api/demo"),
+  makeDemo: () => json<Demo>("POST", "/api/demo"),
   /** Store a picture (PNG or JPEG) for a message. */
-  addBlob: async (picture: Blob): Promise<Image> => {
+  addBlob: async (picture: Blob): Promise<UploadedImage> => {
     const { blob, media_type } = await json<NewBlob>("POST", "/api/blobs", {}, picture);
     return { blob, media_type };
   },
@@ -123,19 +124,19 @@ export const api = {
 /** The calls of one session. */
 export function sessionApi(id: string) {
   const at = `/api/sessions/${id}`;
-  const post = (what: string, body?: unknown) => json<SessionInfo>("POST", `${at}/${what}`, {}, body);
+  const post = (what: string, body?: unknown) => json<SessionView>("POST", `${at}/${what}`, {}, body);
   return {
     ...api,
     id,
-    info: () => json<SessionInfo>("GET", at),
-    rename: (title: string) => json<SessionInfo>("PATCH", at, {}, { title }),
+    info: () => json<SessionView>("GET", at),
+    rename: (title: string) => json<SessionView>("PATCH", at, {}, { title }),
     remove: () => json<{ ok: true }>("DELETE", at),
     events: async (query: EventsQuery): Promise<EventsAnswer> => {
       const page = await json<{ events: JsonObject[]; head: number }>("GET", `${at}/events`, { ...query });
       return { events: page.events.map(asEvent), head: page.head };
     },
     followUrl: (after: number) => `${location.origin.replace(/^http/, "ws")}${at}/follow?after=${after}`,
-    send: (content: string, images: Image[] = []) =>
+    send: (content: string, images: UploadedImage[] = []) =>
       json<{ event: number }>("POST", `${at}/messages`, {}, { content, images }),
     start: () => post("start"),
     resume: () => post("resume"),
@@ -146,16 +147,16 @@ export function sessionApi(id: string) {
     approve: (action: number, remember = false, comment = "") =>
       post("approvals", { action, allowed: true, remember, comment }),
     reject: (action: number, comment = "") => post("approvals", { action, allowed: false, comment }),
-    change: (change: Change) => post("settings", change),
+    change: (change: SettingsChange) => post("settings", change),
     setModel: (model: string, base_url?: string) => post("settings", { model, ...(base_url ? { base_url } : {}) }),
     allowHosts: (hosts: string[]) => post("network", { hosts }),
-    diff: (query: DiffQuery = {}) => json<DiffAnswer>("GET", `${at}/diff`, { ...query }),
-    fork: (event: number, how: NewFork = {}) => post("fork", { at: event, ...how }),
-    tree: async () => (await json<{ sessions: SessionRow[] }>("GET", `${at}/tree`)).sessions,
+    diff: (query: DiffQuery = {}) => json<Diff>("GET", `${at}/diff`, { ...query }),
+    fork: (how: NewFork) => post("fork", how),
+    tree: async () => (await json<Tree>("GET", `${at}/tree`)).sessions,
     files: {
       /** `event` null is now, else as they were after that event. */
       list: async (path = "", event: number | null = null) =>
-        (await json<{ entries: FileEntry[] }>("GET", `${at}/files`, { path, at: event })).entries,
+        (await json<FileList>("GET", `${at}/files`, { path, at: event })).entries,
       read: (path: string, event: number | null = null) => ask("GET", `${at}/files/content`, { path, at: event }),
       upload: (path: string, content: Blob) =>
         json<{ path: string; size: number }>("PUT", `${at}/files/content`, { path }, content),

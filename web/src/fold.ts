@@ -2,7 +2,7 @@
 
 import type { ActionRecord, AgentState, EventRecord, JsonObject, Usage } from "./events";
 import { isAction, isObservation } from "./events";
-import type { PlanTask, WorkingSubtask } from "./types";
+import type { PlanTask, Subtask as WorkingSubtask } from "../generated/types";
 
 /** An action with what came of it; or, `observation` then being null, something else worth telling. */
 export interface Card {

@@ -6,7 +6,7 @@ import type { AgentState, EventRecord, Usage } from "./events";
 import { cardsOf, standingAfter, subtasksOf, type Card, type Standing, type Subtask } from "./fold";
 import { Follower, type Connect, type Transient } from "./follow";
 import { liveAfter, livePiece, NOTHING, type Live } from "./live";
-import type { Approval, Cost, PlanTask, SessionInfo, SessionRow } from "./types";
+import type { PendingQuestion, Cost, PlanTask, SessionView, SessionRow } from "../generated/types";
 
 export const PAGE = 200;
 /** Events that are kept at most; of more, those furthest from what is read are dropped and asked for again. */
@@ -17,7 +17,7 @@ const REFRESH = 1000;
 const HEAD_START = 100;
 
 /** A session of which only what the list says is known. */
-export const EMPTY: Omit<SessionInfo, keyof SessionRow> = {
+export const EMPTY: Omit<SessionView, keyof SessionRow> = {
   reason: null,
   why: "",
   sandbox: "",
@@ -38,7 +38,7 @@ export const EMPTY: Omit<SessionInfo, keyof SessionRow> = {
 };
 
 export interface Snapshot {
-  info: SessionInfo;
+  info: SessionView;
   state: AgentState;
   reason: string;
   why: string;
@@ -46,8 +46,8 @@ export interface Snapshot {
   usage: Usage;
   cost: Cost;
   /** The action that waits for the user's yes; `asked` are all of them. */
-  pending: Approval | null;
-  asked: Approval[];
+  pending: PendingQuestion | null;
+  asked: PendingQuestion[];
   subtasks: Map<number, Subtask>;
   cards: Card[];
   /** The loaded window, ascending: ids `first` to `last`; `head` is the newest id there is. */
@@ -80,7 +80,7 @@ export class SessionStore {
   static async open(id: string, connect?: Connect, api: SessionApi = sessionApi(id)): Promise<SessionStore> {
     // What there is to say of a long session takes the server a while the first time: its events do not wait for it.
     const asked = api.info();
-    let listed: SessionInfo | null = null;
+    let listed: SessionView | null = null;
     const row = soon(api).then((found) => (listed = found) ?? asked);
     const [page, info] = await Promise.all([api.events({ limit: PAGE }), Promise.race([asked, row])]);
     const store = new SessionStore(api, info, page, connect);
@@ -90,7 +90,7 @@ export class SessionStore {
 
   private constructor(
     readonly api: SessionApi,
-    info: SessionInfo,
+    info: SessionView,
     page: EventsAnswer,
     connect?: Connect,
   ) {
@@ -177,13 +177,13 @@ export class SessionStore {
     this.update(() => this.api.info());
   }
 
-  private update(ask: () => Promise<SessionInfo>): void {
+  private update(ask: () => Promise<SessionView>): void {
     this.updated(ask).catch((error: unknown) => {
       if (!this.closed && this.now.connected) console.warn(said(error));
     });
   }
 
-  private async updated(ask: () => Promise<SessionInfo>): Promise<void> {
+  private async updated(ask: () => Promise<SessionView>): Promise<void> {
     const before = this.changes;
     const info = await ask();
     if (this.closed) return;
@@ -274,7 +274,7 @@ export class SessionStore {
 }
 
 /** Return what the list says of the session, all else being empty; null if that is nothing. */
-async function soon(api: SessionApi): Promise<SessionInfo | null> {
+async function soon(api: SessionApi): Promise<SessionView | null> {
   const [{ sessions }] = await Promise.all([api.sessions({ q: api.id, limit: 10 }), pause(HEAD_START)]);
   const row = sessions.find(({ id }) => id.startsWith(api.id));
   return row === undefined ? null : { ...EMPTY, ...row };
@@ -282,7 +282,7 @@ async function soon(api: SessionApi): Promise<SessionInfo | null> {
 
 const pause = (milliseconds: number) => new Promise((over) => setTimeout(over, milliseconds));
 
-function windowOf(events: EventRecord[], cards: Card[], info: SessionInfo) {
+function windowOf(events: EventRecord[], cards: Card[], info: SessionView) {
   return {
     events,
     cards: cardsOf(events, cards),
@@ -292,12 +292,12 @@ function windowOf(events: EventRecord[], cards: Card[], info: SessionInfo) {
   };
 }
 
-function ofInfo(info: SessionInfo, { state, reason, why }: Standing) {
+function ofInfo(info: SessionView, { state, reason, why }: Standing) {
   const { plan, usage, cost, asked } = info;
   return { info, plan, usage, cost, asked, state, reason, why, pending: pendingOf(state, asked) };
 }
 
-function pendingOf(state: AgentState, asked: Approval[]): Approval | null {
+function pendingOf(state: AgentState, asked: PendingQuestion[]): PendingQuestion | null {
   return state === "awaiting_user_confirmation" ? (asked[0] ?? null) : null;
 }
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { WebSocket as Client, WebSocketServer, type WebSocket as Socket } from "ws";
 import type { EventRecord, EventType, Of } from "../src/events";
 import { EMPTY } from "../src/store";
-import type { SessionInfo } from "../src/types";
+import type { SessionView } from "../generated/types";
 
 const FIELDS = { schema: 1, timestamp: "2026-01-01T00:00:00Z", source: "agent", cause: null, subtask: 0 };
 
@@ -14,7 +14,7 @@ export function made<T extends EventType>(type: T, id: number, fields: Partial<O
   return { ...FIELDS, thought: "", content: "", type, id, ...fields } as unknown as Of<T>;
 }
 
-const INFO: SessionInfo = {
+const INFO: SessionView = {
   ...EMPTY,
   id: "abc",
   title: "a task",
@@ -31,7 +31,7 @@ const INFO: SessionInfo = {
 
 export class Sessions {
   events: EventRecord[] = [];
-  info: SessionInfo = INFO;
+  info: SessionView = INFO;
   /** The cursors that followers came with. */
   cursors: number[] = [];
   /** Say to followers that there is no such session. */
@@ -136,7 +136,7 @@ function rowOf({
   parent,
   parent_event,
   head,
-}: SessionInfo) {
+}: SessionView) {
   return { id, title, agent, model, workspace, state, created, updated, parent, parent_event, head };
 }
 

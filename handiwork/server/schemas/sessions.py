@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, fi
 
 from handiwork.events.action import AgentState, TaskState
 from handiwork.events.base import Part
-from handiwork.events.record import Confirmation, Limits, Usage
+from handiwork.events.record import Confirmation, CostSource, Limits, Usage
 from handiwork.log.session import SessionInfo
 
 LARGEST = 2**53 - 1
@@ -175,7 +175,7 @@ class Cost(Shape):
 
     usd: float
     unpriced: int
-    sources: list[str] = Field(description="provider, price_list, local, scripted, unknown")
+    sources: list[CostSource]
 
 
 class RunBy(Shape):

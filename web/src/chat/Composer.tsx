@@ -6,7 +6,7 @@ import { Button } from "../components/Button";
 import { useShortcuts } from "../keyboard";
 import { type SessionStore, useSessionPart } from "../store";
 import type { AgentState } from "../events";
-import type { Image } from "../types";
+import type { UploadedImage } from "../../generated/types";
 import { type Draft, draftOf, keepDraft, picturesIn } from "./drafts";
 
 const MOST_IMAGES = 16;
@@ -135,7 +135,7 @@ function Attached({
   remove,
 }: {
   store: SessionStore;
-  images: Image[];
+  images: UploadedImage[];
   remove: (place: number) => void;
 }) {
   return (

@@ -5,7 +5,7 @@ import { said } from "../api";
 import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
 import type { SessionStore } from "../store";
-import type { ModelInfo } from "../types";
+import type { ModelInfo } from "../../generated/types";
 
 export function ModelDialog({ store, onClose }: { store: SessionStore; onClose: () => void }) {
   const { info } = store.snapshot();

@@ -5,7 +5,7 @@ import { said } from "../api";
 import { Button } from "../components/Button";
 import { useShortcuts } from "../keyboard";
 import { type SessionStore, useSession } from "../store";
-import type { Approval } from "../types";
+import type { PendingQuestion } from "../../generated/types";
 import { Doing } from "./Doing";
 import { headline } from "./headline";
 import { exact, shortName } from "./text";
@@ -24,7 +24,7 @@ function Question({
   more,
 }: {
   store: SessionStore;
-  asked: Approval;
+  asked: PendingQuestion;
   agent: string;
   more: number;
 }) {

@@ -1,10 +1,10 @@
 /** What the user is writing, kept while other panes or sessions are shown. */
 
-import type { Image } from "../types";
+import type { UploadedImage } from "../../generated/types";
 
 export interface Draft {
   text: string;
-  images: Image[];
+  images: UploadedImage[];
 }
 
 const kept = new Map<string, Draft>();

@@ -5,7 +5,7 @@ import { Field } from "../components/Field";
 import { Link } from "../components/Link";
 import { useDoing } from "../components/useDoing";
 import { go, sessionPath } from "../router";
-import type { ModelChoice, ModelList } from "../types";
+import type { ModelChoice, ModelList } from "../../generated/types";
 import { setWelcomed } from "./welcomed";
 
 type Kind = "local" | "key" | "url";

@@ -6,7 +6,7 @@ import { Field } from "../components/Field";
 import { useDoing } from "../components/useDoing";
 import type { Confirmation } from "../events";
 import { go, sessionPath } from "../router";
-import type { AgentList, ModelList, NewSession, SessionRow, SettingsView } from "../types";
+import type { AgentList, ModelList, NewSession, SessionRow, SettingsView } from "../../generated/types";
 
 const CONFIRMATIONS: [Confirmation, string][] = [
   ["never", "Nothing: it works in a sandbox, on a copy"],

@@ -7,7 +7,7 @@ import type { AgentState } from "../events";
 import { useShortcuts } from "../keyboard";
 import { go, sessionPath } from "../router";
 import { ago, clock } from "../time";
-import type { SessionRow } from "../types";
+import type { SessionRow } from "../../generated/types";
 import { DeleteSession, RenameSession } from "./changes";
 import { useSessionList } from "./list";
 import { NewSessionDialog } from "./NewSession";

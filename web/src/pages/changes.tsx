@@ -4,7 +4,7 @@ import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
 import { Field } from "../components/Field";
 import { useDoing } from "../components/useDoing";
-import type { SessionRow } from "../types";
+import type { SessionRow } from "../../generated/types";
 
 interface Props {
   row: SessionRow;

@@ -2,7 +2,7 @@
 
 import { useCallback, useEffect, useRef, useState } from "react";
 import { api, said } from "../api";
-import type { SessionRow } from "../types";
+import type { SessionRow } from "../../generated/types";
 
 export interface SessionList {
   rows: SessionRow[] | null;

@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 
 import type { EventRecord } from "../events";
 import { type SessionStore, useSessionPart } from "../store";
-import type { DiffQuery } from "../types";
+import type { DiffQuery } from "../../generated/types";
 import { DiffView } from "./changes/DiffView";
 import { Choices } from "./common/Choices";
 import { Earlier } from "./common/Earlier";

@@ -2,7 +2,7 @@ import { useId, useState } from "react";
 
 import { stateName } from "../components/StateBadge";
 import { type SessionStore, useSessionPart } from "../store";
-import type { SessionRow } from "../types";
+import type { SessionRow } from "../../generated/types";
 import { Choices } from "./common/Choices";
 import { Empty, Trouble } from "./common/Notice";
 import { useLoaded, useSettled } from "./common/useLoaded";

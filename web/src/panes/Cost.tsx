@@ -2,7 +2,7 @@ import { memo, useMemo } from "react";
 
 import type { Usage } from "../events";
 import { type SessionStore, useSessionPart } from "../store";
-import type { Cost } from "../types";
+import type { Cost } from "../../generated/types";
 import { Earlier } from "./common/Earlier";
 import { Empty } from "./common/Notice";
 import { clock, count, line, money, seconds, share } from "./common/say";

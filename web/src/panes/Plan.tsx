@@ -1,4 +1,4 @@
-import type { PlanTask } from "../types";
+import type { PlanTask } from "../../generated/types";
 import { type SessionStore, useSessionPart } from "../store";
 import { Empty } from "./common/Notice";
 import { progress, STATES } from "./plan/progress";

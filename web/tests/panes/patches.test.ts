@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { patches } from "../../src/panes/changes/patches";
-import type { FileChange } from "../../src/types";
+import type { FileChange } from "../../generated/types";
 
 const file = (path: string, kind: FileChange["kind"], binary = false): FileChange => ({
   path,

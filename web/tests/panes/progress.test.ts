@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { TaskState } from "../../src/events";
-import type { PlanTask } from "../../src/types";
+import type { PlanTask } from "../../generated/types";
 import { progress } from "../../src/panes/plan/progress";
 
 const task = (state: TaskState, ...subtasks: PlanTask[]): PlanTask => ({ id: "0", goal: "it", state, subtasks });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { move, rows } from "../../src/panes/files/rows";
-import type { FileEntry } from "../../src/types";
+import type { FileEntry } from "../../generated/types";
 
 const entry = (name: string, kind: FileEntry["kind"] = "file"): FileEntry => ({ name, kind, size: 1 });
 const DIRECTORIES = new Map([

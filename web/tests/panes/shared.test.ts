@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { sharedUntil } from "../../src/panes/compare/shared";
-import type { SessionRow } from "../../src/types";
+import type { SessionRow } from "../../generated/types";
 
 const row = (id: string, head: number, parent: string | null = null, parent_event = 0): SessionRow => ({
   id,

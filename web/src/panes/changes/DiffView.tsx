@@ -1,7 +1,7 @@
 import { useMemo, useState } from "react";
 
 import { Diff } from "../../components/Diff";
-import type { DiffAnswer, FileChange } from "../../types";
+import type { Diff as DiffAnswer, FileChange } from "../../../generated/types";
 import { Empty } from "../common/Notice";
 import { patches } from "./patches";
 

@@ -1,6 +1,6 @@
 /** The patch of each file, out of one patch for all of them. */
 
-import type { FileChange } from "../../types";
+import type { FileChange } from "../../../generated/types";
 
 /** Patches in the order of the files. A file whose type changed is first deleted and then added. */
 export function patches(files: readonly FileChange[], patch: string): string[] {

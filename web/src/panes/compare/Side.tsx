@@ -2,7 +2,7 @@ import { sessionApi } from "../../api";
 import { StateBadge } from "../../components/StateBadge";
 import type { EventRecord } from "../../events";
 import { go, sessionPath } from "../../router";
-import type { SessionInfo } from "../../types";
+import type { SessionView } from "../../../generated/types";
 import { DiffView } from "../changes/DiffView";
 import { Empty, Trouble } from "../common/Notice";
 import { count, money, seconds } from "../common/say";
@@ -42,7 +42,7 @@ export function Side({
   );
 }
 
-function Summary({ info, name }: { info: SessionInfo; name: string }) {
+function Summary({ info, name }: { info: SessionView; name: string }) {
   const { input, cache_read, cache_write, output } = info.usage;
   const path = sessionPath(info.id);
   return (

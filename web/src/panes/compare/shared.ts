@@ -1,6 +1,6 @@
 /** What two sessions of one family have in common. */
 
-import type { SessionRow } from "../../types";
+import type { SessionRow } from "../../../generated/types";
 
 /** The last event that both sessions have, 0 where they share none. */
 export function sharedUntil(family: readonly SessionRow[], one: string, other: string): number {

@@ -1,6 +1,6 @@
 /** The rows of a tree of files, as far as it is unfolded. */
 
-import type { FileEntry } from "../../types";
+import type { FileEntry } from "../../../generated/types";
 import { below } from "./kind";
 
 export interface Row {

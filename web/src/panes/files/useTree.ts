@@ -2,7 +2,7 @@ import { useCallback, useEffect, useState } from "react";
 
 import { said } from "../../api";
 import type { SessionStore } from "../../store";
-import type { FileEntry } from "../../types";
+import type { FileEntry } from "../../../generated/types";
 
 export interface Tree {
   directories: ReadonlyMap<string, readonly FileEntry[]>;

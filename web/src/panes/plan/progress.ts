@@ -1,7 +1,7 @@
 /** How far a plan is. */
 
 import type { TaskState } from "../../events";
-import type { PlanTask } from "../../types";
+import type { PlanTask } from "../../../generated/types";
 
 export interface Progress {
   done: number;

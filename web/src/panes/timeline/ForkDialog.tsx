@@ -5,7 +5,7 @@ import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { go, sessionPath } from "../../router";
 import { type SessionStore, useSessionPart } from "../../store";
-import type { NewFork } from "../../types";
+import type { NewFork } from "../../../generated/types";
 import { Choices } from "../common/Choices";
 import { Trouble } from "../common/Notice";
 import { useLoaded } from "../common/useLoaded";
@@ -32,11 +32,11 @@ export function ForkDialog({ session, at, onClose }: { session: SessionStore; at
     setBusy(true);
     setError("");
     try {
-      const how: NewFork = { restore };
+      const how: NewFork = { at, restore };
       if (message.trim()) how.message = message;
       if (model.trim()) how.model = model.trim();
       if (model.trim() && baseUrl.trim()) how.base_url = baseUrl.trim();
-      const fork = await session.api.fork(at, how);
+      const fork = await session.api.fork(how);
       onClose();
       go(sessionPath(fork.id, compare ? "compare" : ""));
     } catch (problem) {
