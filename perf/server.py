@@ -72,7 +72,7 @@ async def received(socket: ClientConnection, frames: Frames) -> None:
 def events_of(frames: Frames) -> list[tuple[float, dict[str, Any]]]:
     """Return the events among the frames."""
     found = [(at, json.loads(frame)) for at, frame in frames]
-    return [(at, event) for at, event in found if "transient" not in event]
+    return [(at, event) for at, event in found if "id" in event]
 
 
 def delays(kept: list[Frames]) -> list[float]:

@@ -14,12 +14,13 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.eventlog import EventLog
+from handiwork.server.api.sessions import view
 from handiwork.server.schemas.sessions import LARGEST, SessionRow
 from handiwork.server.supervisor import SessionSupervisor
 
 PAGE = 200
-LIST_SECONDS = 0.25
-"""Seconds between two updates to followers of the list."""
+LIST_SECONDS = STATE_SECONDS = 0.25
+"""Seconds between two updates to followers of the list, and between two states of a session."""
 
 MISSING, WRONG, FAILED = 4404, 4422, 1011
 """WebSocket close codes: no such session, an invalid cursor, a failure of the log."""
@@ -37,7 +38,9 @@ def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
         with suppress(WebSocketDisconnect, RuntimeError):  # the client disconnected during a send
             try:
                 log = await supervisor().log(websocket.path_params["session"])
-                await _while_open(websocket, _events(supervisor(), websocket, log, int(after)))
+                sent = asyncio.Event()
+                events = _events(supervisor(), websocket, log, int(after), sent)
+                await _while_open(websocket, events, _states(supervisor(), websocket, log, sent))
             except SessionMissing as error:
                 await websocket.close(MISSING, str(error)[:100])
             except LogError as error:
@@ -57,14 +60,14 @@ def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
     ]
 
 
-async def _while_open(websocket: WebSocket, sending: Coroutine[Any, Any, None]) -> None:
-    """Run ``sending`` until it ends or the client disconnects."""
+async def _while_open(websocket: WebSocket, *sending: Coroutine[Any, Any, None]) -> None:
+    """Run all of ``sending`` until one of them ends or the client disconnects."""
 
     async def until_left() -> None:
         while (await websocket.receive())["type"] != "websocket.disconnect":
             pass
 
-    tasks = [asyncio.create_task(sending), asyncio.create_task(until_left())]
+    tasks = [*map(asyncio.create_task, sending), asyncio.create_task(until_left())]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -75,8 +78,22 @@ async def _while_open(websocket: WebSocket, sending: Coroutine[Any, Any, None]) 
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _events(supervisor: SessionSupervisor, websocket: WebSocket, log: EventLog, after: int) -> None:
-    """Send every event after ``after``, with live output between them; slow clients miss live output."""
+async def _states(supervisor: SessionSupervisor, websocket: WebSocket, log: EventLog, sent: asyncio.Event) -> None:
+    """Send the session's state now, and again soon after events are ``sent``."""
+    while True:
+        sent.clear()
+        await websocket.send_text(f'{{"state":{(await view(supervisor, log)).model_dump_json()}}}')
+        await asyncio.sleep(STATE_SECONDS)
+        await sent.wait()
+
+
+async def _events(
+    supervisor: SessionSupervisor, websocket: WebSocket, log: EventLog, after: int, sent: asyncio.Event
+) -> None:
+    """Send every event after ``after``, with live output between them; slow clients miss live output.
+
+    Sets ``sent`` when the client has all events so far.
+    """
     woken, head = asyncio.Event(), after
 
     async def hear() -> None:
@@ -90,6 +107,7 @@ async def _events(supervisor: SessionSupervisor, websocket: WebSocket, log: Even
         hearing.add_done_callback(lambda _: woken.set())
         try:
             while True:
+                before = after
                 while after < head:
                     if not (texts := await log.texts(after, limit=PAGE)):
                         break
@@ -98,6 +116,8 @@ async def _events(supervisor: SessionSupervisor, websocket: WebSocket, log: Even
                         await websocket.send_text(text)
                         after += 1
                 await _send(websocket, backlog.take(after))
+                if after > before:
+                    sent.set()
                 if hearing.done():
                     hearing.result()
                     return

@@ -110,12 +110,18 @@ def next_of(socket: ClientConnection) -> dict[str, Any]:
     return json.loads(socket.recv(PATIENCE))
 
 
+def next_event(socket: ClientConnection) -> dict[str, Any]:
+    """Return the next event, without the live output and the states before it."""
+    while "id" not in (message := next_of(socket)):
+        pass
+    return message
+
+
 def events_until(socket: ClientConnection, last: str) -> list[dict[str, Any]]:
     """Return the events up to the first of type ``last``."""
     found: list[dict[str, Any]] = []
     while not found or found[-1]["type"] != last:
-        if "transient" not in (message := next_of(socket)):
-            found.append(message)
+        found.append(next_event(socket))
     return found
 
 

@@ -10,7 +10,7 @@ import pytest
 from handiwork.events.action import MessageAction
 from handiwork.log.store import Store
 from handiwork.server.live import ROOM, Backlog
-from scripts.harness.serving import Api, bash, events_until, finish, next_of
+from scripts.harness.serving import Api, bash, events_until, finish, next_event, next_of
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"rest of a picture"
 
@@ -78,7 +78,21 @@ def test_events_come_in_pages_from_the_end_or_after_one(api: Api, listed: list[s
 
 def test_a_follower_gets_every_event_after_its_last_one(api: Api, listed: list[str]) -> None:
     with api.follow(f"/api/sessions/{listed[0]}/follow?after=9") as socket:
-        assert [next_of(socket)["content"] for _ in range(3)] == ["message 10", "message 11", "message 12"]
+        assert [next_event(socket)["content"] for _ in range(3)] == ["message 10", "message 11", "message 12"]
+
+
+def test_a_follower_gets_the_state_when_it_comes_and_when_it_changes(api: Api) -> None:
+    session = api.create(bash("echo 1", delay=0.5), finish("Seen."))
+    states: list[dict[str, Any]] = []
+    with api.follow(f"{session}/follow") as socket:
+        while not states or states[-1]["state"] != "finished":
+            message = next_of(socket)
+            states += [message["state"]] if "state" in message else []
+        assert states[0]["state"] == "running"
+        assert states[-1] == {**api.get(session), "run_by": states[-1]["run_by"], "updated": states[-1]["updated"]}
+        assert [state["iterations"] for state in states] == sorted(state["iterations"] for state in states)
+    with api.follow(f"{session}/follow?after={states[-1]['head']}") as socket:
+        assert next_of(socket)["state"]["outputs"] == {"message": "Seen."}
 
 
 def test_a_follower_of_nothing_is_told_so(api: Api) -> None:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from websockets.exceptions import ConnectionClosed
 
-from scripts.harness.serving import PATIENCE, Api, Program, bash, events_until, finish, next_of, until
+from scripts.harness.serving import PATIENCE, Api, Program, bash, events_until, finish, next_event, next_of, until
 from tests.cli.program import Terminal
 
 pytestmark = pytest.mark.slow
@@ -184,10 +184,10 @@ def test_who_follows_loses_and_repeats_nothing_when_the_server_is_killed(program
             try:
                 with api.follow(f"{session}/follow?after={seen[-1] if seen else 0}") as socket:
                     while not ended.is_set():
-                        if "transient" not in (message := next_of(socket)):
-                            seen.append(message["id"])
-                            if message["type"] == "AgentFinishAction":
-                                ended.set()
+                        message = next_event(socket)
+                        seen.append(message["id"])
+                        if message["type"] == "AgentFinishAction":
+                            ended.set()
             except (OSError, EOFError, ConnectionClosed):
                 time.sleep(0.05)
 

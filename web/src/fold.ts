@@ -26,12 +26,6 @@ export interface Subtask {
   outputs: JsonObject | null;
 }
 
-export interface Standing {
-  state: AgentState;
-  reason: string;
-  why: string;
-}
-
 /** Return the cards of events that ascend; those of `before` that did not change are the same objects. */
 export function cardsOf(events: readonly EventRecord[], before: readonly Card[] = []): Card[] {
   const old = new Map(before.map((card) => [card.id, card]));
@@ -77,28 +71,6 @@ function isTold(event: EventRecord, actions: ReadonlySet<number>): boolean {
       return !event.allowed;
     default:
       return false;
-  }
-}
-
-/** Return where the session stands after an event, the same object where the event says nothing of it. */
-export function standingAfter(standing: Standing, event: EventRecord): Standing {
-  switch (event.type) {
-    case "ChangeAgentStateAction":
-      return { state: event.agent_state, reason: event.agent_state === "running" ? "" : "user", why: "" };
-    case "AgentStateChangedObservation":
-      if (event.subtask !== 0) return standing;
-      if (event.agent_state === "running") return { state: "running", reason: "", why: "" };
-      return { state: event.agent_state, reason: event.reason, why: event.content };
-    case "MessageAction":
-      if (event.source === "user") return { state: "running", reason: "", why: "" };
-      if (event.wait_for_response && event.subtask === 0) return { state: "awaiting_user_input", reason: "", why: "" };
-      return standing;
-    case "AgentFinishAction":
-      return event.subtask === 0 ? { state: "finished", reason: "", why: "" } : standing;
-    case "AgentRejectAction":
-      return event.subtask === 0 ? { state: "rejected", reason: "", why: "" } : standing;
-    default:
-      return standing;
   }
 }
 

@@ -1,5 +1,6 @@
 // Follows a session's events by WebSocket: each once and in order, also across breaks of the connection.
 
+import type { SessionView } from "../generated/types";
 import { asEvent, type EventRecord, type JsonObject } from "./events";
 
 /** Something said beside the log while it happens; nobody stores it. */
@@ -11,6 +12,7 @@ export type Transient =
 export interface Following {
   event(event: EventRecord): void;
   transient(piece: Transient): void;
+  state(info: SessionView): void;
   connected(is: boolean): void;
   /** The server says that there is nothing to follow (any more). */
   ended(why: string): void;
@@ -78,6 +80,10 @@ export class Follower {
   private take(message: JsonObject): void {
     if ("transient" in message) {
       this.to.transient(message as unknown as Transient);
+      return;
+    }
+    if ("state" in message) {
+      this.to.state(message["state"] as unknown as SessionView);
       return;
     }
     const event = asEvent(message);

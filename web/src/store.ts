@@ -1,9 +1,9 @@
 // One session as the app knows it: a window of its events, where it stands, and what happens at this moment.
 
 import { useSyncExternalStore } from "react";
-import { said, sessionApi, type EventsAnswer, type SessionApi } from "./api";
+import { sessionApi, type EventsAnswer, type SessionApi } from "./api";
 import type { AgentState, EventRecord, Usage } from "./events";
-import { cardsOf, standingAfter, subtasksOf, type Card, type Standing, type Subtask } from "./fold";
+import { cardsOf, subtasksOf, type Card, type Subtask } from "./fold";
 import { Follower, type Connect, type Transient } from "./follow";
 import { liveAfter, livePiece, NOTHING, type Live } from "./live";
 import type { PendingQuestion, Cost, PlanTask, SessionView, SessionRow } from "../generated/types";
@@ -12,8 +12,7 @@ export const PAGE = 200;
 /** Events that are kept at most; of more, those furthest from what is read are dropped and asked for again. */
 export const WINDOW = 2000;
 const FLUSH = 30;
-const REFRESH = 1000;
-/** Milliseconds for which the list's word on a session waits for the whole. */
+/** Milliseconds to wait for the first state before a session is shown with what the list says of it. */
 const HEAD_START = 100;
 
 /** A session of which only what the list says is known. */
@@ -61,7 +60,7 @@ export interface Snapshot {
   problem: string;
 }
 
-type Waiting = { event: EventRecord } | { piece: Transient };
+type Waiting = { event: EventRecord } | { piece: Transient } | { info: SessionView };
 
 export class SessionStore {
   private now: Snapshot;
@@ -69,22 +68,22 @@ export class SessionStore {
   private readonly follower: Follower;
   private waiting: Waiting[] = [];
   private flushing: ReturnType<typeof setTimeout> | undefined;
-  private refreshing: ReturnType<typeof setTimeout> | undefined;
-  private refreshDue = Infinity;
-  private changes = 0;
+  private readonly hasState: Promise<void>;
+  private stateCame: () => void = () => undefined;
   private reading = false;
   private loading: Promise<void> | null = null;
   private closed = false;
 
   /** Fetch what is shown first and follow from there. Throws Refused. */
   static async open(id: string, connect?: Connect, api: SessionApi = sessionApi(id)): Promise<SessionStore> {
-    // What there is to say of a long session takes the server a while the first time: its events do not wait for it.
-    const asked = api.info();
-    let listed: SessionView | null = null;
-    const row = soon(api).then((found) => (listed = found) ?? asked);
-    const [page, info] = await Promise.all([api.events({ limit: PAGE }), Promise.race([asked, row])]);
-    const store = new SessionStore(api, info, page, connect);
-    if (info === listed) store.update(() => asked);
+    const [page, { sessions }] = await Promise.all([
+      api.events({ limit: PAGE }),
+      api.sessions({ q: api.id, limit: 10 }),
+    ]);
+    const row = sessions.find((one) => one.id.startsWith(api.id));
+    const store = new SessionStore(api, row === undefined ? await api.info() : { ...EMPTY, ...row }, page, connect);
+    // The first state of a long session takes the server a while: the events do not wait for it.
+    await Promise.race([store.hasState, new Promise((over) => setTimeout(over, HEAD_START))]);
     return store;
   }
 
@@ -94,22 +93,22 @@ export class SessionStore {
     page: EventsAnswer,
     connect?: Connect,
   ) {
-    const begun: Standing = { state: info.state, reason: info.reason ?? "", why: info.why };
-    const standing = page.events.reduce(standingAfter, begun);
     this.now = {
       ...windowOf(page.events, [], info),
-      ...ofInfo(info, standing === begun || standing.state === info.state ? begun : standing),
+      ...ofInfo(info),
       head: Math.max(page.head, page.events.at(-1)?.id ?? 0),
       live: NOTHING,
       connected: false,
       problem: "",
     };
+    this.hasState = new Promise((came) => (this.stateCame = came));
     this.follower = new Follower(
       page.events.at(-1)?.id ?? 0,
       api.followUrl,
       {
         event: (event) => this.take({ event }),
         transient: (piece) => this.take({ piece }),
+        state: (info) => this.take({ info }),
         connected: (is) => this.set(is ? { connected: true } : { connected: false, live: NOTHING }),
         ended: (problem) => this.set({ problem }),
       },
@@ -132,7 +131,6 @@ export class SessionStore {
   close(): void {
     this.closed = true;
     clearTimeout(this.flushing);
-    clearTimeout(this.refreshing);
     globalThis.removeEventListener?.("online", this.online);
     this.follower.close();
     this.listeners.clear();
@@ -172,27 +170,6 @@ export class SessionStore {
     this.reading = is;
   }
 
-  /** Ask the server anew for what is not in the events. */
-  refresh(): void {
-    this.update(() => this.api.info());
-  }
-
-  private update(ask: () => Promise<SessionView>): void {
-    this.updated(ask).catch((error: unknown) => {
-      if (!this.closed && this.now.connected) console.warn(said(error));
-    });
-  }
-
-  private async updated(ask: () => Promise<SessionView>): Promise<void> {
-    const before = this.changes;
-    const info = await ask();
-    if (this.closed) return;
-    const current = before === this.changes;
-    const standing = current ? { state: info.state, reason: info.reason ?? "", why: info.why } : this.now;
-    this.set({ ...ofInfo(info, standing), subtasks: subtasksOf(this.now.events, info.subtasks) });
-    if (!current) this.refreshIn(FLUSH);
-  }
-
   private readonly online = (): void => this.follower.hurry();
 
   /** One after the other, so that two pages do not miss each other. */
@@ -213,30 +190,21 @@ export class SessionStore {
     const items = this.waiting;
     this.waiting = [];
     const events: EventRecord[] = [];
-    const { state, reason, why } = this.now;
-    const before: Standing = { state, reason, why };
-    let standing = before;
-    let live = this.now.live;
+    let { live, info } = this.now;
     for (const item of items) {
-      if ("piece" in item) {
-        live = livePiece(live, item.piece);
-        continue;
+      if ("piece" in item) live = livePiece(live, item.piece);
+      else if ("info" in item) info = item.info;
+      else {
+        events.push(item.event);
+        live = liveAfter(live, item.event);
       }
-      events.push(item.event);
-      standing = standingAfter(standing, item.event);
-      live = liveAfter(live, item.event);
     }
-    const last = events.at(-1);
-    if (last === undefined) {
-      this.set({ live });
-      return;
-    }
-    this.now = { ...this.now, ...standing, live, head: Math.max(this.now.head, last.id) };
-    this.now.pending = pendingOf(standing.state, this.now.asked);
-    this.append(events);
-    const urgent = standing !== before || events.some((event) => event.type === "ApprovalEvent");
-    if (urgent) this.changes += 1;
-    this.refreshIn(urgent ? FLUSH : REFRESH);
+    const news =
+      info === this.now.info ? {} : { ...ofInfo(info), subtasks: subtasksOf(this.now.events, info.subtasks) };
+    this.now = { ...this.now, ...news, live, head: Math.max(this.now.head, events.at(-1)?.id ?? 0) };
+    if ("info" in news) this.stateCame();
+    if (events.length > 0) this.append(events);
+    else this.set({});
   }
 
   private append(events: EventRecord[]): void {
@@ -255,32 +223,12 @@ export class SessionStore {
     this.set(windowOf(events, this.now.cards, this.now.info));
   }
 
-  private refreshIn(milliseconds: number): void {
-    const due = Date.now() + milliseconds;
-    if (due >= this.refreshDue) return;
-    clearTimeout(this.refreshing);
-    this.refreshDue = due;
-    this.refreshing = setTimeout(() => {
-      this.refreshDue = Infinity;
-      this.refresh();
-    }, milliseconds);
-  }
-
   private set(part: Partial<Snapshot>): void {
     if (this.closed) return;
     this.now = { ...this.now, ...part };
     for (const listener of this.listeners) listener();
   }
 }
-
-/** Return what the list says of the session, all else being empty; null if that is nothing. */
-async function soon(api: SessionApi): Promise<SessionView | null> {
-  const [{ sessions }] = await Promise.all([api.sessions({ q: api.id, limit: 10 }), pause(HEAD_START)]);
-  const row = sessions.find(({ id }) => id.startsWith(api.id));
-  return row === undefined ? null : { ...EMPTY, ...row };
-}
-
-const pause = (milliseconds: number) => new Promise((over) => setTimeout(over, milliseconds));
 
 function windowOf(events: EventRecord[], cards: Card[], info: SessionView) {
   return {
@@ -292,13 +240,10 @@ function windowOf(events: EventRecord[], cards: Card[], info: SessionView) {
   };
 }
 
-function ofInfo(info: SessionView, { state, reason, why }: Standing) {
-  const { plan, usage, cost, asked } = info;
-  return { info, plan, usage, cost, asked, state, reason, why, pending: pendingOf(state, asked) };
-}
-
-function pendingOf(state: AgentState, asked: PendingQuestion[]): PendingQuestion | null {
-  return state === "awaiting_user_confirmation" ? (asked[0] ?? null) : null;
+function ofInfo(info: SessionView) {
+  const { plan, usage, cost, asked, state, why } = info;
+  const pending = state === "awaiting_user_confirmation" ? (asked[0] ?? null) : null;
+  return { info, plan, usage, cost, asked, state, reason: info.reason ?? "", why, pending };
 }
 
 /** The session as it is now; the component is drawn again whenever any of it changes. */

@@ -1,10 +1,8 @@
 import { expect, test } from "vitest";
 import type { EventRecord } from "../src/events";
 import { asEvent } from "../src/events";
-import { cardsOf, standingAfter, subtasksOf, type Standing } from "../src/fold";
+import { cardsOf, subtasksOf } from "../src/fold";
 import { made } from "./sessions";
-
-const RUNNING: Standing = { state: "running", reason: "", why: "" };
 
 test("an action and its observation are one card, also with others between them", () => {
   const cards = cardsOf([
@@ -55,19 +53,6 @@ test("an observation whose action is not loaded waits for it", () => {
   const observation = made("CmdOutputObservation", 2, { cause: 1 });
   expect(cardsOf([observation])).toEqual([]);
   expect(cardsOf([made("CmdRunAction", 1), observation])).toHaveLength(1);
-});
-
-test("the state is that of the session, not of a delegate", () => {
-  const ended = made("AgentStateChangedObservation", 1, { agent_state: "error", reason: "limit", content: "too long" });
-  expect(standingAfter(RUNNING, ended)).toEqual({ state: "error", reason: "limit", why: "too long" });
-  expect(standingAfter(RUNNING, { ...ended, subtask: 7 })).toBe(RUNNING);
-  expect(standingAfter(RUNNING, made("AgentFinishAction", 2, { subtask: 7 }))).toBe(RUNNING);
-  const finished = standingAfter(RUNNING, made("AgentFinishAction", 2));
-  expect(finished.state).toBe("finished");
-  expect(standingAfter(finished, made("MessageAction", 3, { source: "user" })).state).toBe("running");
-  expect(standingAfter(RUNNING, made("MessageAction", 4, { wait_for_response: true })).state).toBe(
-    "awaiting_user_input",
-  );
 });
 
 test("delegates are a tree with their state and cost; those of a fork end together", () => {

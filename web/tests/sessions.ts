@@ -36,7 +36,7 @@ export class Sessions {
   cursors: number[] = [];
   /** Say to followers that there is no such session. */
   refuse = false;
-  /** Milliseconds that the answer about the whole session takes. */
+  /** Milliseconds until a follower gets its first state. */
   thinking = 0;
   private sent = new Map<Socket, number>();
 
@@ -52,8 +52,7 @@ export class Sessions {
         : pathname === "/api/sessions"
           ? { sessions: [rowOf(this.info)], next: null }
           : this.info;
-      const wait = found === this.info ? this.thinking : 0;
-      setTimeout(() => answer.end(JSON.stringify(found)), wait);
+      answer.end(JSON.stringify(found));
     });
     sockets.on("connection", (socket, request) => {
       if (this.refuse) {
@@ -64,6 +63,7 @@ export class Sessions {
       this.cursors.push(after);
       this.sent.set(socket, after);
       socket.on("close", () => this.sent.delete(socket));
+      setTimeout(() => socket.send(JSON.stringify({ state: this.info })), this.thinking);
       this.send();
     });
   }
@@ -83,6 +83,12 @@ export class Sessions {
   say(...events: EventRecord[]): void {
     this.events.push(...events);
     this.send();
+  }
+
+  /** Send a state with some fields changed. */
+  change(fields: Partial<SessionView>): void {
+    this.info = { ...this.info, ...fields };
+    this.tell({ state: this.info });
   }
 
   tell(message: object): void {

@@ -122,27 +122,22 @@ test("what comes while older events are read is not mixed into them, and is ther
   await until(() => store.snapshot().last === WINDOW + 1002);
 });
 
-test("the state follows the events at once, the rest follows the server", async () => {
+test("the state is the server's", async () => {
   const store = await opened();
   expect(store.snapshot().state).toBe("running");
-  sessions.info = { ...sessions.info, state: "paused", reason: "user", why: "you paused it", iterations: 7 };
-  sessions.say(made("ChangeAgentStateAction", 1, { agent_state: "paused", source: "user" }));
+  sessions.change({ state: "paused", reason: "user", why: "you paused it", iterations: 7 });
   await until(() => store.snapshot().state === "paused");
-  await until(() => store.snapshot().info.iterations === 7);
+  expect(store.snapshot().info.iterations).toBe(7);
   expect(store.snapshot().why).toBe("you paused it");
 });
 
-test("an action that needs a yes is pending while the session waits for it", async () => {
+test("an action that needs approval is pending while the session waits for it", async () => {
   const action = made("CmdRunAction", 1, { command: "rm -rf build" });
   const store = await opened();
-  sessions.info = { ...sessions.info, state: "awaiting_user_confirmation", asked: [{ action, why: "", rule: "rm" }] };
-  sessions.say(
-    action,
-    made("AgentStateChangedObservation", 2, { agent_state: "awaiting_user_confirmation", reason: "user" }),
-  );
+  sessions.say(action);
+  sessions.change({ state: "awaiting_user_confirmation", asked: [{ action, why: "", rule: "rm" }] });
   await until(() => store.snapshot().pending?.rule === "rm");
-  sessions.info = { ...sessions.info, state: "running", asked: [] };
-  sessions.say(made("ApprovalEvent", 3, { action: 1, allowed: true, source: "user" }));
+  sessions.change({ state: "running", asked: [] });
   await until(() => store.snapshot().pending === null && store.snapshot().state === "running");
 });
 
