@@ -34,6 +34,9 @@ _ORIGIN = (
     r" \* via the `definition` \"\w+\"\.\n"
 )
 
+KINDS = {name: cls for name, cls in EVENT_TYPES.items() if cls.__module__.startswith("handiwork.events.")}
+"""The types of events that ship with Handiwork, by name."""
+
 Schema = dict[str, Any]
 
 
@@ -53,7 +56,7 @@ def definitions(models: Iterable[type[BaseModel]], mode: JsonSchemaMode) -> dict
 
 def schema_of_all() -> Schema:
     """Return one JSON Schema with a definition for every event, request and answer."""
-    kinds: dict[str, type[Event]] = {**EVENT_TYPES, "UnknownEvent": UnknownEvent}
+    kinds: dict[str, type[Event]] = {**KINDS, "UnknownEvent": UnknownEvent}
     answers_of = (operation.answer for operation in OPERATIONS if operation.answer)
     answers = definitions([Event, Action, Observation, *kinds.values(), *answers_of], "serialization")
     for name, kind in [*kinds.items(), ("Action", Action), ("Observation", Observation)]:
@@ -115,7 +118,7 @@ def generated() -> str:
     output = subprocess.run([*command, *style], cwd=WEB, input=schema, stdout=subprocess.PIPE, text=True, check=True)
     types = re.sub(_ORIGIN, "", output.stdout)
     types = re.sub(r"/\*\*\n \*/\n|export interface Root {[^}]*}\n", "", types).strip()
-    names = "\n".join(f'  "{name}",' for name in EVENT_TYPES)
+    names = "\n".join(f'  "{name}",' for name in KINDS)
     return (
         f'{BANNER}\n\nimport type {{ Json, JsonObject }} from "../src/json";\n\n{types}\n\n'
         "/** The types of event that this version knows. */\n"

@@ -54,7 +54,7 @@ class Agent:
     """One line for `handiwork agents`."""
 
     tools: ClassVar[Sequence[Callable[..., object]]] = ()
-    """Functions that the model may call; they run in the sandbox's notebook (see ``handiwork.agents.tools``)."""
+    """Functions and Action classes that the model may call (see ``handiwork.agents.tools``)."""
 
     def __init__(self, llm: AgentLLM) -> None:
         self.llm = llm

@@ -1,7 +1,8 @@
-"""An agent's own tools: Python functions that a model may call and that run in the sandbox's notebook.
+"""An agent's own tools: Python functions and Action classes that a model may call; it reads their docstrings.
 
-A tool is a plain function with type hints and a docstring, which the model reads. The notebook receives the function's
-source, so the function imports modules in its body and takes and returns JSON values.
+A function runs in the sandbox's notebook, which receives its source: it imports modules in its body, and takes and
+returns JSON values. An Action class is a tool named after it, ``RunTestsAction`` is ``run_tests``, whose arguments are
+the class's own fields.
 """
 
 from __future__ import annotations
@@ -10,56 +11,87 @@ import ast
 import functools
 import inspect
 import json
+import re
 import textwrap
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, cast
 
-from pydantic import JsonValue, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, PydanticUserError, TypeAdapter, ValidationError, create_model
 from pydantic_core import to_jsonable_python
+from typing_extensions import TypeIs
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.events.action import IPythonRunCellAction
+from handiwork.events.base import Action
 from handiwork.llm.types import Tool
 
+_INHERITED = frozenset(Action.model_fields)
+
 Function = Callable[..., object]
+"""A function, or an Action class."""
 
 
 def tools_of(functions: Iterable[Function]) -> tuple[Tool, ...]:
-    """Return the functions' tool descriptions. Raises TypeError for a function that cannot be a tool."""
+    """Return the functions' and Action classes' tool descriptions. Raises TypeError for one that cannot be a tool."""
     return tuple(map(_tool, functions))
 
 
-def call(function: Function, arguments: JsonValue) -> IPythonRunCellAction:
-    """Return the cell that defines ``function`` and calls it; the cell prints a returned string verbatim.
+def name_of(function: Function) -> str:
+    """Return the name by which a model calls the function or Action class."""
+    if not _is_action(function):
+        return function.__name__
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", function.__name__.removesuffix("Action")).lower()
 
-    The definition comes with every call: the notebook may have been restarted meanwhile. Raises
-    MalformedReplyError for arguments that do not fit, and TypeError for a function that cannot be a tool.
+
+def call(function: Function, arguments: JsonValue) -> Action:
+    """Return the action of a call of the function or Action class.
+
+    A function's is a cell that defines it, because the notebook may have been restarted since the last call, and calls
+    it; the cell prints a returned string verbatim. Raises MalformedReplyError for arguments that do not fit, and
+    TypeError for a function that cannot be a tool.
     """
+    name = name_of(function)
     if not isinstance(arguments, dict):
-        raise MalformedReplyError(f"The arguments of {function.__name__} must be an object.")
+        raise MalformedReplyError(f"The arguments of {name} must be an object.")
     try:
+        if _is_action(function):
+            return function(**dict(_fields(function).model_validate(arguments)))
         fitting = _adapter(function).validate_python(arguments)
         values: dict[str, Any] = json.loads(json.dumps(to_jsonable_python(fitting), allow_nan=False))
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        raise MalformedReplyError(f"The arguments of {function.__name__} do not fit: {problems}.") from None
+        raise MalformedReplyError(f"The arguments of {name} do not fit: {problems}.") from None
     except ValueError as error:
-        raise MalformedReplyError(f"The arguments of {function.__name__} do not fit: {error}.") from None
+        raise MalformedReplyError(f"The arguments of {name} do not fit: {error}.") from None
     given = ", ".join(f"{name}={value!r}" for name, value in values.items())
-    called = f"{'await ' * inspect.iscoroutinefunction(function)}{function.__name__}({given})"
+    called = f"{'await ' * inspect.iscoroutinefunction(function)}{name}({given})"
     shown = f"(lambda result: print(result) if isinstance(result, str) else result)({called})"
     return IPythonRunCellAction(code=f"{_source(function)}\n\n{shown}")
 
 
 @cache
 def _tool(function: Function) -> Tool:
-    description = inspect.getdoc(function)
+    description = inspect.cleandoc(function.__doc__ or "")
     if not description:
         raise _unfit(function, "has no docstring, from which the model learns what it does")
-    _source(function)
-    schema = _adapter(function).json_schema()
-    return Tool(function.__name__, description, {"properties": {}, **schema})
+    if _is_action(function):
+        schema = _fields(function).model_json_schema()
+    else:
+        _source(function)
+        schema = _adapter(function).json_schema()
+    return Tool(name_of(function), description, {"properties": {}, **schema})
+
+
+def _is_action(function: Function) -> TypeIs[type[Action]]:
+    return isinstance(function, type) and issubclass(function, Action)
+
+
+@cache
+def _fields(action: type[Action]) -> type[BaseModel]:
+    """Return a model of the class's own fields: a model gives no thought, time or place in the log."""
+    own = {name: (field.annotation, field) for name, field in action.model_fields.items() if name not in _INHERITED}
+    return create_model(action.__name__, __config__=ConfigDict(extra="forbid"), **cast(Any, own))
 
 
 @cache

@@ -128,21 +128,6 @@ class BrowseInteractiveAction(Action):
     marks: bool = False
 
 
-class CodeSearchAction(Action):
-    """Search the code index, one query per line."""
-
-    runnable: ClassVar[bool] = True
-    query: str
-
-
-class MCPCallAction(Action):
-    """Call ``tool`` of the MCP server named ``server``."""
-
-    server: str
-    tool: str
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
-
-
 class AgentDelegateAction(Action):
     """Hand a subtask over to ``agent`` and wait for its outputs."""
 

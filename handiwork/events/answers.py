@@ -3,46 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, cast
 
 from pydantic import ValidationError
 
-from handiwork.events.action import (
-    BrowseInteractiveAction,
-    BrowseURLAction,
-    CmdRunAction,
-    FileEditAction,
-    FileReadAction,
-    FileWriteAction,
-    IPythonRunCellAction,
-    JobAction,
-)
-from handiwork.events.base import Action, Event, Observation
-from handiwork.events.observation import (
-    BrowserOutputObservation,
-    CmdOutputObservation,
-    ErrorObservation,
-    FileEditObservation,
-    FileReadObservation,
-    FileWriteObservation,
-    IPythonRunCellObservation,
-    JobObservation,
-)
-
-ANSWERS: Mapping[type[Action], type[Observation]] = MappingProxyType(
-    {
-        CmdRunAction: CmdOutputObservation,
-        JobAction: JobObservation,
-        IPythonRunCellAction: IPythonRunCellObservation,
-        FileReadAction: FileReadObservation,
-        FileWriteAction: FileWriteObservation,
-        FileEditAction: FileEditObservation,
-        BrowseURLAction: BrowserOutputObservation,
-        BrowseInteractiveAction: BrowserOutputObservation,
-    }
-)
-"""The observation of an action that was carried out; an ErrorObservation answers every action."""
+from handiwork.events.base import EVENT_TYPES, Action, Event, Observation
+from handiwork.events.observation import ErrorObservation
 
 SANDBOX_ERRORS = frozenset(
     {
@@ -77,40 +43,19 @@ def answer(action: Action, said: Mapping[str, object], found: Mapping[str, Any])
     Whatever it says of its place in the log is replaced, and texts, lists and numbers are bounded. Raises AnswerError.
     """
     kind = said.get("type")
-    cls = next((one for one in (ANSWERS.get(type(action)), ErrorObservation) if one and one.kind == kind), None)
-    if cls is None:
+    cls = EVENT_TYPES.get(str(kind), Event)
+    if not issubclass(cls, Observation) or not (type(action) in cls.answers or cls is ErrorObservation):
         raise AnswerError(f"a {action.kind} is not answered by {_shown(kind)}")
     error_id = said.get("error_id")
     if cls is ErrorObservation and not (isinstance(error_id, str) and error_id in SANDBOX_ERRORS):
         raise AnswerError(f"a sandbox gives no error {_shown(error_id)}")
-    own = {**_repeated(action, cls), **found}
+    own = {**cls.repeated(action), **found}
     fields = {name: _bounded(name, value) for name, value in said.items() if name not in _OWN and name not in own}
     try:
         return cls.model_validate({**fields, **own})
     except ValidationError as error:
         name = ".".join(map(str, error.errors(include_input=False, include_url=False)[0]["loc"]))
         raise AnswerError(f"the field {_shown(name)} does not fit a {cls.kind}") from None
-
-
-def _repeated(action: Action, cls: type[Observation]) -> dict[str, str]:
-    """Return the fields of the observation that repeat what was asked."""
-    match action:
-        case _ if cls is ErrorObservation:
-            return {}
-        case CmdRunAction():
-            return {"command": action.command}
-        case JobAction():
-            return {"operation": action.operation, "job": action.job}
-        case IPythonRunCellAction():
-            return {"code": action.code}
-        case FileReadAction() | FileWriteAction() | FileEditAction():
-            return {"path": action.path}
-        case BrowseURLAction():
-            return {"last_action": f"goto({action.url!r})"}
-        case BrowseInteractiveAction():
-            return {"last_action": action.browser_actions}
-        case _:
-            return {}
 
 
 def _bounded(name: str, value: object) -> object:

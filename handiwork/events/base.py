@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -46,6 +47,12 @@ class Part(Model):
     media_type: str | None = None
 
 
+EVENT_TYPES: dict[str, type[Event]] = {}
+"""Every event type that can be written, by its name; a subclass joins it when it is defined."""
+
+_BASES = frozenset(("Action", "Observation", "Record", "UnknownEvent"))
+
+
 class Event(Model):
     """Something that happened in a session.
 
@@ -68,6 +75,11 @@ class Event(Model):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.kind = cls.__name__
+        own = EVENT_TYPES.get(cls.kind)
+        if own is not None and own.__module__.startswith("handiwork.events."):
+            raise TypeError(f"there is an event {cls.kind} already: give the class another name")
+        if cls.__name__ not in _BASES:
+            EVENT_TYPES[cls.kind] = cls
 
     def with_fields(self, **place: Any) -> Self:
         """Return this event with ``id``, ``timestamp``, ``source``, ``cause`` or ``subtask`` set, unvalidated."""
@@ -78,7 +90,7 @@ class Action(Event):
     """Something an agent, or the user, wants done.
 
     ``thought`` is the reasoning given with it, ``completion`` the id of the CompletionEvent it came from and
-    ``tool_call_id`` the model's own name for the call. A ``runnable`` action is executed by the sandbox.
+    ``tool_call_id`` the model's own name for the call. A ``runnable`` action is executed in the sandbox.
     """
 
     runnable: ClassVar[bool] = False
@@ -88,18 +100,31 @@ class Action(Event):
     completion: int | None = None
     tool_call_id: str | None = None
 
+    async def execute(self, run: Run) -> Observation:
+        """Execute the action: the sandbox's server does, unless a subclass composes other actions that it ``run``s."""
+        return await run(self)
+
 
 class Observation(Event):
     """What came of an action.
 
     ``content`` is all of the text, or where that was too large its head, with ``tail`` its end, ``size`` the
-    bytes of the whole and ``blob`` the handle (SHA-256 in hex) under which the whole is kept.
+    bytes of the whole and ``blob`` the handle (SHA-256 in hex) under which the whole is kept. ``answers`` are the
+    actions that the sandbox's server answers with it, ``repeats`` the fields that it takes from the action.
     """
+
+    answers: ClassVar[tuple[type[Action], ...]] = ()
+    repeats: ClassVar[tuple[str, ...]] = ()
 
     content: str = ""
     tail: str = ""
     size: int = Field(default=0, ge=0)
     blob: str | None = None
+
+    @classmethod
+    def repeated(cls, action: Action) -> dict[str, Any]:
+        """Return the fields that repeat the action; a sandbox cannot change them."""
+        return {name: getattr(action, name) for name in cls.repeats}
 
     @property
     def text(self) -> str:
@@ -109,6 +134,10 @@ class Observation(Event):
         left_out = self.size - len(self.content.encode()) - len(self.tail.encode())
         gap = f"[... {left_out} bytes left out of {self.size}; all of it is {self.blob[:12]} ...]"
         return f"{self.content}\n{gap}\n{self.tail}"
+
+
+Run = Callable[[Action], Awaitable[Observation]]
+"""Runs an action in the sandbox and returns its observation. Raises SandboxError."""
 
 
 class Record(Event):

@@ -9,21 +9,11 @@ from typing import Any, cast
 import pydantic_core
 from pydantic import ValidationError
 
-from handiwork.events import action, observation, record
-from handiwork.events.base import Event, UnknownEvent
+from handiwork.events import observation, record
+from handiwork.events.base import EVENT_TYPES, Event, UnknownEvent
 
-
-def _types() -> dict[str, type[Event]]:
-    found: dict[str, type[Event]] = {}
-    for module in (action, observation, record):
-        for name, value in vars(module).items():
-            if isinstance(value, type) and issubclass(value, Event) and value.__module__ == module.__name__:
-                found[name] = value
-    return found
-
-
-EVENT_TYPES: dict[str, type[Event]] = _types()
-"""Every event type that can be written, by its name."""
+_LOADED = (observation, record)
+"""These modules, and the actions that the first imports, fill EVENT_TYPES."""
 
 
 def to_dict(event: Event) -> dict[str, Any]:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, JsonValue
 
-from handiwork.events.action import AgentState
-from handiwork.events.base import Model, Observation, Part
+from handiwork.events.action import (
+    AgentState,
+    BrowseInteractiveAction,
+    BrowseURLAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+    JobAction,
+)
+from handiwork.events.base import Action, Model, Observation, Part
 
 StateReason = Literal["limit", "model", "sandbox", "agent", "user", "stuck", "context", "over"]
 CmdStatus = Literal["done", "running", "input", "exited", "interrupted", "timeout", "background"]
@@ -24,6 +34,9 @@ class CmdOutputObservation(Observation):
     ``cwd`` is the shell's directory. ``limit`` is the limit of the sandbox, or the command's time, that was
     reached while it ran.
     """
+
+    answers = (CmdRunAction,)
+    repeats = ("command",)
 
     command: str
     exit_code: int | None
@@ -44,6 +57,9 @@ class JobObservation(Observation):
     For the operation "list" ``content`` has a line for each. ``exit_code`` is None while it runs.
     """
 
+    answers = (JobAction,)
+    repeats = ("operation", "job")
+
     operation: Literal["list", "read", "stop"]
     job: str = ""
     status: JobStatus | None = None
@@ -62,6 +78,9 @@ class OutputReadObservation(Observation):
 class IPythonRunCellObservation(Observation):
     """Output of a notebook cell: text in ``content``, pictures in ``images``, and if it raised the exception's name."""
 
+    answers = (IPythonRunCellAction,)
+    repeats = ("code",)
+
     code: str
     images: tuple[Part, ...] = ()
     error: str | None = None
@@ -70,6 +89,9 @@ class IPythonRunCellObservation(Observation):
 
 class FileReadObservation(Observation):
     """Lines ``start`` to ``end`` of ``path``; ``lines`` is how many the file has."""
+
+    answers = (FileReadAction,)
+    repeats = ("path",)
 
     path: str
     start: int = 1
@@ -80,12 +102,18 @@ class FileReadObservation(Observation):
 class FileWriteObservation(Observation):
     """A file was written; ``created`` tells whether it is new."""
 
+    answers = (FileWriteAction,)
+    repeats = ("path",)
+
     path: str
     created: bool = False
 
 
 class FileEditObservation(Observation):
     """A file was edited; ``content`` is the change as a unified diff and ``line`` where it begins, 1-based."""
+
+    answers = (FileEditAction,)
+    repeats = ("path",)
 
     path: str
     line: int = 1
@@ -99,6 +127,8 @@ class BrowserOutputObservation(Observation):
     said to the user, ``infeasible`` why the task cannot be done, ``dialog`` the question of the page that waits for an
     answer, ``downloads`` the new files' paths, ``console`` the page's new errors.
     """
+
+    answers = (BrowseURLAction, BrowseInteractiveAction)
 
     url: str
     title: str = ""
@@ -115,21 +145,16 @@ class BrowserOutputObservation(Observation):
     downloads: tuple[str, ...] = ()
     console: tuple[str, ...] = ()
 
-
-class CodeSearchObservation(Observation):
-    """Code blocks found; ``blocks`` are their paths with line ranges, best first."""
-
-    query: str
-    blocks: tuple[str, ...] = ()
-
-
-class MCPCallObservation(Observation):
-    """What an MCP tool answered."""
-
-    server: str
-    tool: str
-    images: tuple[Part, ...] = ()
-    error: bool = False
+    @classmethod
+    def repeated(cls, action: Action) -> dict[str, Any]:
+        """Return the action as a call of the browser's action language."""
+        match action:
+            case BrowseURLAction(url=url):
+                return {"last_action": f"goto({url!r})"}
+            case BrowseInteractiveAction(browser_actions=calls):
+                return {"last_action": calls}
+            case _:
+                return {}
 
 
 class AgentDelegateObservation(Observation):

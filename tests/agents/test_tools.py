@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import native
 from handiwork.agents.tools import call, tools_of
 from handiwork.events.action import IPythonRunCellAction
+from handiwork.events.base import Action
 from handiwork.llm.types import Completion, ToolCall
 
 
@@ -47,12 +48,52 @@ JSON = st.recursive(
 )
 
 
+class CountLinesAction(Action):
+    """Count the lines of a file."""
+
+    path: str
+    most: int = Field(default=10, ge=1, description="Where to stop.")
+
+
+class TestActionClass:
+    def test_is_a_tool_of_its_own_fields(self) -> None:
+        (tool,) = tools_of([CountLinesAction])
+        assert (tool.name, tool.description) == ("count_lines", "Count the lines of a file.")
+        assert tool.parameters["required"] == ["path"]
+        assert list(tool.parameters["properties"]) == ["path", "most"]
+        assert tool.parameters["properties"]["most"]["description"] == "Where to stop."
+
+    def test_a_call_becomes_the_action(self) -> None:
+        completion = Completion("Let me count.", (ToolCall("1", "count_lines", '{"path": "a"}'),))
+        (action,) = native.actions(completion, [CountLinesAction])
+        assert isinstance(action, CountLinesAction)
+        assert (action.path, action.most, action.thought, action.tool_call_id) == ("a", 10, "Let me count.", "1")
+
+    @pytest.mark.parametrize("arguments", [{}, {"path": "a", "most": 0}, {"path": "a", "source": "user"}, "a"])
+    def test_a_call_that_does_not_fit_is_a_malformed_reply(self, arguments: JsonValue) -> None:
+        with pytest.raises(MalformedReplyError, match="arguments of count_lines"):
+            call(CountLinesAction, arguments)
+
+    def test_one_without_a_docstring_is_refused(self) -> None:
+        class SilentAction(Action):
+            pass
+
+        with pytest.raises(TypeError, match="SilentAction cannot be a tool: it has no docstring"):
+            tools_of([SilentAction])
+
+
+def test_an_action_cannot_have_the_name_of_one_of_handiwork() -> None:
+    with pytest.raises(TypeError, match="there is an event CmdRunAction already"):
+        type("CmdRunAction", (Action,), {})
+
+
 @given(JSON)
 def test_the_cell_gives_the_function_exactly_what_the_model_gave(value: JsonValue) -> None:
-    code = call(echo, {"value": value}).code
+    cell = call(echo, {"value": value})
+    assert isinstance(cell, IPythonRunCellAction)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(ast.parse(code), "<cell>", "exec"), {})
+        exec(compile(ast.parse(cell.code), "<cell>", "exec"), {})
     assert json.loads(printed.getvalue()) == value
 
 

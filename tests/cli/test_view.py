@@ -79,7 +79,7 @@ EVENTS: list[Event] = [
         url="http://localhost/", last_action_error="4 is covered", dialog="alert: hello", downloads=("a.csv",)
     ),
     AgentThinkAction(thought="That will do."),
-    UnknownEvent(unknown={"type": "DreamEvent"}),
+    UnknownEvent(unknown={"type": "DreamAction", "id": 7, "thought": "", "of": "sheep", "content": "one\ntwo"}),
     AgentFinishAction(outputs={"message": "It passes."}),
     AgentStateChangedObservation(agent_state="paused", reason="limit", content="the limit is reached"),
 ]
@@ -144,7 +144,9 @@ step 3  event 16
   dialog: alert: hello
   downloaded a.csv
   That will do.
-  (an event from a newer version: DreamEvent)
+  DreamAction {"of": "sheep"}
+  one
+  two
   finish
   paused: the limit is reached
 """

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import handiwork
+from examples.custom_action import PytestAgent, RunTestsAction, RunTestsObservation
 from examples.custom_sandbox import small
 from examples.custom_tool import CountingAgent
 from examples.minimal_agent import MinimalAgent
@@ -47,6 +48,22 @@ def test_the_tool_is_called_by_its_name_and_runs_in_the_sandbox(project: Path) -
     (said,) = [part.text or "" for part in model.requests[-1][-1].content]
     assert '"to": 2' in said or "'to': 2" in said, said
     assert "not" not in said
+
+
+def test_the_action_is_a_tool_runs_in_the_sandbox_and_stays_in_the_log(project: Path) -> None:
+    asked = {"command": "echo 3 passed, 1 failed in 0.1s"}
+    called = {"tool_calls": [{"name": "run_tests", "arguments": asked}]}
+    model = handiwork.ScriptedLLM([called, finish()])
+    result = handiwork.run("test it", workspace=project, agent=PytestAgent, model=model)
+    ((action, observation),) = [seen for seen in result.state.history if isinstance(seen[0], RunTestsAction)]
+    assert (action.source, action.command) == ("agent", asked["command"])
+    assert isinstance(observation, RunTestsObservation)
+    assert (observation.passed, observation.failed, observation.cause) == (3, 1, action.id)
+    (said,) = [part.text or "" for part in model.requests[-1][-1].content]
+    assert said == "3 passed, 1 failed in 0.1s\n"
+    program = [Path(sys.executable).with_name("handiwork"), "show", result.session]
+    shown = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert asked["command"] in shown
 
 
 def test_the_sandbox_is_one_by_its_name_and_has_its_limits(project: Path) -> None:

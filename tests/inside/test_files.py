@@ -45,7 +45,7 @@ async def test_what_cannot_be_read_says_why(client: Client) -> None:
     expected = {"binary": "not_text", "missing": "not_found", ".": "is_directory", "pipe": "not_regular"}
     for path, error_id in expected.items():
         assert (await client.execute("FileReadAction", path=path))["error_id"] == error_id
-    assert (await client.execute("CodeSearchAction", query="x"))["error_id"] == "unsupported"
+    assert (await client.execute("UnknownAction", query="x"))["error_id"] == "unsupported"
 
 
 async def test_writing_keeps_mode_and_link(client: Client) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.events.codec import EVENT_TYPES
 from scripts import web_types
 
 needs_node = pytest.mark.skipif(
@@ -36,6 +35,6 @@ def test_every_event_is_in_the_schema_with_its_fields() -> None:
     schema = web_types.schema_of_all()["definitions"]
     assert schema["CmdRunAction"]["properties"]["command"] == {"type": "string"}
     assert schema["CmdRunAction"]["extends"] == {"$ref": "#/definitions/Action"}
-    for kind in EVENT_TYPES:
+    for kind in web_types.KINDS:
         assert schema[kind]["properties"]["type"] == {"const": kind}
         assert sorted(schema[kind]["required"]) == sorted(schema[kind]["properties"])

@@ -14,8 +14,6 @@ export type ActionRecord =
   | FileEditAction
   | BrowseURLAction
   | BrowseInteractiveAction
-  | CodeSearchAction
-  | MCPCallAction
   | AgentDelegateAction
   | ForkAction
   | AgentFinishAction
@@ -33,8 +31,6 @@ export type ObservationRecord =
   | FileWriteObservation
   | FileEditObservation
   | BrowserOutputObservation
-  | CodeSearchObservation
-  | MCPCallObservation
   | AgentDelegateObservation
   | ForkObservation
   | PlanObservation
@@ -52,8 +48,6 @@ export type EventRecord =
   | FileEditAction
   | BrowseURLAction
   | BrowseInteractiveAction
-  | CodeSearchAction
-  | MCPCallAction
   | AgentDelegateAction
   | ForkAction
   | AgentFinishAction
@@ -70,8 +64,6 @@ export type EventRecord =
   | FileWriteObservation
   | FileEditObservation
   | BrowserOutputObservation
-  | CodeSearchObservation
-  | MCPCallObservation
   | AgentDelegateObservation
   | ForkObservation
   | PlanObservation
@@ -96,7 +88,7 @@ export type EventRecord =
  * Something an agent, or the user, wants done.
  *
  * ``thought`` is the reasoning given with it, ``completion`` the id of the CompletionEvent it came from and
- * ``tool_call_id`` the model's own name for the call. A ``runnable`` action is executed by the sandbox.
+ * ``tool_call_id`` the model's own name for the call. A ``runnable`` action is executed in the sandbox.
  */
 export interface Action extends Event {
   thought: string;
@@ -164,7 +156,8 @@ export interface AgentDelegateObservation extends Observation {
  * What came of an action.
  *
  * ``content`` is all of the text, or where that was too large its head, with ``tail`` its end, ``size`` the
- * bytes of the whole and ``blob`` the handle (SHA-256 in hex) under which the whole is kept.
+ * bytes of the whole and ``blob`` the handle (SHA-256 in hex) under which the whole is kept. ``answers`` are the
+ * actions that the sandbox's server answers with it, ``repeats`` the fields that it takes from the action.
  */
 export interface Observation extends Event {
   content: string;
@@ -357,21 +350,6 @@ export interface CmdRunAction extends Action {
   is_input: boolean;
   background: boolean;
   timeout: number | null;
-}
-/**
- * Search the code index, one query per line.
- */
-export interface CodeSearchAction extends Action {
-  type: "CodeSearchAction";
-  query: string;
-}
-/**
- * Code blocks found; ``blocks`` are their paths with line ranges, best first.
- */
-export interface CodeSearchObservation extends Observation {
-  type: "CodeSearchObservation";
-  query: string;
-  blocks: string[];
 }
 /**
  * One answer of a model.
@@ -620,25 +598,6 @@ export interface LoopEvent extends Event {
   rule: "repeat" | "error" | "monologue" | "alternation" | "waiting";
   times: number;
   content: string;
-}
-/**
- * Call ``tool`` of the MCP server named ``server``.
- */
-export interface MCPCallAction extends Action {
-  type: "MCPCallAction";
-  server: string;
-  tool: string;
-  arguments: JsonObject;
-}
-/**
- * What an MCP tool answered.
- */
-export interface MCPCallObservation extends Observation {
-  type: "MCPCallObservation";
-  server: string;
-  tool: string;
-  images: Part[];
-  error: boolean;
 }
 /**
  * A message, from the user to the agent or from the agent to the user.
@@ -1407,8 +1366,6 @@ export const EVENT_TYPES: readonly string[] = [
   "FileEditAction",
   "BrowseURLAction",
   "BrowseInteractiveAction",
-  "CodeSearchAction",
-  "MCPCallAction",
   "AgentDelegateAction",
   "ForkAction",
   "AgentFinishAction",
@@ -1425,8 +1382,6 @@ export const EVENT_TYPES: readonly string[] = [
   "FileWriteObservation",
   "FileEditObservation",
   "BrowserOutputObservation",
-  "CodeSearchObservation",
-  "MCPCallObservation",
   "AgentDelegateObservation",
   "ForkObservation",
   "PlanObservation",

@@ -30,9 +30,15 @@ export type Of<T extends EventType> = Extract<EventRecord, { type: T }>;
 
 const KNOWN = new Set(EVENT_TYPES);
 
-/** Return the event of a JSON object of the server; one of a type this version does not know is an UnknownEvent. */
+/**
+ * Return the event of a JSON object of the server; one of a type this version does not know is an UnknownEvent.
+ *
+ * Actions and observations that a user's own agent defines are shown by the fields that they share with all others.
+ */
 export function asEvent(data: JsonObject): EventRecord {
-  if (KNOWN.has(String(data["type"]))) return data as unknown as EventRecord;
+  const type = String(data["type"]);
+  const own = (type.endsWith("Action") && "thought" in data) || (type.endsWith("Observation") && "content" in data);
+  if (KNOWN.has(type) || own) return data as unknown as EventRecord;
   return {
     type: "UnknownEvent",
     id: Number(data["id"]),
@@ -43,6 +49,13 @@ export function asEvent(data: JsonObject): EventRecord {
     subtask: Number(data["subtask"] ?? 0),
     unknown: data,
   };
+}
+
+/** The fields of an action of a user's own agent that not every action has; null for an action of Handiwork's. */
+export function ownFields(action: ActionRecord): object | null {
+  if (KNOWN.has(action.type)) return null;
+  const { type, id, schema, timestamp, source, cause, subtask, thought, completion, tool_call_id, ...own } = action;
+  return own;
 }
 
 export function isAction(event: EventRecord): event is ActionRecord {

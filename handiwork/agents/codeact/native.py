@@ -14,7 +14,7 @@ from handiwork.agents.codeact.toolbox import MAKERS, TOOLS, Makers
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
-from handiwork.agents.tools import Function, tools_of
+from handiwork.agents.tools import Function, name_of, tools_of
 from handiwork.agents.tools import call as call_function
 from handiwork.events.action import AgentFinishAction, AgentThinkAction, MessageAction
 from handiwork.events.base import Action, Observation, Part
@@ -26,7 +26,7 @@ from handiwork.llm.types import Completion, Message, Tool, ToolCall
 
 def tools(functions: Sequence[Function]) -> tuple[Tool, ...]:
     """Return CodeAct's tools and the agent's own. Raises TypeError for a function that cannot be a tool."""
-    if taken := [function.__name__ for function in functions if function.__name__ in MAKERS]:
+    if taken := [name for name in map(name_of, functions) if name in MAKERS]:
         raise TypeError(f"{taken[0]} cannot be a tool: there is one of this name already.")
     return *TOOLS, *tools_of(functions)
 
@@ -54,7 +54,7 @@ def actions(completion: Completion, functions: Sequence[Function] = ()) -> list[
         if not completion.content.strip():
             raise MalformedReplyError("Your reply was empty. Call a tool, or `finish`.")
         return [MessageAction(content=completion.content, wait_for_response=True)]
-    own = {function.__name__: partial(call_function, function) for function in functions}
+    own = {name_of(function): partial(call_function, function) for function in functions}
     found = [_action(call, completion.content, MAKERS | own) for call in completion.tool_calls]
     return sorted(found, key=lambda action: isinstance(action, AgentFinishAction))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import singledispatchmethod
 
 from rich.text import Text
@@ -165,7 +165,9 @@ class Transcript:
         if problem := event.unknown.get("problem"):
             yield Text(f"  {plain(str(problem))}", "bold red")
             return
-        yield Text(f"  (an event from a newer version: {plain(str(event.unknown.get('type', '?')))})", "dim")
+        yield self._other(str(event.unknown.get("type")), event.unknown, "dim")
+        if isinstance(content := event.unknown.get("content"), str):
+            yield from self._bounded(content)
 
     @_of.register
     def _(self, event: Action) -> Iterator[Text]:
@@ -175,8 +177,13 @@ class Transcript:
 
     @singledispatchmethod
     def _doing(self, event: Action) -> Iterator[Text]:
-        fields = event.model_dump(mode="json", exclude=set(Action.model_fields))
-        yield Text(f"  {event.kind} {exact(json.dumps(fields, ensure_ascii=False))}", "bold")
+        yield self._other(event.kind, event.model_dump(mode="json"), "bold")
+
+    def _other(self, kind: str, fields: Mapping[str, object], style: str) -> Text:
+        """Return the line of an event for which this module has no words: its type and its own fields."""
+        common = {"type", *Action.model_fields, *Observation.model_fields}
+        own = {name: value for name, value in fields.items() if name not in common}
+        return Text(f"  {plain(kind)} {exact(json.dumps(own, ensure_ascii=False))}", style)
 
     @_doing.register
     def _(self, event: CmdRunAction) -> Iterator[Text]:

@@ -7,7 +7,6 @@ A rule is a line of text that the user can read. It stands in the session's log 
 - ``edit src/**``: files below a folder, except hidden ones; ``edit setup.py``: this file;
 - ``browse https://HOST/**``: navigation to any page of the origin; ``browse URL``: this page; ``browser CALLS``:
   exactly these browser calls, on any open page;
-- ``mcp SERVER TOOL``: this tool, with any arguments.
 
 A rule allows names and does not check their meaning: if ``git`` is redefined in the shell, or the shell is in another
 directory, an action that the user allowed did that.
@@ -15,7 +14,6 @@ directory, an action that the user allowed did that.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -23,12 +21,10 @@ from handiwork.events.action import (
     BrowseInteractiveAction,
     BrowseURLAction,
     CmdRunAction,
-    CodeSearchAction,
     FileEditAction,
     FileReadAction,
     FileWriteAction,
     IPythonRunCellAction,
-    MCPCallAction,
 )
 from handiwork.events.base import Action
 from handiwork.events.record import Confirmation
@@ -79,10 +75,10 @@ class ExecutionContext:
 def needs_approval(action: Action, mode: Confirmation, place: ExecutionContext, rules: Collection[str]) -> str | None:
     """Return the reason why the action needs the user's approval; None if it may run.
 
-    "never" asks about nothing. "risky" asks about actions that reach out of the sandbox: MCP calls and uses of a
-    secret; without a sandbox, or on the user's own files, every action that is not known to only read; and with
-    network access, every action that runs programs, or writes a file that may decide which programs run. "always"
-    asks about every action except reads. No mode asks about actions that ``rules`` allow.
+    "never" asks about nothing. "risky" asks about uses of a secret; without a sandbox, or on the user's own files,
+    about every action that is not known to only read; and with network access, about every action that runs programs,
+    or writes a file that may decide which programs run. "always" asks about every action except reads. No mode asks
+    about actions that ``rules`` allow.
     """
     why = _why(action, mode, place)
     if names_in(action, place.secrets) and _exact(action) not in rules:
@@ -119,8 +115,6 @@ def _why(action: Action, mode: Confirmation, place: ExecutionContext) -> str | N
         return None
     if mode == "always":
         return "You are asked about every action."
-    if isinstance(action, MCPCallAction):
-        return f"It calls {action.tool} of the MCP server {action.server}, outside the sandbox."
     if used := names_in(action, sorted(place.secrets)):
         return f"It uses {'the secret' if len(used) == 1 else 'the secrets'} {', '.join(used)}."
     if isinstance(action, CmdRunAction) and not action.is_input and _only_reads(action.command, place):
@@ -144,13 +138,13 @@ def _why_with_network(action: Action, place: ExecutionContext) -> str | None:
 
 def _acts(action: Action) -> bool:
     """Return whether the action does more than think, speak or read."""
-    if isinstance(action, FileReadAction | CodeSearchAction):
+    if isinstance(action, FileReadAction):
         return False
     if isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip():
         return False  # waits for more output
     if isinstance(action, BrowseInteractiveAction) and only_looks(action):
         return False
-    return action.runnable or isinstance(action, MCPCallAction)
+    return action.runnable
 
 
 def _only_reads(command: str, place: ExecutionContext) -> bool:
@@ -191,8 +185,6 @@ def _exact(action: Action) -> str:
             return f"browse {action.url}"
         case BrowseInteractiveAction():
             return f"browser {action.browser_actions}"
-        case MCPCallAction():
-            return f"mcp {shlex.quote(action.server)} {shlex.quote(action.tool)}"
         case _:
             return f"{action.kind} {action.model_dump_json(exclude=set(Action.model_fields))}"
 

@@ -100,7 +100,8 @@ class Executor:
         await self.sandbox.close()
 
     async def _execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
-        run = asyncio.create_task(self.sandbox.execute(action, on_output, self.secrets.named_by(action)))
+        secrets = self.secrets.named_by(action)
+        run = asyncio.create_task(action.execute(lambda one: self.sandbox.execute(one, on_output, secrets)))
         if await self._interrupt.race(run, seconds):
             return run.result()
         for _ in range(INTERRUPTS):

@@ -48,7 +48,7 @@ export function Banner({ store }: { store: SessionStore }) {
         {title}
       </span>
       <span className="chat-detail">
-        {tone === "busy" ? <Doing store={store} /> : exact(detail)}
+        {tone === "busy" ? <Busy store={store} /> : exact(detail)}
         {elsewhere && now.info.run_by && ` Run by process ${now.info.run_by.pid} on ${exact(now.info.run_by.host)}.`}
       </span>
       {problem && <span role="alert">{exact(problem)}</span>}
@@ -72,7 +72,7 @@ export function Banner({ store }: { store: SessionStore }) {
 }
 
 /** What it does at this moment, and for how long already. */
-function Doing({ store }: { store: SessionStore }) {
+function Busy({ store }: { store: SessionStore }) {
   const head = useSessionPart(store, (now) => now.head);
   const live = useSessionPart(store, (now) => now.live);
   const info = useSessionPart(store, (now) => now.info);

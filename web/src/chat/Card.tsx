@@ -2,7 +2,7 @@
 
 import { memo } from "react";
 import type { ActionRecord, ObservationRecord } from "../events";
-import { Doing } from "./Doing";
+import { ActionBody } from "./ActionBody";
 import { Result } from "./Result";
 import { Thought } from "./Thought";
 import { ending, headline } from "./headline";
@@ -40,7 +40,7 @@ export const Card = memo(function Card({ action, observation, thought, live }: P
           {end && <span className={`chat-ending ${end.tone}`}>{exact(end.text)}</span>}
           <span className="chat-id">{action.id}</span>
         </header>
-        {!told(action, observation) && <Doing action={action} />}
+        {!told(action, observation) && <ActionBody action={action} />}
         {observation ? (
           <Result observation={observation} />
         ) : (

@@ -6,7 +6,7 @@ import { Button } from "../components/Button";
 import { useShortcuts } from "../keyboard";
 import { type SessionStore, useSession } from "../store";
 import type { PendingQuestion } from "../../generated/types";
-import { Doing } from "./Doing";
+import { ActionBody } from "./ActionBody";
 import { headline } from "./headline";
 import { exact, shortName } from "./text";
 
@@ -63,7 +63,7 @@ function Question({
         <p>
           <span className="chat-verb">{verb}</span> {object && <code>{object}</code>}
         </p>
-        <Doing action={action} whole />
+        <ActionBody action={action} whole />
       </div>
       <p className="chat-why">{exact(why)}</p>
       <p className="chat-rule">

@@ -19,7 +19,6 @@ export function Result({ observation }: { observation: ObservationRecord }) {
     case "OutputReadObservation":
       return <Output id={id} name="what was read" printed={observation} lines={8} />;
     case "IPythonRunCellObservation":
-    case "MCPCallObservation":
       return (
         <>
           <Output id={id} name="the output" printed={observation} />
@@ -28,8 +27,6 @@ export function Result({ observation }: { observation: ObservationRecord }) {
       );
     case "BrowserOutputObservation":
       return <Page page={observation} />;
-    case "CodeSearchObservation":
-      return <Output id={id} name="what was found" printed={observation} />;
     case "AgentDelegateObservation":
       return (
         <div className="chat-answer">

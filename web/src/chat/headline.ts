@@ -45,10 +45,6 @@ function parts(action: ActionRecord): { verb: string; object?: string } {
       return { verb: "Open page", object: action.url };
     case "BrowseInteractiveAction":
       return { verb: "Browser" };
-    case "CodeSearchAction":
-      return { verb: "Search code" };
-    case "MCPCallAction":
-      return { verb: "Call", object: `${action.server} · ${action.tool}` };
     case "AgentDelegateAction":
       return { verb: "Delegate to", object: shortName(action.agent) };
     case "ForkAction":
@@ -67,6 +63,8 @@ function parts(action: ActionRecord): { verb: string; object?: string } {
       return { verb: "Message" };
     case "ChangeAgentStateAction":
       return { verb: capital(words(action.agent_state)) };
+    default:
+      return { verb: (action as ActionRecord).type.replace(/Action$/, "") };
   }
 }
 
@@ -103,8 +101,6 @@ export function ending(observation: ObservationRecord): Ending | null {
       return { tone: "quiet", text: observation.created ? "created" : "written" };
     case "BrowserOutputObservation":
       return observation.last_action_error ? { tone: "bad", text: "not done to its end" } : null;
-    case "MCPCallObservation":
-      return observation.error ? { tone: "bad", text: "error" } : null;
     case "AgentDelegateObservation":
       return { tone: observation.outcome === "finished" ? "good" : "warn", text: words(observation.outcome) };
     case "UserRejectObservation":

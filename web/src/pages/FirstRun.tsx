@@ -3,7 +3,7 @@ import { api } from "../api";
 import { Button } from "../components/Button";
 import { Field } from "../components/Field";
 import { Link } from "../components/Link";
-import { useDoing } from "../components/useDoing";
+import { useAsync } from "../components/useAsync";
 import { go, sessionPath } from "../router";
 import type { ModelChoice, ModelList } from "../../generated/types";
 import { setWelcomed } from "./welcomed";
@@ -24,7 +24,7 @@ export function FirstRun() {
   const [models, setModels] = useState<ModelList | null>(null);
   const [current, setCurrent] = useState("");
   const [chosen, setChosen] = useState<ModelChoice | null>(null);
-  const loading = useDoing();
+  const loading = useAsync();
   useEffect(() => {
     setWelcomed();
     loading.run(async () => {
@@ -73,7 +73,7 @@ function PickModel({ models, current, onChosen }: PickProps) {
     url: "",
   });
   const [reply, setReply] = useState("");
-  const { busy, problem, run } = useDoing();
+  const { busy, problem, run } = useAsync();
   const set = (part: Partial<Choice>) => {
     setChoice({ ...choice, ...part });
     setReply("");
@@ -253,7 +253,7 @@ function modelOf({ kind, local, provider, name, url }: Choice): ModelChoice {
 }
 
 function FirstTask({ chosen }: { chosen: ModelChoice | null }) {
-  const { busy, problem, run } = useDoing();
+  const { busy, problem, run } = useAsync();
   const begin = () =>
     run(async () => {
       const { workspace, task } = await api.makeDemo();

@@ -3,7 +3,7 @@ import { api } from "../api";
 import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
 import { Field } from "../components/Field";
-import { useDoing } from "../components/useDoing";
+import { useAsync } from "../components/useAsync";
 import type { Confirmation } from "../events";
 import { go, sessionPath } from "../router";
 import type { AgentList, ModelList, NewSession, SessionRow, SettingsView } from "../../generated/types";
@@ -38,7 +38,7 @@ export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onCl
   const folders = [...new Set(known.map((row) => row.workspace))].filter((path) => path.startsWith("/"));
   const [form, setForm] = useState<Form>({ ...EMPTY, workspace: folders[0] ?? "" });
   const [offered, setOffered] = useState<Offered | null>(null);
-  const { busy, problem, run } = useDoing();
+  const { busy, problem, run } = useAsync();
   useEffect(() => {
     run(async () => {
       const [settings, models, agents] = await Promise.all([api.settings(), api.models(), api.agents()]);

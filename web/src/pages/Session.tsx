@@ -3,7 +3,7 @@ import { said } from "../api";
 import { CHAT } from "../chat";
 import { Button } from "../components/Button";
 import { Divider } from "../components/Divider";
-import { Later } from "../components/Later";
+import { LazyPane } from "../components/LazyPane";
 import { Link } from "../components/Link";
 import { StateBadge } from "../components/StateBadge";
 import { Tabs } from "../components/Tabs";
@@ -62,7 +62,7 @@ function Layout({ store, pane }: { store: SessionStore; pane: string }) {
   useLayoutShortcuts(store, show);
   const tabs = shown && (
     <Tabs parts={parts} shown={shown.name} onShow={show}>
-      <Later part={shown} session={store} />
+      <LazyPane part={shown} session={store} />
     </Tabs>
   );
   return (
@@ -72,7 +72,7 @@ function Layout({ store, pane }: { store: SessionStore; pane: string }) {
         {!phone && (
           <>
             <section className="session-chat" aria-label="Chat">
-              <Later part={CHAT} session={store} />
+              <LazyPane part={CHAT} session={store} />
             </section>
             <Divider width={width} onMove={setWidth} />
           </>

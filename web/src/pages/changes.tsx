@@ -3,7 +3,7 @@ import { sessionApi } from "../api";
 import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
 import { Field } from "../components/Field";
-import { useDoing } from "../components/useDoing";
+import { useAsync } from "../components/useAsync";
 import type { SessionRow } from "../../generated/types";
 
 interface Props {
@@ -13,7 +13,7 @@ interface Props {
 
 export function RenameSession({ row, onClose }: Props) {
   const [title, setTitle] = useState(row.title);
-  const { busy, problem, run } = useDoing();
+  const { busy, problem, run } = useAsync();
   return (
     <Dialog title="Rename session" onClose={onClose}>
       <form
@@ -40,7 +40,7 @@ export function RenameSession({ row, onClose }: Props) {
 }
 
 export function DeleteSession({ row, onClose }: Props) {
-  const { busy, problem, run } = useDoing();
+  const { busy, problem, run } = useAsync();
   return (
     <Dialog title="Delete session" onClose={onClose}>
       <p>

@@ -7,7 +7,7 @@ import { Empty } from "./common/Notice";
 import { EventList } from "./timeline/EventList";
 import { ForkDialog } from "./timeline/ForkDialog";
 import { Scrubber } from "./timeline/Scrubber";
-import { Then } from "./timeline/Then";
+import { PastState } from "./timeline/PastState";
 import { usePages } from "./timeline/usePages";
 
 /** Every event, and how files, changes and browser were after each; from each one can go on in another way. */
@@ -39,7 +39,7 @@ export default function TimelinePane({ session }: { session: SessionStore }) {
         </Button>
       </div>
       <EventList events={events} chosen={chosen} choose={choose} />
-      <Then session={session} events={events} at={chosen} />
+      <PastState session={session} events={events} at={chosen} />
       {forking && (
         <ForkDialog
           session={session}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { EventRecord } from "../../src/events";
+import { asEvent, type EventRecord, ownFields } from "../../src/events";
 import { type Entry, entriesOf, lineOf } from "../../src/chat/entries";
+import { headline } from "../../src/chat/headline";
 import { rowOf, rowsOf } from "../../src/chat/rows";
 import { event, printed, shell } from "./events";
 
@@ -23,6 +24,16 @@ describe("entries", () => {
 
   it("show an action that is still at work without a result, and no result without its action", () => {
     expect(cards(entriesOf([printed(8, 3, "old"), shell(9, "sleep 9")]))).toMatchObject([{ id: 9, observation: null }]);
+  });
+
+  it("show an action of a user's own agent by its name and its own fields", () => {
+    const common = { schema: 1, timestamp: "", source: "agent", subtask: 0 };
+    const asked = asEvent({ ...common, type: "RunTestsAction", id: 1, cause: null, thought: "", command: "make" });
+    const result = asEvent({ ...common, type: "RunTestsObservation", id: 2, cause: 1, content: "3 passed", passed: 3 });
+    const [card] = cards(entriesOf([asked, result]));
+    expect(card).toMatchObject({ id: 1, observation: { content: "3 passed" } });
+    expect(headline(card!.action)).toEqual({ verb: "RunTests", object: "" });
+    expect(ownFields(card!.action)).toEqual({ command: "make" });
   });
 
   it("do not take the question about an action for its result", () => {

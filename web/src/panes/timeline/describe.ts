@@ -55,10 +55,6 @@ function text(event: EventRecord): string {
       return event.browser_actions;
     case "BrowserOutputObservation":
       return event.last_action_error || [event.title, event.url].filter(Boolean).join(" · ");
-    case "CodeSearchAction":
-      return event.query;
-    case "MCPCallAction":
-      return `${event.server} ${event.tool}`;
     case "AgentDelegateAction":
       return `${event.agent}: ${said(event.inputs)}`;
     case "ForkAction":

@@ -27,7 +27,7 @@ const REST = 200;
 const BACK = 2000;
 
 /** How all was after an event. */
-export function Then({ session, events, at }: { session: SessionStore; events: Events; at: number }) {
+export function PastState({ session, events, at }: { session: SessionStore; events: Events; at: number }) {
   const [view, setView] = useState<ViewName>("event");
   const settled = useSettled(at, REST);
   return (

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { said } from "../api";
 
-export interface Doing {
+export interface Async {
   busy: boolean;
   problem: string;
   /** Do it, unless something is being done already; why it failed is `problem` until the next attempt. */
@@ -9,7 +9,7 @@ export interface Doing {
 }
 
 /** Something that takes time and may fail, as a form shows it. */
-export function useDoing(): Doing {
+export function useAsync(): Async {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
   const run = (what: () => Promise<unknown>) => {

@@ -20,7 +20,7 @@ function lazily({ name, load }: PaneInfo): LazyExoticComponent<PaneComponent> {
 }
 
 /** A part of the page that is fetched when it is first shown; where it fails the rest of the page goes on. */
-export function Later({ part, session }: { part: PaneInfo; session: SessionStore }) {
+export function LazyPane({ part, session }: { part: PaneInfo; session: SessionStore }) {
   const Part = lazily(part);
   return (
     <Boundary key={part.name} title={part.title}>

@@ -3,13 +3,13 @@
 import { Code } from "../components/Code";
 import { Diff } from "../components/Diff";
 import { Markdown } from "../components/Markdown";
-import type { ActionRecord } from "../events";
+import { ownFields, type ActionRecord } from "../events";
 import { editPatch } from "./patch";
 import { exact, outputsText, said, shortName, taskText } from "./text";
 import { Folded } from "./Folded";
 
 /** With `whole` nothing is folded: it is what the user is asked about. */
-export function Doing({ action, whole = false }: { action: ActionRecord; whole?: boolean }) {
+export function ActionBody({ action, whole = false }: { action: ActionRecord; whole?: boolean }) {
   switch (action.type) {
     case "CmdRunAction":
       return action.command ? <Listing id={action.id} text={action.command} language="bash" whole={whole} /> : null;
@@ -17,8 +17,6 @@ export function Doing({ action, whole = false }: { action: ActionRecord; whole?:
       return <Listing id={action.id} text={action.code} language="python" whole={whole} />;
     case "BrowseInteractiveAction":
       return <Listing id={action.id} text={action.browser_actions} language="python" whole={whole} />;
-    case "CodeSearchAction":
-      return <Listing id={action.id} text={action.query} language="" whole={whole} />;
     case "FileWriteAction":
       return <Listing id={action.id} text={action.content} language={extension(action.path)} whole={whole} />;
     case "FileEditAction":
@@ -27,8 +25,6 @@ export function Doing({ action, whole = false }: { action: ActionRecord; whole?:
           <Diff patch={editPatch(exact(action.old), exact(action.new))} />
         </div>
       );
-    case "MCPCallAction":
-      return <Listing id={action.id} text={said(action.arguments)} language="json" whole={whole} />;
     case "AgentDelegateAction":
       return <Prose id={action.id} text={taskText(action.inputs)} whole={whole} />;
     case "ForkAction":
@@ -57,8 +53,10 @@ export function Doing({ action, whole = false }: { action: ActionRecord; whole?:
           )}
         </>
       );
-    default:
-      return null;
+    default: {
+      const own = ownFields(action);
+      return own && <Listing id={action.id} text={said(own)} language="json" whole={whole} />;
+    }
   }
 }
 
