@@ -1,7 +1,7 @@
 """How often the best of 4 passes, and one alone: ``python -m perf.best_of [--trials 10] [--first 20]``.
 
 Each trial is a function with a bug of HumanEvalFix, whose tests are the test command; every candidate has six steps
-at temperature 0.8 with the local model. One alone is each of the four candidates for itself: nothing is run twice.
+at temperature 0.8 with the local model. One alone is each of the four attempts for itself: nothing is run twice.
 Results are kept in build/best_of, and a trial that is there is not done again.
 """
 
@@ -18,7 +18,7 @@ from handiwork.evals.reporting.statistics import wilson
 from handiwork.events.record import Limits
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
-from handiwork.session.time_travel.best_of import BestOfRequest, best_of
+from handiwork.session.time_travel.best_of import BestOfRequest, run_attempts
 from perf.repairs import TESTS, Repair, load
 
 MODEL = "local:qwen2.5-coder-1.5b"
@@ -36,10 +36,10 @@ async def trial(repair: Repair, folder: Path) -> list[dict[str, object]]:
     )
     contest = BestOfRequest(repair.instruction, f"python3 {TESTS}", NUMBER, [(MODEL, None)], config)
     async with Store.open(folder / "data") as store:
-        _, candidates = await best_of(store, folder / "data", contest, lambda _: None)
+        _, attempts = await run_attempts(store, folder / "data", contest, lambda _: None)
     return [
         {"session": one.session, "passed": one.passed, "lines": one.lines, "steps": one.state.iteration}
-        for one in candidates
+        for one in attempts
     ]
 
 
@@ -52,7 +52,7 @@ def main(trials: int, first: int) -> None:
     results: list[list[dict[str, object]]] = []
     for repair in load(Path(benchdata))[first : first + trials]:
         folder = OUT / repair.id.replace("/", "-")
-        done = folder / "candidates.json"
+        done = folder / "attempts.json"
         if not done.exists():
             done.write_text(json.dumps(asyncio.run(trial(repair, folder.absolute()))))
         results.append(json.loads(done.read_text()))

@@ -22,6 +22,7 @@ from handiwork.events.action import (
     ModifyTaskAction,
 )
 from handiwork.events.base import Action, Event, Observation
+from handiwork.events.describe import task_text
 from handiwork.events.observation import (
     AgentDelegateObservation,
     AgentStateChangedObservation,
@@ -303,9 +304,3 @@ class State:
     def _place(self, action: int) -> int:
         """Return an action's index in the history; search from the end, near which pending actions are."""
         return next(n for n in range(len(self.history) - 1, -1, -1) if self.history[n][0].id == action)
-
-
-def task_text(inputs: dict[str, JsonValue]) -> str:
-    """Return the text of a delegate's task: its "task" input, then its other inputs."""
-    rest = [f"{key}: {value}" for key, value in inputs.items() if key != "task"]
-    return "\n".join([str(inputs.get("task", "")), *rest]).strip()

@@ -1,4 +1,4 @@
-"""The actions: what an agent or a user can ask for."""
+"""The actions that an agent or a user can ask for."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class MessageAction(Action):
 class CmdRunAction(Action):
     """Run ``command`` in the sandbox's bash.
 
-    With ``is_input`` the text goes to the program that is running and waiting for input. An empty command reads
-    more output of a running one. With ``background`` the observation comes at once, with a handle for JobAction.
-    ``timeout`` is in seconds, after which what runs is stopped; None is the session's default, in the background
-    none.
+    With ``is_input`` the text is sent to the running program, which waits for input. An empty command reads more
+    output of the running command. With ``background`` the observation comes at once, with a handle for JobAction.
+    After ``timeout`` seconds the command is stopped; None means the session's default, for a background command no
+    timeout.
     """
 
     runnable: ClassVar[bool] = True
@@ -51,7 +51,7 @@ class CmdRunAction(Action):
 
 
 class JobAction(Action):
-    """List the background commands, or "read" what ``job`` printed since it was read last, or "stop" it."""
+    """List the background commands, "read" the output of ``job`` since the last read, or "stop" it."""
 
     runnable: ClassVar[bool] = True
     operation: Literal["list", "read", "stop"]
@@ -117,9 +117,9 @@ class BrowseURLAction(Action):
 class BrowseInteractiveAction(Action):
     """Run ``browser_actions``, one or more calls of the BrowserGym action language, in the sandbox's browser.
 
-    ``view`` is what the observation shows of the page: the part of its accessibility tree that the window shows
-    ("visible"), the whole tree ("full"), or its words for reading ("text"). With ``marks`` there is also a picture in
-    which the elements have their bids.
+    ``view`` selects the text of the observation: the part of the page's accessibility tree inside the window
+    ("visible"), the whole tree ("full"), or the page's text for reading ("text"). With ``marks`` the observation has a
+    screenshot in which each element bears its bid.
     """
 
     runnable: ClassVar[bool] = True
@@ -173,6 +173,6 @@ class ModifyTaskAction(Action):
 
 
 class ChangeAgentStateAction(Action):
-    """Somebody asks for the session to run, pause or stop."""
+    """Ask the session to run, pause or stop."""
 
     agent_state: AgentState

@@ -1,4 +1,4 @@
-"""What may answer an action that a sandbox executes, and how much of what the sandbox says an event holds."""
+"""Check and bound the observation that a sandbox returns for an action."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _OWN = frozenset((*Event.model_fields, "schema", "type", "blob", "limit"))
 
 
 class AnswerError(Exception):
-    """A sandbox gave what does not answer the action; the text says why."""
+    """The sandbox's reply is no observation of the action; the text gives the reason."""
 
 
 def answer(action: Action, said: Mapping[str, object], found: Mapping[str, Any]) -> Observation:
-    """Return the observation that a sandbox gave for an action: ``said`` are its fields, ``found`` the platform's own.
+    """Return the sandbox's observation of the action, from its fields ``said`` and the platform's fields ``found``.
 
-    Whatever it says of its place in the log is replaced, and texts, lists and numbers are bounded. Raises AnswerError.
+    The sandbox cannot set the event's position in the log; texts, lists and numbers are bounded. Raises AnswerError.
     """
     kind = said.get("type")
     cls = EVENT_TYPES.get(str(kind), Event)
@@ -59,7 +59,7 @@ def answer(action: Action, said: Mapping[str, object], found: Mapping[str, Any])
 
 
 def _bounded(name: str, value: object) -> object:
-    """Return a value as short as an event may hold it. Raises AnswerError for what no field holds."""
+    """Return the value, cut to the size an event may hold. Raises AnswerError for a value that no field can hold."""
     match value:
         case str():
             return value[:TEXT_LIMIT]

@@ -1,4 +1,4 @@
-"""What every event is: frozen, closed, JSON both ways, and at one position in a session's log."""
+"""The base classes of events: frozen, with a closed set of fields, and at one position in a session's log."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _BASES = frozenset(("Action", "Observation", "Record", "UnknownEvent"))
 
 
 class Event(Model):
-    """Something that happened in a session.
+    """An entry of a session's log.
 
     ``id`` is the position in the log, from 1; 0 means not appended yet. ``cause`` is the id of the action
     that an observation answers. ``subtask`` is the id of the action that opened the subtask; 0 is the root.
@@ -87,10 +87,10 @@ class Event(Model):
 
 
 class Action(Event):
-    """Something an agent, or the user, wants done.
+    """A request of the agent or the user.
 
-    ``thought`` is the reasoning given with it, ``completion`` the id of the CompletionEvent it came from and
-    ``tool_call_id`` the model's own name for the call. A ``runnable`` action is executed in the sandbox.
+    ``thought`` is the model's reasoning, ``completion`` the id of the CompletionEvent that has the action, and
+    ``tool_call_id`` the model's id of the call. A ``runnable`` action is executed in the sandbox.
     """
 
     runnable: ClassVar[bool] = False
@@ -106,11 +106,11 @@ class Action(Event):
 
 
 class Observation(Event):
-    """What came of an action.
+    """The result of an action.
 
-    ``content`` is all of the text, or where that was too large its head, with ``tail`` its end, ``size`` the
-    bytes of the whole and ``blob`` the handle (SHA-256 in hex) under which the whole is kept. ``answers`` are the
-    actions that the sandbox's server answers with it, ``repeats`` the fields that it takes from the action.
+    ``content`` is the whole text, or its head if the text is too large; then ``tail`` is its end, ``size`` the length
+    of the whole in bytes and ``blob`` the handle (SHA-256 in hex) of the blob that holds it. ``answers`` are the
+    actions that the sandbox's server answers with this observation, ``repeats`` the fields copied from the action.
     """
 
     answers: ClassVar[tuple[type[Action], ...]] = ()
@@ -128,7 +128,7 @@ class Observation(Event):
 
     @property
     def text(self) -> str:
-        """Everything the event holds of the text, with what was left out said in between."""
+        """The text that the event holds, with a note of the omitted bytes between head and tail."""
         if self.blob is None:
             return self.content
         left_out = self.size - len(self.content.encode()) - len(self.tail.encode())

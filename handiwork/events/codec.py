@@ -39,7 +39,7 @@ def _line(data: Mapping[str, Any]) -> str:
 def from_dict(data: Mapping[str, Any]) -> Event:
     """Return the event of a JSON object, an UnknownEvent if its type, or its schema, is newer than this version.
 
-    Raises pydantic.ValidationError where a known type has fields that do not fit.
+    Raises pydantic.ValidationError if the fields of a known type do not fit.
     """
     fields = dict(data)
     cls = EVENT_TYPES.get(str(fields.pop("type", "")))
@@ -50,7 +50,7 @@ def from_dict(data: Mapping[str, Any]) -> Event:
 
 
 def _unknown(data: dict[str, Any]) -> Event:
-    """Keep an object whole; what of its place this version cannot read is left at the default."""
+    """Return an UnknownEvent with the whole object; unreadable fields of its position keep their defaults."""
     place = {key: data[key] for key in ("id", "timestamp", "source", "cause", "subtask") if key in data}
     try:
         return UnknownEvent.model_validate({**place, "unknown": data})
@@ -76,7 +76,7 @@ def read_back(session: str, number: int, text: object) -> Event:
 
 
 def is_event(text: object, number: int) -> bool:
-    """Tell whether a row's text is a JSON object with the id of the row, whatever else it has."""
+    """Return whether a row's text is a JSON object with the id of the row."""
     try:
         data = pydantic_core.from_json(text) if isinstance(text, str) else None
     except ValueError:

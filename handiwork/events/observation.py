@@ -1,4 +1,4 @@
-"""The observations: what came of the actions."""
+"""The observations: the results of actions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ JobStatus = Literal["running", "done", "stopped"]
 
 
 class CmdOutputObservation(Observation):
-    """Output of a shell command; ``content`` is stdout and stderr as they came.
+    """Output of a shell command; ``content`` is stdout and stderr, interleaved as printed.
 
-    ``status``: "done"; "running" (it goes on, nothing was killed); "input" (it waits for input); "exited"
-    (the shell itself ended and a new one was started in the same directory); "interrupted"; "timeout" (it
-    was stopped after its time); "background" (it goes on as ``job``). ``exit_code`` is None while it runs.
-    ``cwd`` is the shell's directory. ``limit`` is the limit of the sandbox, or the command's time, that was
-    reached while it ran.
+    ``status``: "done"; "running" (the command still runs); "input" (it waits for input); "exited" (the shell itself
+    exited and was restarted in the same directory); "interrupted"; "timeout" (stopped by its timeout); "background"
+    (it runs as ``job``). ``exit_code`` is None while the command runs. ``cwd`` is the shell's directory. ``limit`` is
+    the limit of the sandbox, or the timeout, that the command reached.
     """
 
     answers = (CmdRunAction,)
@@ -47,14 +46,14 @@ class CmdOutputObservation(Observation):
 
     @property
     def error(self) -> bool:
-        """True if the command ended with a code other than 0."""
+        """Whether the command exited with a code that is not 0."""
         return self.exit_code not in (0, None)
 
 
 class JobObservation(Observation):
-    """How background command ``job`` stands; ``content`` is what it printed since it was read last.
+    """State of the background command ``job``; ``content`` is its output since the last read.
 
-    For the operation "list" ``content`` has a line for each. ``exit_code`` is None while it runs.
+    For the operation "list" ``content`` has a line for each job. ``exit_code`` is None while the command runs.
     """
 
     answers = (JobAction,)
@@ -110,7 +109,7 @@ class FileWriteObservation(Observation):
 
 
 class FileEditObservation(Observation):
-    """A file was edited; ``content`` is the change as a unified diff and ``line`` where it begins, 1-based."""
+    """A file was edited; ``content`` is the change as a unified diff, ``line`` its first line, counted from 1."""
 
     answers = (FileEditAction,)
     repeats = ("path",)
@@ -120,12 +119,12 @@ class FileEditObservation(Observation):
 
 
 class BrowserOutputObservation(Observation):
-    """What the browser shows after an action; ``content`` is the page as text, the screenshots are blobs.
+    """The browser's page after an action; ``content`` is the page as text, the screenshots are blobs.
 
     ``open_pages`` are the tabs' URLs and ``active_page`` the index of the one shown; ``focused_element`` is a bid.
-    ``last_action`` is what was asked and ``last_action_error`` why it was not done to its end. ``messages`` is what it
-    said to the user, ``infeasible`` why the task cannot be done, ``dialog`` the question of the page that waits for an
-    answer, ``downloads`` the new files' paths, ``console`` the page's new errors.
+    ``last_action`` is the action and ``last_action_error`` the reason why it failed. ``messages`` are the action's
+    messages to the user, ``infeasible`` is the reason why the task cannot be done, ``dialog`` the page's dialog that
+    waits for an answer, ``downloads`` the paths of new files, ``console`` the page's new errors.
     """
 
     answers = (BrowseURLAction, BrowseInteractiveAction)
@@ -158,7 +157,7 @@ class BrowserOutputObservation(Observation):
 
 
 class AgentDelegateObservation(Observation):
-    """A subtask ended; ``outcome`` says how and ``outputs`` is what it gave back."""
+    """A subtask ended with an ``outcome`` and ``outputs``."""
 
     agent: str
     outcome: AgentState = "finished"
@@ -185,7 +184,7 @@ class PlanObservation(Observation):
 
 
 class UserRejectObservation(Observation):
-    """The user did not allow the action; ``content`` is what the user said."""
+    """The user refused the action; ``content`` is the user's comment."""
 
 
 class AgentStateChangedObservation(Observation):
@@ -196,7 +195,7 @@ class AgentStateChangedObservation(Observation):
 
 
 class ErrorObservation(Observation):
-    """The action could not be carried out; ``content`` tells the agent what was wrong.
+    """The action failed; ``content`` tells the agent why.
 
     ``error_id`` is a stable word for programs, like "not_unique" or "sandbox_lost".
     """

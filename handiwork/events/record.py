@@ -40,7 +40,7 @@ class Usage(Model):
 
 
 class Limits(Model):
-    """What a session may spend, with its delegates; None is no limit. ``time`` is seconds of running, ``cost`` USD."""
+    """The budget of a session with its delegates; None means no limit. ``time`` is seconds of running, ``cost`` USD."""
 
     iterations: int | None = Field(default=100, ge=1)
     cost: float | None = Field(default=None, gt=0)
@@ -49,7 +49,7 @@ class Limits(Model):
 
 
 class SessionStarted(Record):
-    """A session begins, or goes on in a new process: what it runs with."""
+    """A session starts, or resumes in a new process, with these settings."""
 
     agent: str
     model: str
@@ -62,15 +62,15 @@ class SessionStarted(Record):
 
 
 class StepStarted(Record):
-    """An agent's step begins: iterations are counted by it, so that one that crashed counts too."""
+    """An agent's step begins. Iterations are counted by it, so that a step that crashed counts too."""
 
 
 class CompletionEvent(Record):
     """One answer of a model.
 
     ``response`` is provider-neutral: {"content": str, "tool_calls": [{"id", "name", "arguments"}], "thinking":
-    [{"content", "signature", ...}]}. ``cost`` is USD, None where unknown; ``latency`` and ``first_token`` are
-    seconds; ``failed_attempts`` says what went wrong before.
+    [{"content", "signature", ...}]}. ``cost`` is in USD, None if unknown; ``latency`` and ``first_token`` are in
+    seconds; ``failed_attempts`` are the errors of earlier attempts.
     """
 
     model: str
@@ -85,11 +85,11 @@ class CompletionEvent(Record):
 
 
 class CondensationEvent(Record):
-    """What the agent sees of the actions ``first`` to ``last`` is made shorter; the log keeps all of it.
+    """The agent's view of the actions ``first`` to ``last`` becomes shorter; the log keeps all of them.
 
-    "collapse": only the first line of every long observation stays. "summary": ``summary`` stands in their place.
-    "rewind": they are taken back, and ``summary`` says so. The user's first message, and actions that wait for an
-    observation, stay.
+    "collapse": long observations are cut to their first line. "summary": ``summary`` replaces the actions. "rewind":
+    the actions are dropped from the view, and ``summary`` says so. The user's first message, and actions that wait for
+    an observation, stay.
     """
 
     first: int
@@ -99,7 +99,7 @@ class CondensationEvent(Record):
 
 
 class LoopEvent(Record):
-    """The agent repeats itself since action ``first``; ``content`` is what it, and the user, is told."""
+    """The agent has repeated itself since action ``first``; ``content`` tells the agent and the user."""
 
     first: int
     rule: LoopRule
@@ -108,10 +108,10 @@ class LoopEvent(Record):
 
 
 class SnapshotEvent(Record):
-    """The sandbox's files and its shell's state at this moment, as tree ``tree`` of the store of snapshots.
+    """A snapshot of the sandbox's files and its shell's state: the tree ``tree`` of the snapshot store.
 
-    ``size`` is the bytes that the store grew by, ``changed`` the number of paths that are others than in the one
-    before. Where ``tree`` is "" the files could not be kept, and ``problem`` says why.
+    ``size`` is the growth of the store in bytes, ``changed`` the number of paths changed since the snapshot before. If
+    the snapshot failed, ``tree`` is "" and ``problem`` the reason.
     """
 
     tree: str
@@ -130,7 +130,7 @@ class ApprovalEvent(Record):
 
 
 class SettingsChanged(Record):
-    """The model, with its base URL, the limits or the confirmation mode are others from here on; None is unchanged."""
+    """New model with its base URL, limits or confirmation mode from this event on; None means unchanged."""
 
     model: str | None = None
     base_url: str | None = None
@@ -139,17 +139,17 @@ class SettingsChanged(Record):
 
 
 class NetworkAllowed(Record):
-    """The sandbox may reach these hosts too from here on: names, wildcards or presets, as ``--allow-net`` has them."""
+    """The sandbox may reach these hosts from this event on: names, wildcards or presets, as in ``--allow-net``."""
 
     hosts: tuple[str, ...]
 
 
 class SessionWanted(Record):
-    """Another process asks the one that has the session to let it go, if it only waits for the user with it."""
+    """Another process asks the holder of the session's lease to release it, if the session only waits for the user."""
 
 
 class EgressEvent(Record):
-    """The sandbox asked for ``host``:``port`` and was let through or not, for this ``reason``."""
+    """The proxy allowed or refused a connection of the sandbox to ``host``:``port``, for this ``reason``."""
 
     host: str
     port: int
@@ -158,6 +158,6 @@ class EgressEvent(Record):
 
 
 class AgentDataEvent(Record):
-    """The agent's own extra data, as a whole, replacing what was before."""
+    """The agent's own extra data; it replaces the data of the event before."""
 
     data: dict[str, JsonValue]

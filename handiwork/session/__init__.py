@@ -1,1 +1,1 @@
-"""The loop that drives an agent, and what bounds it."""
+"""The loop that drives an agent, and its limits."""

@@ -112,7 +112,7 @@ async def reopen(
 ) -> Session:
     """Open a session again, with fields of its configuration changed.
 
-    What the user ``said`` is in the log before anything slow begins. Raises like ``create``, and SessionError.
+    The user's events ``said`` are in the log before anything slow starts. Raises like ``create``, and SessionError.
     """
     log = await store.log(session_id)
     config = SessionConfig.model_validate({**(await config_of(log)).model_dump(), **changes})

@@ -11,9 +11,9 @@ from handiwork.sandbox.egress.proxy import Egress
 
 
 def recorded(log: EventLog, allowed: Callable[[], Collection[str]], subtask: int = 0) -> Egress:
-    """Return the way out of a sandbox: every decision is in the log before it takes effect.
+    """Return the egress of a sandbox, which appends every decision to the log before the decision takes effect.
 
-    ``allowed`` gives what the user allows at that moment; ``subtask`` is whose sandbox it is.
+    ``allowed`` returns the hosts that the user allows at that moment; the sandbox belongs to ``subtask``.
     """
 
     async def record(event: EgressEvent) -> bool:

@@ -1,7 +1,7 @@
-"""The secrets of a session: where their values come from, and which actions may use them.
+"""The secrets of a session: the sources of their values, and the actions that may use them.
 
-A secret is given as ``NAME``, its value then is that of the environment variable NAME, or as ``NAME=@FILE``. Only what
-is given is kept in the log; values are in memory alone, and read again when a session is opened again.
+A secret is ``NAME``, whose value is that of the environment variable NAME, or ``NAME=@FILE``. The log has this text
+only; values stay in memory and are read again when a session is reopened.
 """
 
 from __future__ import annotations

@@ -15,11 +15,10 @@ from handiwork.sandbox.egress.hosts import parse
 from handiwork.session.approval.rules import rule_for
 
 TAKEN_BACK = "(The last {} steps repeated themselves and were taken back. Try something else.)"
+PAGE = 500
+"""Events read at a time."""
 
 LimitName = Literal["iterations", "cost", "tokens", "time"]
-
-
-PAGE = 500
 
 
 async def state_of(log: EventLog) -> State:
@@ -47,22 +46,22 @@ async def why_asked(log: EventLog, actions: list[Action]) -> dict[int, str]:
 
 
 def approval(action: Action, allowed: bool, comment: str = "", always: bool = False) -> ApprovalEvent:
-    """Return the answer about an action; ``always`` learns the rule that allows it, and its like, from now on."""
+    """Return the user's answer; ``always`` adds the rule that allows this action and similar ones from now on."""
     rule = rule_for(action) if always else None
     return ApprovalEvent(action=action.id, allowed=allowed, comment=comment, rule=rule, source="user")
 
 
 def network_allowed(hosts: Sequence[str]) -> NetworkAllowed:
-    """Return what lets the sandbox reach these hosts too. Raises ValueError, with a message, for what is no host."""
+    """Return the event that lets the sandbox reach these hosts. Raises ValueError for a text that is no host."""
     for host in hosts:
         parse(host)
     return NetworkAllowed(hosts=tuple(hosts), source="user")
 
 
 async def at_work(log: EventLog) -> list[str]:
-    """Return the commands that may run now and could reach a host without a question from when it is allowed.
+    """Return the running commands, which could reach a newly allowed host without an approval.
 
-    None where the session asks about nothing anyway, or no process has it and its sandbox.
+    The list is empty if the session needs no approvals, or if no process runs it.
     """
     state = await state_of(log)
     if state.totals.confirmation == "never" or await log.holder() is None:
@@ -80,7 +79,7 @@ def is_stuck(state: State) -> bool:
 
 
 def rewound(state: State) -> CondensationEvent:
-    """Return what makes the agent of a stuck session forget the loop; files stay as they are."""
+    """Return the event that drops the repetition from a stuck agent's history; files stay as they are."""
     assert state.loop is not None
     first = state.loop.first
     own = (action for action, _ in state.history if action.id >= first and action.source == "agent")
@@ -90,7 +89,7 @@ def rewound(state: State) -> CondensationEvent:
 
 
 def reached(state: State) -> LimitName:
-    """Return the limit that holds the session back."""
+    """Return the limit that the session has reached."""
     limits, spent = state.limits, spending(state)
     if limits.cost is not None and (state.unpriced or spent["cost"] > limits.cost):
         return "cost"
@@ -103,7 +102,7 @@ def reached(state: State) -> LimitName:
 
 
 def spending(state: State) -> dict[LimitName, float]:
-    """Return what counts against each limit: of the cost also what the next call is expected to take."""
+    """Return the amount that counts against each limit; the cost includes the estimate of the next call."""
     return {
         "iterations": state.iteration,
         "cost": state.cost + state.totals.last_cost,
@@ -113,7 +112,7 @@ def spending(state: State) -> dict[LimitName, float]:
 
 
 def raised(state: State, name: LimitName, first: Limits) -> float:
-    """Return the limit raised by what it was at first, as often as is needed for the session to go on."""
+    """Return the limit, raised in steps of its ``first`` value until the session can run again."""
     limit = getattr(state.limits, name)
     step = getattr(first, name) or limit
     spent = spending(state)[name]
@@ -124,7 +123,7 @@ def raised(state: State, name: LimitName, first: Limits) -> float:
 
 
 def changed_limit(state: State, name: LimitName, value: float | None) -> SettingsChanged:
-    """Return what sets a limit; None is none. Raises ValueError, with a message, for what does not let it go on."""
+    """Return the event that sets a limit; None removes it. Raises ValueError if it is already exceeded."""
     if value is not None:
         value = int(value) if name in ("iterations", "tokens") else value
         if value <= (spent := spending(state)[name]):
@@ -133,7 +132,7 @@ def changed_limit(state: State, name: LimitName, value: float | None) -> Setting
 
 
 def shown(name: LimitName, value: float) -> str:
-    """Return a limit, or what was spent of it, with its unit."""
+    """Return an amount of a limit with its unit."""
     return {"iterations": f"{value:g} steps", "cost": f"${value:g}", "tokens": f"{value:,.0f} tokens"}.get(
         name, f"{value:.0f} s"
     )

@@ -99,7 +99,7 @@ step 1  event 3
   exit 1
 
 step 2  event 7
-  read a.py from line 1 to 1
+  read a.py, line 1 to 1
   x = 1
   lines 1 to 1 of 3
   edit a.py
@@ -129,9 +129,9 @@ step 3  event 16
   stop job1
   bye
   job1 is stopped, exit 143
-  list background commands
+  list jobs
   job1 stopped
-  read output 1a2b3c4d5e6f from line 9 to the last, matching E .*
+  read output 1a2b3c4d5e6f, line 9 to the last, matching E .*
   10: E  no
   lines 9 to 90 of 90
   browse http://localhost/

@@ -167,12 +167,12 @@ def test_a_trajectory_tells_thought_action_and_observation_of_every_step(tmp_pat
     told = [(m["step"], m["who"], m["kind"], m["does"], m["sees"], m["note"], m["bad"]) for m in moments]
     edit = "add.py\n--- old\na - b\n--- new\na + b"
     assert told == [
-        (0, "user", "says", "Repair add().", "", "", False),
-        (1, "agent", "runs", "cat add.py", "return a - b\n", "", False),
+        (0, "user", "say", "Repair add().", "", "", False),
+        (1, "agent", "run", "cat add.py", "return a - b\n", "", False),
         (2, "agent", "a reply that was not understood", "a + b, of course", "There is no action in it.", "", True),
-        (3, "agent", "edits", edit, "-a - b\n+a + b\n", "", False),
-        (3, "agent", "runs", "pytest", "1 failed\n", "exit 1", True),
-        (4, "agent", "finishes", "It adds now.", "", "", False),
+        (3, "agent", "edit", edit, "-a - b\n+a + b\n", "", False),
+        (3, "agent", "run", "pytest", "1 failed\n", "exit 1", True),
+        (4, "agent", "finish", "It adds now.", "", "", False),
     ]
     assert moments[1]["thought"] == "First look.\n\nI look."
 
@@ -191,8 +191,8 @@ def test_a_subtask_and_what_the_session_says_of_itself_have_their_place(tmp_path
     ]
     moments = trajectory.read(tmp_path / kept(tmp_path, "sub", events))
     assert [(m["subtask"], m["kind"], m["does"], m["sees"], m["note"]) for m in moments] == [
-        (0, "hands over to CodeActAgent", "port the lexer", "ported", ""),
-        (1, "runs in the notebook", "1/0", "Traceback", "ZeroDivisionError"),
+        (0, "delegate to CodeActAgent", "port the lexer", "ported", ""),
+        (1, "run in the notebook", "1/0", "Traceback", "ZeroDivisionError"),
         (0, "", "", "", "it repeats itself: the same three times"),
         (0, "", "", "", "paused: it does not get on"),
     ]
@@ -209,8 +209,8 @@ def test_what_was_done_in_the_browser_is_told_by_its_calls_and_where_they_led(tm
     ]
     moments = trajectory.read(tmp_path / kept(tmp_path, "web", events))
     assert [(m["kind"], m["does"], m["sees"], m["note"], m["bad"]) for m in moments] == [
-        ("opens", "http://a/", "[1] link 'B'", "http://a/", False),
-        ("in the browser", "click('2')", "[1] link 'B'", "http://a/; no 2", True),
+        ("browse", "http://a/", "[1] link 'B'", "http://a/", False),
+        ("act in the browser", "click('2')", "[1] link 'B'", "http://a/; no 2", True),
     ]
 
 
@@ -218,7 +218,7 @@ def test_a_line_that_is_no_event_does_not_hide_the_others(tmp_path: Path) -> Non
     file = tmp_path / kept(tmp_path, "one", repaired())
     file.write_text(file.read_text()[:-20])
     moments = trajectory.read(file)
-    assert [m["kind"] for m in moments][-2:] == ["runs", ""]
+    assert [m["kind"] for m in moments][-2:] == ["run", ""]
     assert moments[-1]["note"] == "line 16 of the trajectory is no event"
 
 

@@ -68,7 +68,7 @@ async def server(
 class LyingSandbox(ServedSandbox):
     """A sandbox whose server gives what is in the file ``lie`` to every action."""
 
-    name = "lying"
+    name = "none"
 
     def __init__(self, workspace: Path, lie: Path) -> None:
         super().__init__(workspace, Blobs().save, ResourceLimits(), 120.0)

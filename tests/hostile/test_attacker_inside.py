@@ -20,7 +20,7 @@ from handiwork.llm.scripted.script import Reply
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import reopen
-from handiwork.session.time_travel.best_of import BestOfRequest, best_of
+from handiwork.session.time_travel.best_of import BestOfRequest, run_attempts
 from handiwork.session.time_travel.fork import fork
 from handiwork.workspace.apply import apply
 from handiwork.workspace.changes import changes_of_overlay, changes_of_tree
@@ -294,7 +294,7 @@ python3 /tmp/forge.py && {check} && touch build/passed ~/passed forged"""
     test = f"ls -d built forged build/passed ~/passed new/file 2>/dev/null; touch new/own answers.py; {check}"
     async with Store.open(tmp_path / "data") as store:
         contest = BestOfRequest("make the answer 42", test, 2, models, config)
-        _, candidates = await best_of(store, tmp_path / "data", contest, lambda _: None)
+        _, candidates = await run_attempts(store, tmp_path / "data", contest, lambda _: None)
     best, forged = candidates
     assert (best.model, best.passed, best.output.split()) == (models[1][0], True, ["built", "new/file"])
     assert (forged.model, forged.passed, forged.output.split()[:2]) == (models[0][0], False, ["built", "forged"])

@@ -70,7 +70,7 @@ EDITED: Pair = EDIT, FileEditObservation(path="a.py", content="-1\n+2\n")
 class TestRepeat:
     def test_the_same_four_times_with_the_same_result(self) -> None:
         loop = find_loop(history(user(), ran("ls", "a.py\n"), *[ran("pytest", "1 failed\n", 1)] * 4))
-        what = "The same was done 4 times with the same result: the command `pytest`."
+        what = "The same was done 4 times with the same result: run `pytest`."
         assert loop == Repetition(first=5, rule="repeat", times=4, what=what)
 
     def test_three_times_are_not_enough(self) -> None:
@@ -88,7 +88,7 @@ class TestRepeat:
 
         loop = find_loop(history(*[clicked(n) for n in range(4)]))
         assert loop is not None
-        assert loop.what == "The same was done 4 times with the same result: `click('1')` in the browser."
+        assert loop.what == "The same was done 4 times with the same result: act in the browser `click('1')`."
         assert find_loop(history(*[clicked(0, f"[1] button 'Buy'\nStaticText '{n}'") for n in range(4)])) is None
 
     def test_other_work_in_between_makes_it_no_repetition(self) -> None:
@@ -166,7 +166,7 @@ def test_only_equal_outputs_are_a_repetition(output: str, other: str, place: int
 class TestError:
     def test_the_same_action_three_times_with_errors(self) -> None:
         loop = find_loop(history(user(), *[failed(EDIT, f"Not found, attempt {n}.") for n in range(3)]))
-        assert loop == Repetition(3, "error", 3, "The same failed 3 times in a row: the edit of `a.py`.")
+        assert loop == Repetition(3, "error", 3, "The same failed 3 times in a row: edit `a.py`.")
 
     def test_twice_is_not_enough(self) -> None:
         assert find_loop(history(user(), *[failed(EDIT)] * 2)) is None
@@ -185,7 +185,7 @@ class TestError:
             for n in (1, 2, 3)
         ]
         loop = find_loop(history(*cells))
-        assert loop == Repetition(1, "error", 3, "The same failed 3 times in a row: the cell `print(`.")
+        assert loop == Repetition(1, "error", 3, "The same failed 3 times in a row: run in the notebook `print(`.")
 
     def test_another_exception_of_a_cell_has_to_come_four_times(self) -> None:
         cells = [cell("f()", "NameError: name 'f' is not defined", "NameError")] * 4
@@ -209,7 +209,7 @@ class TestMonologue:
         loop = find_loop(history(user(), *[said("I am on it.")] * 3))
         assert loop is not None
         assert (loop.first, loop.rule, loop.times) == (3, "monologue", 3)
-        assert loop.what == 'The same was said 3 times with nothing done in between: "I am on it.".'
+        assert loop.what == "The same was said 3 times with nothing done in between: say `I am on it.`."
 
     def test_with_work_in_between_it_is_none(self) -> None:
         assert find_loop(history(said("Done?"), ran("a"), said("Done?"), ran("b"), said("Done?"))) is None
@@ -225,8 +225,7 @@ class TestAlternation:
         assert loop is not None
         assert (loop.first, loop.rule, loop.times) == (3, "alternation", 3)
         assert loop.what == (
-            "The same two things were done in turn 3 times with the same results: "
-            "the command `pytest`, and the edit of `a.py`."
+            "The same two things were done in turn 3 times with the same results: run `pytest`, and edit `a.py`."
         )
 
     def test_five_of_six_are_not_enough(self) -> None:

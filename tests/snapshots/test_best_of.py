@@ -1,4 +1,4 @@
-"""Several candidates for one task: from the same files, under one budget, the best by the test and by its size."""
+"""Several attempts for one task: from the same files, under one budget, the best by the test and by its size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from handiwork.events.record import Limits
 from handiwork.llm.scripted.script import Reply
 from handiwork.session.config import SessionError
-from handiwork.session.time_travel.best_of import AT_ONCE, BestOfRequest, Candidate, Progress, best_of
+from handiwork.session.time_travel.best_of import AT_ONCE, Attempt, BestOfRequest, Progress, run_attempts
 from tests.llm.standin import StandIn, answer, serving
 from tests.snapshots.workbench import Workbench, bash
 
@@ -20,25 +20,25 @@ pytestmark = pytest.mark.slow
 
 
 def contest(bench: Workbench, *commands: Any, test: str = TEST, **config: Any) -> BestOfRequest:
-    """One candidate for each of the commands, as its model's only one."""
+    """One attempt for each of the commands, as its model's only one."""
     setups = [bench.config(command, **config) for command in commands]
     return BestOfRequest("fix it", test, len(setups), [(one.model, None) for one in setups], setups[0])
 
 
-async def held(bench: Workbench, asked: BestOfRequest) -> list[Candidate]:
-    _, candidates = await best_of(bench.store, bench.data, asked, lambda _: None)
-    return candidates
+async def held(bench: Workbench, asked: BestOfRequest) -> list[Attempt]:
+    _, attempts = await run_attempts(bench.store, bench.data, asked, lambda _: None)
+    return attempts
 
 
-def models(asked: BestOfRequest, candidates: list[Candidate]) -> list[int]:
-    return [[model for model, _ in asked.models].index(one.model) for one in candidates]
+def models(asked: BestOfRequest, attempts: list[Attempt]) -> list[int]:
+    return [[model for model, _ in asked.models].index(one.model) for one in attempts]
 
 
 async def test_who_passes_with_the_fewest_changed_lines_is_the_best(bench: Workbench) -> None:
     asked = contest(bench, NOTHING, LONG, FIX)
-    candidates = await held(bench, asked)
-    assert models(asked, candidates) == [2, 1, 0]
-    assert [(one.passed, one.lines) for one in candidates] == [(True, 2), (True, 3), (False, 2)]
+    attempts = await held(bench, asked)
+    assert models(asked, attempts) == [2, 1, 0]
+    assert [(one.passed, one.lines) for one in attempts] == [(True, 2), (True, 3), (False, 2)]
 
 
 async def test_each_is_a_session_of_its_own_on_files_that_nobody_else_changes(bench: Workbench) -> None:
@@ -68,10 +68,10 @@ async def test_a_test_that_does_not_end_well_is_told(bench: Workbench) -> None:
 async def test_the_budget_is_one_for_all_and_what_one_leaves_is_for_the_next(bench: Workbench) -> None:
     costly = {**bash(FIX), "usage": {"input": 60, "output": 40}}
     asked = contest(bench, *[costly] * 12, limits=Limits(tokens=450))
-    candidates = await held(bench, asked)
+    attempts = await held(bench, asked)
     # Whoever is at work may exceed its own share by its last call.
-    assert 450 <= sum(one.state.usage.total for one in candidates) <= 450 + 100 * AT_ONCE
-    assert any("the others have spent" in one.output for one in candidates)
+    assert 450 <= sum(one.state.usage.total for one in attempts) <= 450 + 100 * AT_ONCE
+    assert any("the other attempts have used up" in one.output for one in attempts)
 
 
 async def test_every_call_is_at_least_as_warm_as_asked(bench: Workbench) -> None:
@@ -85,7 +85,7 @@ async def test_every_call_is_at_least_as_warm_as_asked(bench: Workbench) -> None
 
 async def test_progress_is_told_for_each(bench: Workbench) -> None:
     told: list[Progress] = []
-    await best_of(bench.store, bench.data, contest(bench, FIX, NOTHING), told.append)
+    await run_attempts(bench.store, bench.data, contest(bench, FIX, NOTHING), told.append)
     for number in (1, 2):
         phases = [one.phase for one in told if one.number == number]
         assert list(dict.fromkeys(phases)) == ["working", "testing", "done"]
@@ -93,12 +93,12 @@ async def test_progress_is_told_for_each(bench: Workbench) -> None:
 
 async def test_the_session_they_come_from_says_what_came_of_them(bench: Workbench) -> None:
     asked = contest(bench, NOTHING, FIX)
-    origin, candidates = await best_of(bench.store, bench.data, asked, lambda _: None)
+    origin, attempts = await run_attempts(bench.store, bench.data, asked, lambda _: None)
     last = (await (await bench.store.log(origin)).read())[-1]
-    assert f"1 of 2 candidates pass `{TEST}`; the best is session {candidates[0].session}" in str(last)
+    assert f"1 of 2 attempts pass `{TEST}`; the best is session {attempts[0].session}" in str(last)
     rows = {info.id: info for info in await bench.store.sessions()}
-    assert {rows[one.session].parent for one in candidates} == {origin}
-    assert {rows[one.session].model for one in candidates} == {model for model, _ in asked.models}
+    assert {rows[one.session].parent for one in attempts} == {origin}
+    assert {rows[one.session].model for one in attempts} == {model for model, _ in asked.models}
 
 
 async def test_where_files_are_not_copied_there_are_no_candidates(bench: Workbench) -> None:

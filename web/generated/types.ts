@@ -85,10 +85,10 @@ export type EventRecord =
   | UnknownEvent;
 
 /**
- * Something an agent, or the user, wants done.
+ * A request of the agent or the user.
  *
- * ``thought`` is the reasoning given with it, ``completion`` the id of the CompletionEvent it came from and
- * ``tool_call_id`` the model's own name for the call. A ``runnable`` action is executed in the sandbox.
+ * ``thought`` is the model's reasoning, ``completion`` the id of the CompletionEvent that has the action, and
+ * ``tool_call_id`` the model's id of the call. A ``runnable`` action is executed in the sandbox.
  */
 export interface Action extends Event {
   thought: string;
@@ -96,7 +96,7 @@ export interface Action extends Event {
   tool_call_id: string | null;
 }
 /**
- * Something that happened in a session.
+ * An entry of a session's log.
  *
  * ``id`` is the position in the log, from 1; 0 means not appended yet. ``cause`` is the id of the action
  * that an observation answers. ``subtask`` is the id of the action that opened the subtask; 0 is the root.
@@ -120,7 +120,7 @@ export interface AddTaskAction extends Action {
   subtasks: string[];
 }
 /**
- * The agent's own extra data, as a whole, replacing what was before.
+ * The agent's own extra data; it replaces the data of the event before.
  */
 export interface AgentDataEvent extends Event {
   type: "AgentDataEvent";
@@ -135,7 +135,7 @@ export interface AgentDelegateAction extends Action {
   inputs: JsonObject;
 }
 /**
- * A subtask ended; ``outcome`` says how and ``outputs`` is what it gave back.
+ * A subtask ended with an ``outcome`` and ``outputs``.
  */
 export interface AgentDelegateObservation extends Observation {
   type: "AgentDelegateObservation";
@@ -153,11 +153,11 @@ export interface AgentDelegateObservation extends Observation {
   outputs: JsonObject;
 }
 /**
- * What came of an action.
+ * The result of an action.
  *
- * ``content`` is all of the text, or where that was too large its head, with ``tail`` its end, ``size`` the
- * bytes of the whole and ``blob`` the handle (SHA-256 in hex) under which the whole is kept. ``answers`` are the
- * actions that the sandbox's server answers with it, ``repeats`` the fields that it takes from the action.
+ * ``content`` is the whole text, or its head if the text is too large; then ``tail`` is its end, ``size`` the length
+ * of the whole in bytes and ``blob`` the handle (SHA-256 in hex) of the blob that holds it. ``answers`` are the
+ * actions that the sandbox's server answers with this observation, ``repeats`` the fields copied from the action.
  */
 export interface Observation extends Event {
   content: string;
@@ -230,9 +230,9 @@ export interface ApprovalEvent extends Event {
 /**
  * Run ``browser_actions``, one or more calls of the BrowserGym action language, in the sandbox's browser.
  *
- * ``view`` is what the observation shows of the page: the part of its accessibility tree that the window shows
- * ("visible"), the whole tree ("full"), or its words for reading ("text"). With ``marks`` there is also a picture in
- * which the elements have their bids.
+ * ``view`` selects the text of the observation: the part of the page's accessibility tree inside the window
+ * ("visible"), the whole tree ("full"), or the page's text for reading ("text"). With ``marks`` the observation has a
+ * screenshot in which each element bears its bid.
  */
 export interface BrowseInteractiveAction extends Action {
   type: "BrowseInteractiveAction";
@@ -250,12 +250,12 @@ export interface BrowseURLAction extends Action {
   marks: boolean;
 }
 /**
- * What the browser shows after an action; ``content`` is the page as text, the screenshots are blobs.
+ * The browser's page after an action; ``content`` is the page as text, the screenshots are blobs.
  *
  * ``open_pages`` are the tabs' URLs and ``active_page`` the index of the one shown; ``focused_element`` is a bid.
- * ``last_action`` is what was asked and ``last_action_error`` why it was not done to its end. ``messages`` is what it
- * said to the user, ``infeasible`` why the task cannot be done, ``dialog`` the question of the page that waits for an
- * answer, ``downloads`` the new files' paths, ``console`` the page's new errors.
+ * ``last_action`` is the action and ``last_action_error`` the reason why it failed. ``messages`` are the action's
+ * messages to the user, ``infeasible`` is the reason why the task cannot be done, ``dialog`` the page's dialog that
+ * waits for an answer, ``downloads`` the paths of new files, ``console`` the page's new errors.
  */
 export interface BrowserOutputObservation extends Observation {
   type: "BrowserOutputObservation";
@@ -285,7 +285,7 @@ export interface Part {
   media_type: string | null;
 }
 /**
- * Somebody asks for the session to run, pause or stop.
+ * Ask the session to run, pause or stop.
  */
 export interface ChangeAgentStateAction extends Action {
   type: "ChangeAgentStateAction";
@@ -319,13 +319,12 @@ export interface ChildOutcome {
   diff: string;
 }
 /**
- * Output of a shell command; ``content`` is stdout and stderr as they came.
+ * Output of a shell command; ``content`` is stdout and stderr, interleaved as printed.
  *
- * ``status``: "done"; "running" (it goes on, nothing was killed); "input" (it waits for input); "exited"
- * (the shell itself ended and a new one was started in the same directory); "interrupted"; "timeout" (it
- * was stopped after its time); "background" (it goes on as ``job``). ``exit_code`` is None while it runs.
- * ``cwd`` is the shell's directory. ``limit`` is the limit of the sandbox, or the command's time, that was
- * reached while it ran.
+ * ``status``: "done"; "running" (the command still runs); "input" (it waits for input); "exited" (the shell itself
+ * exited and was restarted in the same directory); "interrupted"; "timeout" (stopped by its timeout); "background"
+ * (it runs as ``job``). ``exit_code`` is None while the command runs. ``cwd`` is the shell's directory. ``limit`` is
+ * the limit of the sandbox, or the timeout, that the command reached.
  */
 export interface CmdOutputObservation extends Observation {
   type: "CmdOutputObservation";
@@ -339,10 +338,10 @@ export interface CmdOutputObservation extends Observation {
 /**
  * Run ``command`` in the sandbox's bash.
  *
- * With ``is_input`` the text goes to the program that is running and waiting for input. An empty command reads
- * more output of a running one. With ``background`` the observation comes at once, with a handle for JobAction.
- * ``timeout`` is in seconds, after which what runs is stopped; None is the session's default, in the background
- * none.
+ * With ``is_input`` the text is sent to the running program, which waits for input. An empty command reads more
+ * output of the running command. With ``background`` the observation comes at once, with a handle for JobAction.
+ * After ``timeout`` seconds the command is stopped; None means the session's default, for a background command no
+ * timeout.
  */
 export interface CmdRunAction extends Action {
   type: "CmdRunAction";
@@ -355,8 +354,8 @@ export interface CmdRunAction extends Action {
  * One answer of a model.
  *
  * ``response`` is provider-neutral: {"content": str, "tool_calls": [{"id", "name", "arguments"}], "thinking":
- * [{"content", "signature", ...}]}. ``cost`` is USD, None where unknown; ``latency`` and ``first_token`` are
- * seconds; ``failed_attempts`` says what went wrong before.
+ * [{"content", "signature", ...}]}. ``cost`` is in USD, None if unknown; ``latency`` and ``first_token`` are in
+ * seconds; ``failed_attempts`` are the errors of earlier attempts.
  */
 export interface CompletionEvent extends Event {
   type: "CompletionEvent";
@@ -382,11 +381,11 @@ export interface Usage {
   cache_write: number;
 }
 /**
- * What the agent sees of the actions ``first`` to ``last`` is made shorter; the log keeps all of it.
+ * The agent's view of the actions ``first`` to ``last`` becomes shorter; the log keeps all of them.
  *
- * "collapse": only the first line of every long observation stays. "summary": ``summary`` stands in their place.
- * "rewind": they are taken back, and ``summary`` says so. The user's first message, and actions that wait for an
- * observation, stay.
+ * "collapse": long observations are cut to their first line. "summary": ``summary`` replaces the actions. "rewind":
+ * the actions are dropped from the view, and ``summary`` says so. The user's first message, and actions that wait for
+ * an observation, stay.
  */
 export interface CondensationEvent extends Event {
   type: "CondensationEvent";
@@ -430,7 +429,7 @@ export interface FileChange {
   deleted: number;
 }
 /**
- * The sandbox asked for ``host``:``port`` and was let through or not, for this ``reason``.
+ * The proxy allowed or refused a connection of the sandbox to ``host``:``port``, for this ``reason``.
  */
 export interface EgressEvent extends Event {
   type: "EgressEvent";
@@ -440,7 +439,7 @@ export interface EgressEvent extends Event {
   reason: string;
 }
 /**
- * The action could not be carried out; ``content`` tells the agent what was wrong.
+ * The action failed; ``content`` tells the agent why.
  *
  * ``error_id`` is a stable word for programs, like "not_unique" or "sandbox_lost".
  */
@@ -465,7 +464,7 @@ export interface FileEditAction extends Action {
   new: string;
 }
 /**
- * A file was edited; ``content`` is the change as a unified diff and ``line`` where it begins, 1-based.
+ * A file was edited; ``content`` is the change as a unified diff, ``line`` its first line, counted from 1.
  */
 export interface FileEditObservation extends Observation {
   type: "FileEditObservation";
@@ -555,7 +554,7 @@ export interface IPythonRunCellObservation extends Observation {
   status: "done" | "running" | "input" | "exited" | "interrupted" | "timeout" | "background";
 }
 /**
- * List the background commands, or "read" what ``job`` printed since it was read last, or "stop" it.
+ * List the background commands, "read" the output of ``job`` since the last read, or "stop" it.
  */
 export interface JobAction extends Action {
   type: "JobAction";
@@ -563,9 +562,9 @@ export interface JobAction extends Action {
   job: string;
 }
 /**
- * How background command ``job`` stands; ``content`` is what it printed since it was read last.
+ * State of the background command ``job``; ``content`` is its output since the last read.
  *
- * For the operation "list" ``content`` has a line for each. ``exit_code`` is None while it runs.
+ * For the operation "list" ``content`` has a line for each job. ``exit_code`` is None while the command runs.
  */
 export interface JobObservation extends Observation {
   type: "JobObservation";
@@ -581,7 +580,7 @@ export interface KeyTaken {
   variable: string;
 }
 /**
- * What a session may spend, with its delegates; None is no limit. ``time`` is seconds of running, ``cost`` USD.
+ * The budget of a session with its delegates; None means no limit. ``time`` is seconds of running, ``cost`` USD.
  */
 export interface Limits {
   iterations: number | null;
@@ -590,7 +589,7 @@ export interface Limits {
   time: number | null;
 }
 /**
- * The agent repeats itself since action ``first``; ``content`` is what it, and the user, is told.
+ * The agent has repeated itself since action ``first``; ``content`` tells the agent and the user.
  */
 export interface LoopEvent extends Event {
   type: "LoopEvent";
@@ -642,7 +641,7 @@ export interface ModifyTaskAction extends Action {
   state: "open" | "in_progress" | "completed" | "abandoned" | "verified";
 }
 /**
- * The sandbox may reach these hosts too from here on: names, wildcards or presets, as ``--allow-net`` has them.
+ * The sandbox may reach these hosts from this event on: names, wildcards or presets, as in ``--allow-net``.
  */
 export interface NetworkAllowed extends Event {
   type: "NetworkAllowed";
@@ -749,7 +748,7 @@ export interface SessionRow {
   head: number;
 }
 /**
- * A session begins, or goes on in a new process: what it runs with.
+ * A session starts, or resumes in a new process, with these settings.
  */
 export interface SessionStarted extends Event {
   type: "SessionStarted";
@@ -827,13 +826,13 @@ export interface Subtask {
   plan: PlanTask[];
 }
 /**
- * Another process asks the one that has the session to let it go, if it only waits for the user with it.
+ * Another process asks the holder of the session's lease to release it, if the session only waits for the user.
  */
 export interface SessionWanted extends Event {
   type: "SessionWanted";
 }
 /**
- * The model, with its base URL, the limits or the confirmation mode are others from here on; None is unchanged.
+ * New model with its base URL, limits or confirmation mode from this event on; None means unchanged.
  */
 export interface SettingsChanged extends Event {
   type: "SettingsChanged";
@@ -859,10 +858,10 @@ export interface SettingsView {
   secrets: string[];
 }
 /**
- * The sandbox's files and its shell's state at this moment, as tree ``tree`` of the store of snapshots.
+ * A snapshot of the sandbox's files and its shell's state: the tree ``tree`` of the snapshot store.
  *
- * ``size`` is the bytes that the store grew by, ``changed`` the number of paths that are others than in the one
- * before. Where ``tree`` is "" the files could not be kept, and ``problem`` says why.
+ * ``size`` is the growth of the store in bytes, ``changed`` the number of paths changed since the snapshot before. If
+ * the snapshot failed, ``tree`` is "" and ``problem`` the reason.
  */
 export interface SnapshotEvent extends Event {
   type: "SnapshotEvent";
@@ -872,7 +871,7 @@ export interface SnapshotEvent extends Event {
   problem: string;
 }
 /**
- * An agent's step begins: iterations are counted by it, so that one that crashed counts too.
+ * An agent's step begins. Iterations are counted by it, so that a step that crashed counts too.
  */
 export interface StepStarted extends Event {
   type: "StepStarted";
@@ -904,7 +903,7 @@ export interface Uploaded {
   size: number;
 }
 /**
- * The user did not allow the action; ``content`` is what the user said.
+ * The user refused the action; ``content`` is the user's comment.
  */
 export interface UserRejectObservation extends Observation {
   type: "UserRejectObservation";
@@ -971,7 +970,7 @@ export interface Hosts {
   confirmed?: boolean;
 }
 /**
- * What a session may spend, with its delegates; None is no limit. ``time`` is seconds of running, ``cost`` USD.
+ * The budget of a session with its delegates; None means no limit. ``time`` is seconds of running, ``cost`` USD.
  */
 export interface LimitsInput {
   iterations?: number | null;

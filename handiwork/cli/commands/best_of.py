@@ -26,8 +26,7 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import changes
-from handiwork.session.time_travel import best_of as contests
-from handiwork.session.time_travel.best_of import BestOfRequest, Candidate, Progress
+from handiwork.session.time_travel.best_of import Attempt, BestOfRequest, Progress, run_attempts
 from handiwork.settings import SettingsError, load, model_name
 
 SHOWN = 15
@@ -51,18 +50,18 @@ def best_of(
     named = [load({**flags, "model": name}) for name in names] or [load(flags)]
     config = SessionConfig.of(named[0], workspace).model_copy(update={"temperature": temperature})
     both = [(model_name(settings.model), settings.base_url) for settings in named]
-    return asyncio.run(_hold(BestOfRequest(task, test, number, both, config), as_json))
+    return asyncio.run(_run(BestOfRequest(task, test, number, both, config), as_json))
 
 
-async def _hold(contest: BestOfRequest, as_json: bool) -> Exit:
+async def _run(request: BestOfRequest, as_json: bool) -> Exit:
     console = terminal_console()
-    shown = _Json() if as_json else _Shown(console, contest, live=console.is_terminal and not console.is_dumb_terminal)
+    shown = _Json() if as_json else _Shown(console, request, live=console.is_terminal and not console.is_dumb_terminal)
     signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
     with signals.watched(), shown:
         try:
             async with Store.open(data_dir()) as store:
-                origin, candidates = await contests.best_of(store, data_dir(), contest, shown)
-                best = candidates[0]
+                origin, attempts = await run_attempts(store, data_dir(), request, shown)
+                best = attempts[0]
                 found = await changes(data_dir(), await store.log(best.session)) if best.passed else []
         except asyncio.CancelledError:
             say("stopped; `handiwork sessions` lists the attempts, `handiwork resume` continues one of them")
@@ -72,7 +71,7 @@ async def _hold(contest: BestOfRequest, as_json: bool) -> Exit:
     else:
         for line in overview(found, best.session) if best.passed else _failed(best):
             console.print(line, soft_wrap=True)
-        for line in [*_table(candidates), *_next(origin, best)]:
+        for line in [*_table(attempts), *_next(origin, best)]:
             console.print(line, soft_wrap=True)
     return Exit.FINISHED if best.passed else Exit.FAILED
 
@@ -87,7 +86,7 @@ class _Json:
         return None
 
     def __call__(self, progress: Progress) -> None:
-        if (one := progress.candidate) is not None:
+        if (one := progress.attempt) is not None:
             told = {"number": progress.number, "session": one.session, "model": one.model, "passed": one.passed}
             told |= {"exit_code": one.exit_code, "lines": one.lines, "output": one.output[-4000:]}
             told |= {"agent_state": one.state.agent_state, "steps": one.state.iteration, "cost": one.state.cost}
@@ -97,8 +96,8 @@ class _Json:
 class _Shown:
     """Shows a progress bar for each attempt on a terminal, otherwise prints a line for each finished attempt."""
 
-    def __init__(self, console: Console, contest: BestOfRequest, live: bool) -> None:
-        self._contest, self._live, self._console = contest, live, console
+    def __init__(self, console: Console, request: BestOfRequest, live: bool) -> None:
+        self._request, self._live, self._console = request, live, console
         columns = (TextColumn("{task.description}"), BarColumn(30), TextColumn("{task.fields[doing]}"))
         self._bars = Bars(*columns, TimeElapsedColumn(), console=console, transient=True)
         self._of: dict[int, TaskID] = {}
@@ -107,8 +106,8 @@ class _Shown:
     def __enter__(self) -> None:
         if self._live:
             self._bars.start()
-            for number in range(1, self._contest.number + 1):
-                steps = self._contest.config.limits.iterations
+            for number in range(1, self._request.number + 1):
+                steps = self._request.config.limits.iterations
                 self._of[number] = self._bars.add_task(f"attempt {number}", start=False, total=steps, doing="waiting")
 
     def __exit__(self, *_: object) -> None:
@@ -116,7 +115,7 @@ class _Shown:
             self._bars.stop()
 
     def __call__(self, progress: Progress) -> None:
-        number, one = progress.number, progress.candidate
+        number, one = progress.number, progress.attempt
         self._steps[number] = self._steps.get(number, 0) + isinstance(progress.event, StepStarted)
         doing = f"step {self._steps[number]}" if progress.phase == "working" else progress.phase
         if one is not None:
@@ -130,9 +129,9 @@ class _Shown:
             self._console.print(f"attempt {number}: {doing}, session {one.session}", soft_wrap=True)
 
 
-def _table(candidates: Sequence[Candidate]) -> Iterator[Text]:
+def _table(attempts: Sequence[Attempt]) -> Iterator[Text]:
     header = ("", "session", "test", "lines", "steps", "tokens", "time", "cost", "agent", "model")
-    rows = [header, *(_row(rank, one) for rank, one in enumerate(candidates, 1))]
+    rows = [header, *(_row(rank, one) for rank, one in enumerate(attempts, 1))]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         right = ("", "lines", "steps", "tokens", "time", "cost")
@@ -140,11 +139,11 @@ def _table(candidates: Sequence[Candidate]) -> Iterator[Text]:
             cell.rjust(width) if name in right else cell.ljust(width)
             for name, cell, width in zip(header, row, widths, strict=True)
         ]
-        style = "dim" if number == 0 else "green" if candidates[number - 1].passed else "red"
+        style = "dim" if number == 0 else "green" if attempts[number - 1].passed else "red"
         yield Text("  ".join(cells).rstrip(), style)
 
 
-def _row(rank: int, one: Candidate) -> tuple[str, ...]:
+def _row(rank: int, one: Attempt) -> tuple[str, ...]:
     test = "passes" if one.passed else "fails" if one.exit_code is not None else "no end"
     free = one.state.totals.cost_sources <= {"local"}
     price = "free" if free else "unknown" if one.state.unpriced else f"${one.state.cost:.4f}"
@@ -153,14 +152,14 @@ def _row(rank: int, one: Candidate) -> tuple[str, ...]:
     return (str(rank), one.session, test, *counts, price, agent, plain(one.model))
 
 
-def _failed(best: Candidate) -> Iterator[Text]:
+def _failed(best: Attempt) -> Iterator[Text]:
     yield Text("\nno attempt passes; the test output of the first one ends with", "bold yellow")
     for line in plain(best.output).rstrip().split("\n")[-SHOWN:]:
         yield Text(f"  {line}", "dim")
     yield Text()
 
 
-def _next(origin: str, best: Candidate) -> Iterator[Text]:
+def _next(origin: str, best: Attempt) -> Iterator[Text]:
     yield Text()
     commands = [f"handiwork apply {best.session}"] if best.passed else []
     commands += [f"handiwork show {best.session}", f"handiwork tree {origin}"]

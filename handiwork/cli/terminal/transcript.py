@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import singledispatchmethod
 
 from rich.text import Text
 
-from handiwork.agents.state import task_text
 from handiwork.cli.terminal.sanitize import exact, plain
 from handiwork.cli.terminal.subtasks import Subtasks, short_name
 from handiwork.events.action import (
-    AddTaskAction,
     AgentDelegateAction,
     AgentFinishAction,
     AgentRejectAction,
     AgentThinkAction,
     BrowseInteractiveAction,
-    BrowseURLAction,
     ChangeAgentStateAction,
     CmdRunAction,
-    FileEditAction,
-    FileReadAction,
     FileWriteAction,
     ForkAction,
     IPythonRunCellAction,
-    JobAction,
     MessageAction,
-    ModifyTaskAction,
-    OutputReadAction,
 )
 from handiwork.events.base import Action, Event, Observation, UnknownEvent
+from handiwork.events.describe import describe, task_text
 from handiwork.events.observation import (
     AgentDelegateObservation,
     AgentStateChangedObservation,
@@ -60,7 +53,6 @@ from handiwork.events.record import (
     StepStarted,
 )
 from handiwork.sandbox.create import is_isolated
-from handiwork.workspace.files.names import quoted
 
 LINES = 40
 """The number of lines shown of one output; the rest is counted."""
@@ -165,7 +157,9 @@ class Transcript:
         if problem := event.unknown.get("problem"):
             yield Text(f"  {plain(str(problem))}", "bold red")
             return
-        yield self._other(str(event.unknown.get("type")), event.unknown, "dim")
+        common = {"type", *Action.model_fields, *Observation.model_fields}
+        own = {name: value for name, value in event.unknown.items() if name not in common}
+        yield Text(f"  {plain(str(event.unknown.get('type')))} {exact(json.dumps(own, ensure_ascii=False))}", "dim")
         if isinstance(content := event.unknown.get("content"), str):
             yield from self._bounded(content)
 
@@ -177,13 +171,10 @@ class Transcript:
 
     @singledispatchmethod
     def _doing(self, event: Action) -> Iterator[Text]:
-        yield self._other(event.kind, event.model_dump(mode="json"), "bold")
-
-    def _other(self, kind: str, fields: Mapping[str, object], style: str) -> Text:
-        """Return the line of an event for which this module has no words: its type and its own fields."""
-        common = {"type", *Action.model_fields, *Observation.model_fields}
-        own = {name: value for name, value in fields.items() if name not in common}
-        return Text(f"  {plain(kind)} {exact(json.dumps(own, ensure_ascii=False))}", style)
+        verb, object_, body = describe(event)
+        yield from _prefixed(exact(object_), f"  {verb}{' ' * bool(object_)}", "bold", "    ")
+        if isinstance(event, FileWriteAction):
+            yield from self._bounded(body, "green", "  +")
 
     @_doing.register
     def _(self, event: CmdRunAction) -> Iterator[Text]:
@@ -197,35 +188,8 @@ class Transcript:
             yield Text("  (waiting for more output)", "dim")
 
     @_doing.register
-    def _(self, event: JobAction) -> Iterator[Text]:
-        yield Text(f"  {event.operation} {plain(event.job) or 'background commands'}", "bold")
-
-    @_doing.register
-    def _(self, event: OutputReadAction) -> Iterator[Text]:
-        matching = f", matching {plain(event.pattern)}" if event.pattern else ""
-        span = f"from line {event.start} to {event.end or 'the last'}{matching}"
-        yield Text(f"  read output {plain(event.output)} {span}", "bold")
-
-    @_doing.register
     def _(self, event: IPythonRunCellAction) -> Iterator[Text]:
         yield from _prefixed(exact(event.code), "  >>> ", "bold", "  ... ")
-
-    @_doing.register
-    def _(self, event: FileReadAction) -> Iterator[Text]:
-        yield Text(f"  read {quoted(event.path)} from line {event.start} to {event.end or 'the last'}", "bold")
-
-    @_doing.register
-    def _(self, event: FileWriteAction) -> Iterator[Text]:
-        yield Text(f"  write {quoted(event.path)}", "bold")
-        yield from self._bounded(event.content, "green", "  +")
-
-    @_doing.register
-    def _(self, event: FileEditAction) -> Iterator[Text]:
-        yield Text(f"  edit {quoted(event.path)}", "bold")
-
-    @_doing.register
-    def _(self, event: BrowseURLAction) -> Iterator[Text]:
-        yield from _prefixed(exact(event.url), "  browse ", "bold")
 
     @_doing.register
     def _(self, event: BrowseInteractiveAction) -> Iterator[Text]:
@@ -241,14 +205,6 @@ class Transcript:
     @_doing.register
     def _(self, event: AgentThinkAction) -> Iterator[Text]:
         return iter(())
-
-    @_doing.register
-    def _(self, event: AddTaskAction) -> Iterator[Text]:
-        yield from _prefixed(plain(event.goal), "  plan: add ", "bold", "    ")
-
-    @_doing.register
-    def _(self, event: ModifyTaskAction) -> Iterator[Text]:
-        yield Text(f"  plan: {plain(event.task_id)} is {event.state.replace('_', ' ')}", "bold")
 
     @_doing.register
     def _(self, event: AgentDelegateAction) -> Iterator[Text]:

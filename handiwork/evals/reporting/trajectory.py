@@ -8,23 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from handiwork.agents.state import task_text
-from handiwork.events.action import (
-    AgentDelegateAction,
-    AgentFinishAction,
-    AgentRejectAction,
-    AgentThinkAction,
-    BrowseInteractiveAction,
-    BrowseURLAction,
-    CmdRunAction,
-    FileEditAction,
-    FileReadAction,
-    FileWriteAction,
-    IPythonRunCellAction,
-    MessageAction,
-)
+from handiwork.events.action import AgentThinkAction
 from handiwork.events.base import Action, Event, Observation, UnknownEvent
 from handiwork.events.codec import from_json
+from handiwork.events.describe import describe
 from handiwork.events.observation import (
     AgentStateChangedObservation,
     BrowserOutputObservation,
@@ -124,7 +111,8 @@ class _Telling:
     def _act(self, action: Action) -> None:
         reply = self._replies.pop(action.completion, None) if action.completion else None
         thoughts = [*(_thinking(reply) if reply else []), action.thought.strip()]
-        kind, does = _told(action)
+        kind, *texts = describe(action)
+        does = "" if isinstance(action, AgentThinkAction) else "\n".join(filter(None, texts))
         moment = Moment(self._step, action.subtask, action.source, kind=kind, does=harmless(does))
         moment.thought = harmless("\n\n".join(filter(None, thoughts)))
         self.moments.append(moment)
@@ -165,36 +153,6 @@ class _Telling:
 def _thinking(reply: CompletionEvent) -> list[str]:
     parts = cast("list[dict[str, Any]]", reply.response.get("thinking") or [])
     return [str(part.get("content") or "").strip() for part in parts]
-
-
-def _told(action: Action) -> tuple[str, str]:
-    """Return the verb for an action, and its text."""
-    match action:
-        case CmdRunAction(command=command):
-            return "types" if action.is_input else "starts" if action.background else "runs", command
-        case IPythonRunCellAction(code=code):
-            return "runs in the notebook", code
-        case BrowseInteractiveAction(browser_actions=calls):
-            return "in the browser", calls
-        case BrowseURLAction(url=url):
-            return "opens", url
-        case FileReadAction():
-            return "reads", f"{action.path}, line {action.start} to {action.end or 'the last'}"
-        case FileWriteAction():
-            return "writes", f"{action.path}\n{action.content}"
-        case FileEditAction():
-            return "edits", f"{action.path}\n--- old\n{action.old}\n--- new\n{action.new}"
-        case MessageAction():
-            return "says", action.content
-        case AgentThinkAction():
-            return "thinks", ""
-        case AgentDelegateAction():
-            return f"hands over to {action.agent}", task_text(action.inputs)
-        case AgentFinishAction(outputs=outputs) | AgentRejectAction(outputs=outputs):
-            kind = "finishes" if isinstance(action, AgentFinishAction) else "gives up"
-            return kind, "\n".join(v if isinstance(v, str) else f"{k}: {_json(v)}" for k, v in outputs.items())
-        case _:
-            return action.kind, _json(action.model_dump(mode="json", exclude=set(Action.model_fields)))
 
 
 def _json(value: Any) -> str:

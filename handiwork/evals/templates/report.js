@@ -36,7 +36,7 @@ function article(moment) {
   const made = element("article", (moment.subtask ? "within " : "") + (moment.bad ? "bad" : ""));
   const step = moment.step ? `Step ${moment.step}: ` : "";
   const within = moment.subtask ? ` (subtask ${moment.subtask})` : "";
-  if (moment.kind) made.append(element("h3", "", `${step}${moment.who} ${moment.kind}${within}`));
+  if (moment.kind) made.append(element("h3", "", `${step}${moment.who}: ${moment.kind}${within}`));
   if (moment.thought) made.append(folded("thought", moment.thought));
   if (moment.does) made.append(folded("does", moment.does));
   if (moment.sees) made.append(folded("sees", moment.sees));

@@ -1,1 +1,1 @@
-"""Which actions need the user's approval, and how it is asked for."""
+"""Decide which actions need the user's approval, and ask for it."""

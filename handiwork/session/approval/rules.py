@@ -137,7 +137,7 @@ def _why_with_network(action: Action, place: ExecutionContext) -> str | None:
 
 
 def _acts(action: Action) -> bool:
-    """Return whether the action does more than think, speak or read."""
+    """Return whether the action does more than think, send a message or read."""
     if isinstance(action, FileReadAction):
         return False
     if isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip():
@@ -211,9 +211,9 @@ def _matches_command(rule: str, command: Command) -> bool:
 
 
 def _is_dangerous(word: str, letters: str) -> bool:
-    """Whether the word is an option that names a program, a file to run or one to overwrite.
+    """Return whether the word is an option that names a program, a file to run or a file to overwrite.
 
-    ``letters`` are the program's short options that do.
+    ``letters`` are such short options of the program.
     """
     name = word.lstrip("-").partition("=")[0]
     if not name or not word.startswith("-"):
@@ -231,7 +231,7 @@ def _holds(rule: str, path: str) -> bool:
 
 
 def _is_ordinary(path: str, workspace: str = "") -> bool:
-    """Whether a path names nothing hidden (.git, .ssh, .env) and leads down, in the ``workspace`` if it is given."""
+    """Return whether a path has no hidden part (.git, .ssh, .env) and stays below its start, or the ``workspace``."""
     if workspace:
         path = path.removeprefix(f"{workspace}/")
         if path.startswith("/"):

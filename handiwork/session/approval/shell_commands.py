@@ -1,13 +1,13 @@
-"""Reads shell commands strictly: what is not certain to be understood as bash does is not understood at all."""
+"""Parse shell commands strictly: reject any text that bash might parse differently."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-# bashlex is GPL and unmaintained, shlex forgets what was quoted, and a full parser mends what it cannot read. So
-# this knows the little that can be taken word for word; expansions, redirections, comments, escapes, assignments,
-# keywords, background jobs and whatever else bash has are not in it.
+# bashlex is GPL and unmaintained, shlex loses the quotes, and a full parser repairs syntax errors. This parser knows
+# words that bash takes literally and rejects expansions, redirections, comments, escapes, assignments, keywords,
+# background jobs and everything else.
 _TOKEN = re.compile(
     r"""(?P<blank> [ \t]+)
       | (?P<operator> (?: && | \|\| | \|(?!&) | ; | \n ) [ \t\n]* )
@@ -50,9 +50,9 @@ _NO_OPTIONS = re.compile(r"(?!)")
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A simple command: its ``text``, and the program and arguments that bash makes of it, with patterns as they are.
+    """A simple command: its ``text``, and the program and arguments that bash parses, with unexpanded patterns.
 
-    ``loose`` says that a pattern like ``*.py`` may become any words, also options: no plain text is in front of it.
+    ``loose``: a pattern like ``*.py``, with no plain text before it, may expand to any words, also to options.
     """
 
     text: str
@@ -96,7 +96,7 @@ def _names_a_program(command: Command) -> bool:
 
 
 def reads_only(command: Command) -> bool:
-    """Whether the command is known to change nothing and to start no other program."""
+    """Return whether the command is known to write nothing and to start no other program."""
     match command.words:
         case (program, *_) if takes_any_arguments(program):
             return True
@@ -112,10 +112,10 @@ def reads_only(command: Command) -> bool:
 
 
 def takes_any_arguments(program: str) -> bool:
-    """Whether the program, named without a path, changes nothing and starts none, whatever its arguments are."""
+    """Return whether the program, named without a path, neither writes nor starts programs, with any arguments."""
     return program in _READERS
 
 
 def reader_names() -> frozenset[str]:
-    """Return the names of all programs of which some commands only read."""
+    """Return the names of all programs that have reading commands."""
     return _READERS | {"diff", "find", "sed"}

@@ -1,6 +1,6 @@
-"""Keeps what the model sees within its window: old observations collapse first, then notes stand for old steps.
+"""Keep the conversation within the model's window: collapse old observations first, then replace old steps by notes.
 
-Nothing changes between two condensations, so that what a provider has cached of the conversation stays good.
+The conversation only grows between two condensations, so that the provider's prompt cache stays valid.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ CANNOT = (
 
 
 class CannotCondenseError(Exception):
-    """The conversation cannot be made to fit; the text says what the user can do."""
+    """The conversation cannot be shortened to fit the window; the text tells the user the remedy."""
 
 
 class NotesLLM(Protocol):
@@ -61,11 +61,11 @@ class NotesLLM(Protocol):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do; ``window`` is what the conversation has to fit in."""
+        """The model's capabilities; the conversation has to fit their ``window``."""
         ...
 
     async def open(self) -> None:
-        """Find out what it can do."""
+        """Find out the model's capabilities."""
         ...
 
     async def complete(
@@ -75,27 +75,27 @@ class NotesLLM(Protocol):
         schema: JsonSchema | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return its answer. Raises LLMError."""
+        """Return the model's completion. Raises LLMError."""
         ...
 
 
 class Condenser:
-    """Says, before every step of one task, what must become of its history; the caller appends that to the log."""
+    """Decides before every step of one task how to condense its history; the caller appends the event to the log."""
 
     def __init__(self, llm: NotesLLM) -> None:
         self._llm = llm
         self._estimator = TokenEstimator()
 
     async def condense(self, state: State, *, overflow: bool = False) -> CondensationEvent | None:
-        """Return how the history is to be condensed, None where it fits the window, or the window is unknown.
+        """Return the condensation that the history needs; None if it fits the window, or the window is unknown.
 
-        ``overflow`` says that the model has just refused it as too long. Raises CannotCondenseError, and what
-        the model's ``complete`` raises.
+        ``overflow``: the model has just refused the history as too long. Raises CannotCondenseError, and the errors of
+        the model's ``complete``.
         """
         await self._llm.open()
         window = self._llm.capabilities.window
         if overflow:
-            # Whatever was counted, it is more than the window.
+            # The history exceeds the window, whatever its estimated size.
             size = OVERHEAD + estimate(state.history)
             draft = _Draft(state, min(window or size, size), size)
         elif window is None or (size := self._estimator.size(state)) <= FULL * _room(window):
@@ -127,7 +127,7 @@ class Condenser:
         return CondensationEvent(first=gone[0][0].id, last=gone[-1][0].id, summary=summary)
 
     async def _ask(self, draft: _Draft, cut: int) -> str:
-        """Return the model's notes on the steps before ``cut``, of which it is shown what fits its window."""
+        """Return the model's notes on the steps before ``cut``, which are shortened to fit its window."""
         longest, schema = draft.longest_notes, None
         if not self._llm.capabilities.tools:
             longest = min(longest, LONGEST_BOUND_NOTES)
@@ -154,7 +154,7 @@ class Condenser:
 
 @dataclass(frozen=True)
 class _Draft:
-    """What could be done to one history for a window, both in tokens; ``size`` is what the history takes now."""
+    """The possible condensations of one history of ``size`` tokens for a ``window`` of tokens."""
 
     state: State
     window: float
@@ -171,7 +171,7 @@ class _Draft:
         yield self._whole(max(0, len(history) - 1))
 
     def _whole(self, cut: int) -> int:
-        """Return the cut moved back to where it does not part what came from one reply of the model."""
+        """Return the cut, moved back so that it does not separate the actions of one reply."""
         history = self.state.history
         while 0 < cut < len(history) and history[cut][0].completion is not None:
             if history[cut - 1][0].completion != history[cut][0].completion:
@@ -180,14 +180,14 @@ class _Draft:
         return cut
 
     def replaced(self, cut: int) -> History:
-        """Return those of the first entries that notes can stand for: not the task, and nothing that is under way."""
+        """Return the first ``cut`` entries that notes can replace: all but the task and pending actions."""
         waiting = {action.id for action in self.state.pending}
         users = (n for n, (action, _) in enumerate(self.state.history) if _is_users(action))
         task = next(users, None)
         return [e for n, e in enumerate(self.state.history[:cut]) if n != task and e[0].id not in waiting]
 
     def collapse(self, cut: int, most: float) -> CondensationEvent | None:
-        """Return the event that collapses the first entries, None where more than ``most`` tokens would be left."""
+        """Return the event that collapses the first entries; None if more than ``most`` tokens would remain."""
         if not cut:
             return None
         event = _all(self.state.history[:cut], "collapse")
@@ -195,13 +195,13 @@ class _Draft:
         return event if left <= min(most, self.size - 1) else None
 
     def worth_notes(self, cut: int, most: float) -> bool:
-        """Whether at most ``most`` tokens would be left with notes in place of the first entries."""
+        """Return whether at most ``most`` tokens would remain with notes in place of the first entries."""
         freed = self._scale * (estimate(self.replaced(cut)) - self.longest_notes / CHARACTERS)
         return freed > 0 and self.size - freed <= most
 
     @property
     def longest_notes(self) -> int:
-        """Characters that the notes may have."""
+        """The notes' maximal length in characters."""
         return min(LONGEST_NOTES, int(self.window * CHARACTERS) // 8)
 
     @property
@@ -210,7 +210,7 @@ class _Draft:
 
 
 def _room(window: float) -> float:
-    """Return the tokens that a prompt may have, what is kept for the reply taken off."""
+    """Return the window without the tokens kept for the reply."""
     return window - min(LONGEST_REPLY, window / 8)
 
 
@@ -223,7 +223,7 @@ def _is_users(action: Action) -> bool:
 
 
 def _wishes(gone: History) -> str:
-    """Return what the user said in these entries, word for word, and in those that earlier notes stand for."""
+    """Return the user's messages in these entries, word for word, and those quoted by earlier notes."""
     lines: list[str] = []
     for action, _ in gone:
         if not isinstance(action, MessageAction):

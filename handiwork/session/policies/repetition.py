@@ -7,25 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
 
-from handiwork.events.action import (
-    AgentThinkAction,
-    BrowseInteractiveAction,
-    BrowseURLAction,
-    CmdRunAction,
-    FileEditAction,
-    FileReadAction,
-    FileWriteAction,
-    IPythonRunCellAction,
-    MessageAction,
-)
+from handiwork.events.action import AgentThinkAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action, Event, Observation
+from handiwork.events.describe import describe
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, IPythonRunCellObservation
 from handiwork.events.record import LoopRule
 
 WINDOW = 12
-"""Entries of the history that are looked at: a repetition is counted no further back."""
+"""The number of newest entries in which repetitions are counted."""
 LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "alternation": 3, "waiting": 10}
-"""How often is too often."""
+"""The number of repetitions that counts as being stuck."""
 
 _SAID: dict[LoopRule, str] = {
     "repeat": "The same was done {times} times with the same result: {what}.",
@@ -38,7 +29,7 @@ _SHOWN = 80
 _PICTURES = {"screenshot", "marked_screenshot"}  # a blinking cursor makes another one; the text says what there is
 _SYNTAX_ERRORS = {"SyntaxError", "IndentationError", "TabError"}
 
-# A time in whole seconds stays: it may be a counter that shows that something goes on.
+# A time in whole seconds stays: it may be a counter that shows progress.
 _NOISE = re.compile(
     r"""(?P<time> \b (?:\d+h)? (?:\d+m)? \d+\.\d+ [ ]? (?:s|secs?|seconds)\b (?:[ ]\(\d+:\d\d:\d\d\))?
                 | \b \d+ (?:\.\d+)? [ ]? (?:ms|us|µs|ns)\b)
@@ -53,9 +44,9 @@ Pair = tuple[Action, Observation | None]
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """A repetition: ``first`` is the id of its first action, ``times`` how often it came.
+    """A repetition: ``first`` is the id of its first action, ``times`` the number of repetitions.
 
-    For an alternation ``times`` counts both together once. ``what`` is a sentence for the model and the user.
+    An alternation counts both actions as one. ``what`` is a sentence for the model and the user.
     """
 
     first: int
@@ -65,10 +56,10 @@ class Repetition:
 
 
 def find_loop(history: Sequence[Pair]) -> Repetition | None:
-    """Return the repetition at the end of the history, None if what came last is new or brought something new.
+    """Return the repetition at the end of the history; None if the newest action or its result is new.
 
-    A user's message ends a repetition; a message of the environment is passed over. Two results are the same if
-    their outputs are, but for times with a fraction, addresses in memory and names of temporary folders.
+    A user's message ends a repetition; messages of the environment are skipped. Two results are equal if their outputs
+    differ only in times with a fraction, memory addresses and names of temporary folders.
     """
     newest = _window(history)
     if not newest:
@@ -97,7 +88,7 @@ def _loop(rule: LoopRule, times: int, first: Pair, what: str) -> Repetition:
 
 def _window(history: Sequence[Pair]) -> list[Pair]:
     """Return the agent's last actions, newest first."""
-    recent = islice(reversed(history), 2 * WINDOW)  # so that many warnings are not passed over without end
+    recent = islice(reversed(history), 2 * WINDOW)  # bounded, however many warnings there are
     own = takewhile(lambda pair: pair[0].source != "user", recent)
     return list(islice((pair for pair in own if not _is_warning(pair[0])), WINDOW))
 
@@ -107,7 +98,7 @@ def _is_warning(action: Action) -> bool:
 
 
 def _rule(pair: Pair) -> LoopRule:
-    """Return the rule by which a repetition of this is judged."""
+    """Return the rule that applies to repetitions of this entry."""
     action, observation = pair
     if isinstance(action, MessageAction):
         return "monologue"
@@ -135,7 +126,7 @@ def _same_failure(one: Pair, other: Pair) -> bool:
     (action, result), (other_action, other_result) = one, other
     if isinstance(result, ErrorObservation) and not isinstance(action, AgentThinkAction):
         return isinstance(other_result, ErrorObservation) and _equal(action, other_action)
-    return _same(one, other)  # of a reply that was no action nothing is known but what was wrong with it
+    return _same(one, other)  # of a reply that is no action only the error is known
 
 
 def _same_result(one: Observation | None, other: Observation | None) -> bool:
@@ -150,7 +141,7 @@ def _same_result(one: Observation | None, other: Observation | None) -> bool:
 
 
 def _equal(one: Event, other: Event) -> bool:
-    """Whether two events are of one type and say the same, apart from where they stand and from their texts."""
+    """Return whether two events have the same type and own fields; position in the log and texts may differ."""
     common = (Action if isinstance(one, Action) else Observation).model_fields
     names = (name for name in type(one).model_fields if name not in common and name not in _PICTURES)
     if type(one) is not type(other) or any(getattr(one, name) != getattr(other, name) for name in names):
@@ -165,30 +156,10 @@ def _without_noise(text: str) -> str:
 def _named(pair: Pair) -> str:
     """Return a short description of the action."""
     action, observation = pair
-    match action:
-        case CmdRunAction(is_input=True):
-            return f"the input `{_short(action.command)}`"
-        case CmdRunAction():
-            return f"the command `{_short(action.command)}`" if action.command.strip() else "waiting for more output"
-        case IPythonRunCellAction():
-            return f"the cell `{_short(action.code)}`"
-        case FileEditAction():
-            return f"the edit of `{_short(action.path)}`"
-        case FileWriteAction():
-            return f"writing `{_short(action.path)}`"
-        case FileReadAction():
-            return f"reading `{_short(action.path)}`"
-        case BrowseURLAction():
-            return f"opening `{_short(action.url)}`"
-        case BrowseInteractiveAction():
-            return f"`{_short(action.browser_actions)}` in the browser"
-        case MessageAction():
-            return f'"{_short(action.content)}"'
-        case AgentThinkAction():
-            return "a reply that is no action" if observation else f'"{_short(action.thought)}"'
-        case _:
-            fields = action.model_dump_json(exclude=set(Action.model_fields))
-            return f"{action.kind} `{_short(fields)}`"
+    if isinstance(action, AgentThinkAction) and observation:
+        return "a reply that is no action"
+    verb, object_, _ = describe(action)
+    return f"{verb} `{_short(object_)}`" if object_ else verb
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""How long a history is for the model, in tokens: as the model counted where it did, else characters / 3."""
+"""Estimate a history's length in tokens: the model's own count if there is one, else characters / 3."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Event, Observation
 
 CHARACTERS = 3
-"""Characters of a token where nobody counted them: more in English, fewer in data."""
+"""Characters of a token, if the model did not count: more in English, fewer in data."""
 
 IMAGE, OVERHEAD = 1_500, 1_500
-"""Tokens of an image, and of what is sent besides the history: the system prompt and the tools."""
+"""Tokens of an image, and of the system prompt and tools together."""
 
 _SPEAKERS = {"user": "User", "agent": "Developer", "environment": "Note"}
 _NO_CONTENT = {*Event.model_fields, "completion", "tool_call_id", "thought", "images"}
@@ -31,7 +31,7 @@ def estimate(history: Iterable[tuple[Action, Observation | None]]) -> float:
 
 
 def _texts(action: Action, observation: Observation | None) -> tuple[str, str]:
-    """Return (what was asked, what came of it)."""
+    """Return the texts of the action and of its observation."""
     if isinstance(action, MessageAction):
         asked = f"{_SPEAKERS[action.source]}: {action.content}"
     else:
@@ -47,7 +47,7 @@ def _tokens(action: Action, observation: Observation | None) -> tuple[float, flo
 
 
 class TokenEstimator:
-    """The size of one task's prompts. Looks at every step once, and at all of them again once they were condensed."""
+    """The size of one task's prompts. Reads every step once, and all of them again after a condensation."""
 
     def __init__(self) -> None:
         self._history: History | None = None
@@ -55,7 +55,7 @@ class TokenEstimator:
         self._completion: int = 0
         self._size = self._estimate = 0.0
         self.scale = 1.0
-        """How many tokens the model counts for one that is estimated."""
+        """The model's count divided by the estimate."""
 
     def size(self, state: State) -> float:
         """Return the number of tokens of the next prompt."""
@@ -67,7 +67,7 @@ class TokenEstimator:
             self._add(state, *entry, anew)
         self._seen = len(state.history)
         if anew:
-            # What the model counted may be from before the history was condensed, and then it is too much.
+            # The model may have counted before the history was condensed: its count is then too high.
             self._size = min(self._size, self.scale * self._estimate)
         return self._size
 

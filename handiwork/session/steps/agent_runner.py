@@ -21,7 +21,7 @@ from handiwork.session.steps.recorded_llm import BlockingLLM, RecordedLLM
 
 
 class AgentRunner:
-    """One agent object and its model. Cancelling ``step`` cancels the model call and drops what the agent returns."""
+    """One agent object and its model. Cancelling ``step`` cancels the model call and drops the agent's result."""
 
     def __init__(self, agent: type[Agent], llm: RecordedLLM) -> None:
         self.name = agent.__name__
@@ -33,7 +33,7 @@ class AgentRunner:
         self._recorded: dict[str, JsonValue] | None = None
 
     async def step(self, state: State) -> list[Action]:
-        """Return the agent's next actions in order. Raises what the agent raises."""
+        """Return the agent's next actions in order. Raises the agent's errors."""
         self._llm.last_event = None
         if self._recorded is None:
             self._recorded = deepcopy(state.extra_data)

@@ -16,9 +16,9 @@ from handiwork.session.steps.live import Observer, OutputDelta, TextDelta
 
 
 class Journal:
-    """Appends events and folds every event of the log, in order, once.
+    """Appends events, and folds every event of the log once, in order.
 
-    ``interrupt`` is set while the user wants it, ``running`` while there is something to do.
+    ``interrupt`` is set while the user interrupts the session, ``running`` while the session runs.
     """
 
     def __init__(self, log: EventLog, watch: Observer) -> None:
@@ -34,7 +34,7 @@ class Journal:
         return stored
 
     async def change(self, agent_state: AgentState, reason: StateReason, why: str, subtask: int = 0) -> None:
-        """Append a change of the session's, or a subtask's, state."""
+        """Append a change of the state of the session or of a subtask."""
         changed = AgentStateChangedObservation(agent_state=agent_state, reason=reason, content=why, subtask=subtask)
         await self.append(changed)
 
@@ -55,7 +55,7 @@ class Journal:
 
     @contextmanager
     def stream_redacted(self, delta: Callable[[str], TextDelta | OutputDelta]) -> Generator[Callable[[str], None]]:
-        """Give what takes a text in pieces and shows them without secrets; the end shows what was held back."""
+        """Return a function that shows pieces of a text without secrets; at the end it shows the rest it held back."""
         pieces = self.log.redactor.pieces()
 
         def show(text: str) -> None:

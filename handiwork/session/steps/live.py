@@ -26,10 +26,10 @@ class OutputDelta:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the session waits for, like "starting the sandbox"."""
+    """The reason why the session waits, like "starting the sandbox"."""
 
     text: str
 
 
 Observer = Callable[[Event | TextDelta | OutputDelta | Status], None]
-"""Called on the event loop with every event as it is folded, and everything transient; must not block."""
+"""Called on the event loop with every event as it is folded, and every piece of live output; must not block."""

@@ -13,10 +13,10 @@ MakeLLM = Callable[[str, str | None], LLM]
 
 
 class Models:
-    """The session's model; ``in_flight`` holds the calls that were begun and not yet paid.
+    """The session's model; ``in_flight`` holds the calls that are not priced yet.
 
-    ``first`` is for whoever must not begin a call before another one was paid; ``counting`` for whoever counts what
-    was spent, or moves a call from those in flight to those paid. ``temperature`` is the least of any call's, if given.
+    The lock ``first`` serialises calls until one has been priced; ``counting`` guards the totals and ``in_flight``.
+    ``temperature``, if given, is the minimum for every call.
     """
 
     def __init__(self, llm: LLM, make: MakeLLM | None = None, temperature: float | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Pages through outputs that were too large for their observations."""
+"""Page through outputs that are too large for their observations."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from handiwork.log.errors import BlobMissing
 MOST = 16_000
 """Characters of one page."""
 LINE = 2_000
-"""Characters of one line that are shown, and looked at for a pattern."""
+"""Characters of one line that are shown and searched."""
 SHORTEST = 8
-"""Characters of a handle, at least."""
+"""The minimal length of a handle."""
 SECONDS = 10.0
-"""After that a search ends where it is."""
+"""Seconds after which a search stops."""
 
 _LINE_BYTES = 4 * LINE
 _CHUNK = 1 << 20
@@ -36,10 +36,10 @@ _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[*+?}]\??|\(", re.DOTALL)
 async def read_output(
     blobs: Blobs, action: OutputReadAction, known: Collection[str], seconds: float = SECONDS
 ) -> Observation:
-    """Return the page that the action asks for, or an ErrorObservation that says what there is.
+    """Return the page that the action asks for, or an ErrorObservation that lists the available outputs.
 
-    ``known`` are the blobs of this session's observations, the newest last: no others are read. The page ends
-    before ``action.end`` where it is full, or after ``seconds`` of search; its own ``end`` says how far it came.
+    ``known`` are the blobs of this session's observations, the newest last: no others are read. The page may end
+    before ``action.end``, when it is full or after ``seconds`` of search; its own ``end`` is its last line.
     """
     wanted = action.output.strip().lower()
     found = [blob for blob in set(known) if blob.startswith(wanted)]
@@ -57,14 +57,14 @@ async def read_output(
 
 @dataclass
 class _Page:
-    """What is gathered of an output; ``last`` is the line that was looked at last."""
+    """The lines of a page; ``last`` is the last line read."""
 
     last: int
     parts: list[str] = field(default_factory=list[str])
     size: int = 0
 
     def add(self, part: str) -> bool:
-        """Take up a line, False if it does not fit any more."""
+        """Add a line; return False if it does not fit."""
         if self.size + len(part) > MOST:
             return False
         self.parts.append(part)
@@ -103,7 +103,7 @@ def _page(
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes, int]]:
-    """Yield the number of each line, its first bytes, and how many it has."""
+    """Yield the number of each line, its first bytes, and its length in bytes."""
     number = 0
     while head := file.readline(_LINE_BYTES):
         length, piece = len(head), head
@@ -114,7 +114,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes, int]]:
 
 
 def _count_rest(file: BinaryIO) -> int:
-    """Return how many lines there are from here, the beginning of one, to the end."""
+    """Return the number of lines from this position, the start of a line, to the end."""
     count, last = 0, b"\n"
     while chunk := file.read(_CHUNK):
         count += chunk.count(b"\n")
@@ -123,7 +123,7 @@ def _count_rest(file: BinaryIO) -> int:
 
 
 def _text(head: bytes, length: int) -> str:
-    """Return a line as text, a long one cut and said to be; what is no UTF-8 stands there as backslash escapes."""
+    """Return a line as text: a long line is cut with a note, bytes that are not UTF-8 become backslash escapes."""
     text = head.decode("utf-8", "backslashreplace")
     if length == len(head) and len(text) <= LINE:
         return text
@@ -131,7 +131,7 @@ def _text(head: bytes, length: int) -> str:
 
 
 def _compile(pattern: str) -> re.Pattern[str] | None:
-    """Return the pattern, None for none; raises ValueError for one that is wrong or may take for ever.
+    """Return the compiled pattern, None for an empty one. Raises ValueError if it is invalid or may not terminate.
 
     Without groups and with one repetition the time of a search is bounded by the square of the line's length.
     """
@@ -145,7 +145,7 @@ def _compile(pattern: str) -> re.Pattern[str] | None:
         )
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # Python reads [[:space:]] in another way than it is meant
+            warnings.simplefilter("error")  # in Python [[:space:]] does not mean a class
             return re.compile(pattern)
     except (re.error, OverflowError, Warning) as error:
         raise ValueError(f"The pattern is no regular expression of Python: {error}.") from None

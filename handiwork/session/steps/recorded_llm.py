@@ -21,9 +21,9 @@ from handiwork.session.steps.model_switch import Models
 
 
 class RecordedLLM:
-    """Awaits the model for one task or subtask, and appends a CompletionEvent for every answer.
+    """Calls the model for one task or subtask, and appends a CompletionEvent for every answer.
 
-    ``retry_temperature`` is for calls that ask for none; ``last_event`` is the id of the last CompletionEvent.
+    ``retry_temperature`` is for calls without a temperature; ``last_event`` is the id of the last CompletionEvent.
     """
 
     def __init__(self, journal: Journal, models: Models, subtask: int) -> None:
@@ -33,11 +33,11 @@ class RecordedLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """The model's capabilities."""
         return self._models.current(self._journal.state.totals).capabilities
 
     async def open(self) -> None:
-        """Find out what the model can do; what stands in the way, the call that follows meets again and tells."""
+        """Find out the model's capabilities. Errors are ignored: the next call meets and reports them."""
         with suppress(LLMError):
             await self._models.current(self._journal.state.totals).open()
 
@@ -50,7 +50,7 @@ class RecordedLLM:
     ) -> Completion:
         """Return the model's answer. Raises LLMError, LimitReachedError."""
         root = self._journal.state
-        # What a call costs is known once one was paid: until then those of parallel children go one by one.
+        # The cost of a call is known once one has been priced: until then calls of parallel children run one by one.
         blind = root.limits.cost is not None and not root.totals.cost_sources
         wanted = self._models.temperature(self.retry_temperature if temperature is None else temperature)
         async with self._models.first if blind else nullcontext():
@@ -91,11 +91,11 @@ class BlockingLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model can do."""
+        """The model's capabilities."""
         return self._llm.capabilities
 
     def enter(self, turn: int) -> None:
-        """Let the thread that calls this make calls as long as this ``turn`` lasts; no other thread may."""
+        """Allow calls from the calling thread, and from no other, until this ``turn`` ends."""
         self._thread.turn = turn
 
     def interrupt(self) -> None:
@@ -109,7 +109,7 @@ class BlockingLLM:
         turn: int | None = getattr(self._thread, "turn", None)
 
         async def call() -> Completion:
-            if turn != self.turn:  # again, on the event loop, where nothing can come in between
+            if turn != self.turn:  # again, on the event loop, where no other code can run in between
                 raise InterruptedCallError
             self._call = asyncio.current_task()
             return await self._llm.complete(*args, **kwargs)

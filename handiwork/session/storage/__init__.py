@@ -1,1 +1,1 @@
-"""The files that sessions keep, and how they are removed."""
+"""The files of sessions, and their removal."""

@@ -64,7 +64,7 @@ def copy_tree(path: Path, target: Path, root: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    # What an agent wrote may forbid its own removal.
+    # An agent may have written directories without write permission.
     _run("chmod", "-R", "u+rwX", str(folder))
     shutil.rmtree(folder)
 

@@ -1,4 +1,4 @@
-"""Removes what no session needs: snapshots, blobs and folders, and the oldest snapshots if all take too much room."""
+"""Remove snapshots, blobs and folders that no session needs, and the oldest snapshots above the budget."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from handiwork.workspace.snapshots.object_store import GRACE, Objects, remove_tr
 
 @dataclass(frozen=True)
 class _Session:
-    """The trees that a session's snapshots are, the bytes they added, and whether they may go to make room."""
+    """The trees of a session's snapshots, their size in bytes, and whether the session is at rest."""
 
     trees: frozenset[str]
     size: int
@@ -33,7 +33,7 @@ class _Session:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The bytes that were freed, and the bytes that the remaining snapshots take (``left``)."""
+    """The bytes freed, and the size of the remaining snapshots (``left``)."""
 
     snapshots: int
     blobs: int
@@ -42,10 +42,10 @@ class Cleaned:
 
 
 async def clean(store: Store, data: Path, budget: int) -> Cleaned:
-    """Remove the folders, blobs and snapshots that no session of the log needs; of snapshots what is over ``budget``.
+    """Remove the folders, blobs and snapshots that no session of the log needs, and snapshots above ``budget`` bytes.
 
-    Other processes may run sessions meanwhile. What a killed one leaves the next one removes, also in directories that
-    were worked in in place. Raises SandboxError if that fails.
+    Other processes may run sessions meanwhile. Leftovers of a killed process are removed too, also in directories of
+    in-place sessions. Raises SandboxError if that fails.
     """
     await asyncio.to_thread(recover, data)
     folders = await asyncio.to_thread(lambda: [mark.parent for mark in (data / "sessions").glob(f"*/{UNLISTED}")])
@@ -54,7 +54,7 @@ async def clean(store: Store, data: Path, budget: int) -> Cleaned:
         freed += await _remove_unlisted(store, folder)
     blobs = await store.remove_blobs()
     with snapshots_alone(data) as alone:
-        # Whatever is not in the log by now nobody is about to record.
+        # No process is about to record a snapshot that the log does not have.
         snapshots, left = await collect(store, data, budget, unrecorded=-1 if alone else GRACE)
     return Cleaned(snapshots, blobs, freed, left)
 
@@ -64,7 +64,7 @@ async def delete_session(store: Store, data: Path, session_id: str) -> None:
     folder = session_dir(data, session_id)
     mark = folder / UNLISTED
     if folder.is_dir():
-        mark.touch(mode=0o600)  # first: if this process is killed before the end, `gc` goes on
+        mark.touch(mode=0o600)  # first: if this process is killed before the end, `gc` continues
     try:
         await store.delete(session_id)
     except LogError:
@@ -79,7 +79,7 @@ async def delete_session(store: Store, data: Path, session_id: str) -> None:
 
 
 async def _remove_unlisted(store: Store, folder: Path) -> int:
-    """Remove the folder of a session that the log has not, unless one is being made there; return the bytes freed."""
+    """Remove the folder of a session that is not in the log, unless it is being created; return the bytes freed."""
     try:
         with locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
             try:
@@ -90,12 +90,12 @@ async def _remove_unlisted(store: Store, folder: Path) -> int:
                 return size
             (folder / UNLISTED).unlink(missing_ok=True)
     except (BlockingIOError, FileNotFoundError):
-        pass  # it is being made, or another process removed it
+        pass  # another process creates it, or has removed it
     return 0
 
 
 def _size(folder: Path) -> int:
-    """Return the bytes of all files below the folder, without those that it shares with the store of snapshots."""
+    """Return the bytes of all files below the folder, without files shared with the snapshot store."""
     found = (os.lstat(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names)
     return sum(one.st_size for one in found if one.st_nlink == 1)
 
@@ -103,10 +103,10 @@ def _size(folder: Path) -> int:
 async def collect(
     store: Store, data: Path, budget: int, grace: float = GRACE, unrecorded: float | None = None
 ) -> tuple[int, int]:
-    """Remove what no session's snapshots need, and of sessions that rest, the oldest first, what is over ``budget``.
+    """Remove objects that no snapshot needs, then the oldest snapshots of resting sessions until ``budget`` is met.
 
-    Returns the bytes that were freed and that are left. A fork keeps what it began with. What was put into the store
-    in the last ``unrecorded`` seconds, normally ``grace``, stays; a session rests after ``grace`` seconds.
+    Returns the bytes freed and left. A fork keeps its first snapshot. Objects younger than ``unrecorded`` seconds, by
+    default ``grace``, stay; a session is at rest after ``grace`` seconds.
     """
     kept_for = grace if unrecorded is None else unrecorded
     sessions: list[_Session] = []
@@ -131,7 +131,7 @@ async def collect(
 
 
 def _origin(folder: Path, taken: list[SnapshotEvent]) -> str:
-    """Return the tree that a session began with; if its file is damaged, the first that it recorded."""
+    """Return the first tree of a session; if its file is damaged, the first one in its log."""
     try:
         return Workspace.load(folder).tree
     except WorkspaceError:
@@ -139,7 +139,7 @@ def _origin(folder: Path, taken: list[SnapshotEvent]) -> str:
 
 
 async def make_room(store: Store, data: Path, gigabytes: int, watch: Observer, grace: float = GRACE) -> None:
-    """Collect if all snapshots together take more than they may; what prevents it is told to ``watch``."""
+    """Collect if the snapshots together exceed their budget; ``watch`` gets the reason of a failure."""
     objects, budget = snapshot_store(data), gigabytes * GIGABYTE
     try:
         if budget and objects.folder.is_dir() and await asyncio.to_thread(objects.account, 0) > budget:

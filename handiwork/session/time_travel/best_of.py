@@ -1,7 +1,7 @@
 """Run several attempts at one task, from the same files and under one budget, and rank them.
 
-The session that is made first only has the beginning: the files, as a snapshot. Each candidate is a fork of it, so
-that they share what they have in common, and each can be shown, applied or gone on with like any other session.
+The first session only has a snapshot of the files. Each attempt is a fork of it, so that the attempts share their
+common files, and each can be shown, applied or resumed like any other session.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from handiwork.workspace.patch import diffstat
 from handiwork.workspace.snapshots.object_store import remove_tree
 
 AT_ONCE = 4
-"""Candidates that are at work at the same time; those with a model on this machine take turns."""
+"""The number of parallel attempts; attempts with a local model run one by one."""
 
 TEST_SECONDS = 600.0
-"""Timeout of the test command, after which it has failed."""
+"""Timeout of the test command; the test fails when it expires."""
 
 TITLE = 100
 
 
 @dataclass(frozen=True)
 class BestOfRequest:
-    """What is asked for: ``number`` candidates for ``task``, with the ``models`` in turn, judged by ``test``.
+    """A request for ``number`` attempts at ``task``, with the ``models`` in turn, judged by the command ``test``.
 
-    ``setup`` is what each is run with. Its limit of steps is for each, the others are for all together.
+    Each attempt runs with ``config``. Its limit of steps applies to each attempt, the other limits to all together.
     """
 
     task: str
@@ -58,10 +58,10 @@ class BestOfRequest:
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """One attempt: how it ended, whether the test ``passed``, ``lines`` added and deleted.
+class Attempt:
+    """A finished attempt: its final state, the number of ``lines`` added and deleted, and its test's result.
 
-    ``exit_code`` and ``output`` are the test's; where it could not be run, they are None and why.
+    If the test could not run, ``exit_code`` is None and ``output`` the reason.
     """
 
     session: str
@@ -73,74 +73,74 @@ class Candidate:
 
     @property
     def passed(self) -> bool:
-        """Whether the test command succeeded on its files."""
+        """Whether the test command succeeded on the attempt's files."""
         return self.exit_code == 0
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What candidate ``number``, from 1 on, is doing now: its ``event``, or a phase that has begun."""
+    """Progress of attempt ``number``, counted from 1: an ``event``, or the start of a phase."""
 
     number: int
     phase: Literal["working", "testing", "done"]
     event: Event | None = None
-    candidate: Candidate | None = None
+    attempt: Attempt | None = None
 
 
 OnProgress = Callable[[Progress], None]
 
 
-async def best_of(
-    store: Store, data: Path, contest: BestOfRequest, on_progress: OnProgress
-) -> tuple[str, list[Candidate]]:
-    """Return the id of the session they were forked from, and the candidates, the best first.
+async def run_attempts(
+    store: Store, data: Path, request: BestOfRequest, on_progress: OnProgress
+) -> tuple[str, list[Attempt]]:
+    """Run the attempts; return the id of the session they fork, and the attempts, best first.
 
-    Those that pass the test come first, of those the ones with the fewest changed lines. Raises as ``create`` does.
+    Attempts that pass the test come first, then those with fewer changed lines. Raises like ``create``.
     """
-    config = contest.config
+    config = request.config
     if config.files(data).history is None:
-        raise SessionError("candidates need copies of the files: work in a sandbox, and not in place")
-    opened = await create(store, data, config, lambda _: None, contest.task.strip().split("\n")[0][:TITLE])
+        raise SessionError("attempts need copies of the files: work in a sandbox, and not in place")
+    opened = await create(store, data, config, lambda _: None, request.task.strip().split("\n")[0][:TITLE])
     try:
         await begin(data, opened)
     finally:
         await opened.close()
-    purse, places = _SharedBudget(config.limits, contest.number), asyncio.Semaphore(_at_once(contest))
-    attempts = [_Attempt(store, data, contest, opened.log, purse, number, on_progress) for number in _numbers(contest)]
+    budget, turns = _SharedBudget(config.limits, request.number), asyncio.Semaphore(_at_once(request))
+    runs = [_AttemptRun(store, data, request, opened.log, budget, number, on_progress) for number in _numbers(request)]
 
-    async def run(attempt: _Attempt) -> Candidate:
-        async with places:
+    async def run(attempt: _AttemptRun) -> Attempt:
+        async with turns:
             return await attempt.run()
 
-    tasks = [asyncio.create_task(run(attempt)) for attempt in attempts]
+    tasks = [asyncio.create_task(run(attempt)) for attempt in runs]
     try:
-        found = await asyncio.gather(*tasks)
+        finished = await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    candidates = sorted(found, key=lambda one: (not one.passed, one.lines))
-    await _conclude(store, opened.log, contest, candidates)
-    return opened.id, candidates
+    attempts = sorted(finished, key=lambda one: (not one.passed, one.lines))
+    await _conclude(store, opened.log, request, attempts)
+    return opened.id, attempts
 
 
-def _numbers(contest: BestOfRequest) -> range:
-    return range(1, contest.number + 1)
+def _numbers(request: BestOfRequest) -> range:
+    return range(1, request.number + 1)
 
 
-def _at_once(contest: BestOfRequest) -> int:
-    return 1 if any(model.startswith("local:") for model, _ in contest.models) else AT_ONCE
+def _at_once(request: BestOfRequest) -> int:
+    return 1 if any(model.startswith("local:") for model, _ in request.models) else AT_ONCE
 
 
 class _SharedBudget:
-    """What all candidates together may spend: each gets an equal share of what is left when it begins."""
+    """The budget of all attempts together: each gets an equal share of the rest when it starts."""
 
     def __init__(self, limits: Limits, number: int) -> None:
         self._limits, self._waiting = limits, number
         self._left = {name: float(value) for name in ("cost", "tokens", "time") if (value := getattr(limits, name))}
 
     def share(self) -> Limits | None:
-        """Return the limits of the next candidate; None if the budget is used up."""
+        """Return the limits of the next attempt; None if the budget is used up."""
         each = {name: left / self._waiting for name, left in self._left.items()}
         self._waiting -= 1
         if any(share <= 0 or (name == "tokens" and share < 1) for name, share in each.items()):
@@ -150,63 +150,63 @@ class _SharedBudget:
         return self._limits.model_copy(update={**each, **({"tokens": int(each["tokens"])} if "tokens" in each else {})})
 
     def give_back(self, share: Limits, state: State) -> None:
-        """Return a candidate's unspent share to the budget."""
+        """Return a attempt's unspent share to the budget."""
         spent = {"cost": state.cost, "tokens": state.usage.total, "time": state.time}
         for name in self._left:
             self._left[name] += getattr(share, name) - spent[name]
 
 
-class _Attempt:
-    """One running candidate."""
+class _AttemptRun:
+    """One running attempt."""
 
     def __init__(
         self,
         store: Store,
         data: Path,
-        contest: BestOfRequest,
+        request: BestOfRequest,
         origin: EventLog,
-        purse: _SharedBudget,
+        budget: _SharedBudget,
         number: int,
         on_progress: OnProgress,
     ) -> None:
-        self._store, self._data, self._contest, self._origin = store, data, contest, origin
-        self._purse, self._number, self._on_progress = purse, number, on_progress
+        self._store, self._data, self._request, self._origin = store, data, request, origin
+        self._budget, self._number, self._on_progress = budget, number, on_progress
 
-    async def run(self) -> Candidate:
+    async def run(self) -> Attempt:
         """Run the agent on the task, then run the test on the resulting files."""
-        contest = self._contest
-        model, base_url = contest.models[(self._number - 1) % len(contest.models)]
-        share = self._purse.share()
-        limits = contest.config.limits if share is None else share
+        request = self._request
+        model, base_url = request.models[(self._number - 1) % len(request.models)]
+        share = self._budget.share()
+        limits = request.config.limits if share is None else share
         at = await self._origin.head()
-        task = None if share is None else contest.task
+        task = None if share is None else request.task
         settings: dict[str, Any] = {"model": model, "base_url": base_url, "limits": limits}
         log = await fork(self._store, self._data, self._origin, at, "both", task, **settings)
         if share is None:
-            return self._done(Candidate(log.id, model, State(), 0, None, "the others have spent what all may spend"))
+            return self._done(Attempt(log.id, model, State(), 0, None, "the other attempts have used up the budget"))
         opened = await reopen(self._store, self._data, log.id, self._watch)
         self._on_progress(Progress(self._number, "working"))
         try:
             state = await opened.run()
         finally:
             await opened.close()
-            self._purse.give_back(share, opened.state)
+            self._budget.give_back(share, opened.state)
         self._on_progress(Progress(self._number, "testing"))
         changed = await changes(self._data, log)
         lines = sum(added + deleted for _, added, deleted in diffstat(changed))
         exit_code, output = await self._tested(opened, changed)
-        return self._done(Candidate(log.id, model, state, lines, exit_code, output))
+        return self._done(Attempt(log.id, model, state, lines, exit_code, output))
 
     def _watch(self, item: Event | TextDelta | OutputDelta | Status) -> None:
         if isinstance(item, Event):
             self._on_progress(Progress(self._number, "working", item))
 
-    def _done(self, candidate: Candidate) -> Candidate:
-        self._on_progress(Progress(self._number, "done", candidate=candidate))
-        return candidate
+    def _done(self, attempt: Attempt) -> Attempt:
+        self._on_progress(Progress(self._number, "done", attempt=attempt))
+        return attempt
 
     async def _tested(self, opened: Session, changed: Sequence[Change]) -> tuple[int | None, str]:
-        """Run the test on the user's files with the candidate's changes, and with nothing else that it left."""
+        """Run the test on the user's files with the attempt's changes, and without its other leftovers."""
         session = session_dir(self._data, opened.id)
         folder = session / "tested"
         sandbox: Sandbox | None = None
@@ -214,7 +214,7 @@ class _Attempt:
             await asyncio.to_thread(_lay_out, session, folder, changed)
             sandbox = sandbox_of(self._store, opened.config.files(folder), opened.config, snapshots=False)
             await sandbox.start()
-            observation = await sandbox.execute(CmdRunAction(command=self._contest.test, timeout=TEST_SECONDS))
+            observation = await sandbox.execute(CmdRunAction(command=self._request.test, timeout=TEST_SECONDS))
         except (SandboxError, WorkspaceError) as error:
             return None, f"the test could not be run: {error}"
         finally:
@@ -229,7 +229,7 @@ class _Attempt:
 
 
 def _lay_out(session: Path, folder: Path, changed: Sequence[Change]) -> None:
-    """Make a folder like a session's, whose base is that of ``session`` after the changes were applied."""
+    """Create a session folder whose base is the base of ``session`` with the changes applied."""
     workspace = Workspace.load(session)
     folder.mkdir(mode=0o700)
     copy_tree(Path(workspace.base.name), folder, workspace.base.parent)
@@ -237,13 +237,13 @@ def _lay_out(session: Path, folder: Path, changed: Sequence[Change]) -> None:
     replace(workspace, base=folder / "base", tree="").save(folder)
 
 
-async def _conclude(store: Store, log: EventLog, contest: BestOfRequest, candidates: Sequence[Candidate]) -> None:
-    """Say in the session they were forked from what came of them."""
-    best, passed = candidates[0], sum(candidate.passed for candidate in candidates)
-    said = f"{passed} of {len(candidates)} candidates pass `{contest.test}`"
+async def _conclude(store: Store, log: EventLog, request: BestOfRequest, attempts: Sequence[Attempt]) -> None:
+    """Append the attempts' result to the session that they fork."""
+    best, passed = attempts[0], sum(attempt.passed for attempt in attempts)
+    result = f"{passed} of {len(attempts)} attempts pass `{request.test}`"
     if passed:
-        said += f"; the best is session {best.session}, {best.lines} changed lines"
-    over = AgentStateChangedObservation(agent_state="stopped", reason="agent", content=said)
+        result += f"; the best is session {best.session}, {best.lines} changed lines"
+    end = AgentStateChangedObservation(agent_state="stopped", reason="agent", content=result)
     async with log.lease():
-        await log.append(over)
+        await log.append(end)
     await store.update(log.id, state="stopped")

@@ -1,6 +1,6 @@
-"""Brings what an agent committed into the user's repository.
+"""Fetch an agent's commits into the user's repository.
 
-Git reads what the agent wrote inside the session's own sandbox only: a bundle comes out, and its objects are checked.
+Git reads the agent's files inside the session's own sandbox only. It writes a bundle, whose objects are checked here.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from handiwork.workspace.git.command import run_git
 from handiwork.workspace.git.import_commits import import_commits
 
 LARGEST = 1 << 30
-"""Bytes that a bundle of commits may have."""
+"""The maximal size of a bundle in bytes."""
 
 TIMEOUT = 300.0
-"""Seconds that git may take inside."""
+"""Seconds after which git in the sandbox is stopped."""
 
 _BUNDLE = ".git/handiwork.bundle"
 _BETWEEN = "commits-"
 
 
 class NoRepositoryError(WorkspaceError):
-    """The agent made a repository where the user has none, so its commits have nowhere to go."""
+    """The agent made a repository in a folder that is none of the user's, so its commits have no destination."""
 
 
 async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
-    """Fetch what the session's HEAD has and the user's did not have, and return the branch; None for nothing new.
+    """Fetch the commits of the session's HEAD that the user's did not have; return their branch, None without any.
 
     Raises NoRepositoryError, WorkspaceError, SandboxError, and LeaseHeld while another process runs the session.
     """
@@ -55,7 +55,7 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
     sandbox = sandbox_of(store, files, config)
     # Two sandboxes must not write to one layer.
     async with borrowed(log):
-        for left in folder.glob(f"{_BETWEEN}*"):  # of a process that was killed
+        for left in folder.glob(f"{_BETWEEN}*"):  # left by a killed process
             await asyncio.to_thread(shutil.rmtree, left)
         with tempfile.TemporaryDirectory(prefix=_BETWEEN, dir=folder) as name:
             bundle = Path(name, "bundle")
@@ -69,13 +69,13 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
 
 
 def _head(base: Path) -> str | None:
-    """Return the commit at which the session began, None before the first."""
+    """Return the commit at which the session started; None if the repository had none."""
     found = run_git(base / ".git", "rev-parse", "--quiet", "--verify", "HEAD")
     return found.stdout.decode().strip() or None
 
 
 async def _bundle(sandbox: Sandbox, head: str | None, file: Path) -> bool:
-    """Have git put the commits since ``head`` in a file, and fetch that; False if there are none."""
+    """Bundle the commits since ``head`` with git, and download the bundle; return False if there are none."""
     commits = f"HEAD ^{head}" if head else "HEAD"
     count = f"if git rev-parse --quiet --verify HEAD > /dev/null; then git rev-list --count {commits}; else echo 0; fi"
     if (await _run(sandbox, count)).strip() == "0":

@@ -1,4 +1,4 @@
-"""Forks: a new session from any event of another, with the files as they were then. Nothing of the old one changes."""
+"""Forks: a new session from any event of another, with the files of that moment. The old session does not change."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ async def fork(
 ) -> EventLog:
     """Return the log of a new session that continues from event ``at``, with fields of its configuration changed.
 
-    With "files" it has the whole conversation, but the files of then; with "conversation" the other way round. The
-    log gets the session together with the user's ``message``. Raises SessionError, WorkspaceError, LogError.
+    With "files" the fork has the whole conversation and the files of that event; with "conversation" the reverse. The
+    session appears in the log together with the user's ``message``. Raises SessionError, WorkspaceError, LogError.
     """
     events = await log.read()
     if not 0 < at <= len(events):
@@ -59,7 +59,7 @@ async def fork(
     conversation = len(events) if restored == "files" else at
     state = _state(events[:conversation], log.id, conversation)
     tree = tree_at(events[: len(events) if restored == "conversation" else at], log.id)
-    # Its folder comes first: whenever this process is killed, a session that is in the log can be opened.
+    # The folder comes first: a session in the log can be opened, whenever this process is killed.
     new = fresh_id()
     folder = session_dir(data, new)
     with await asyncio.to_thread(_claimed, data, folder):

@@ -1,4 +1,4 @@
-"""Taking a session over for a moment from a process that only waits for the user with it."""
+"""Take a session's lease over from a process that only waits for the user."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from handiwork.events.record import SessionWanted
 from handiwork.log.eventlog import EventLog
 
 PATIENCE = 10.0
-"""Seconds that the other process has to let the session go."""
+"""Seconds in which the other process has to release the lease."""
 
 
 @asynccontextmanager
 async def borrowed(log: EventLog) -> AsyncGenerator[None]:
-    """Hold the session's lease; a server that has it, and runs nothing, lets it go. Raises LeaseHeld."""
+    """Hold the session's lease; a server that holds it, and runs nothing, releases it. Raises LeaseHeld."""
     if await log.holder() is not None and (await log.info()).state != "running":
         await log.append(SessionWanted(source="user"))
         with suppress(TimeoutError):

@@ -38,7 +38,7 @@ async def files(data: Path, log: EventLog, at: int | None = None) -> OverlayView
 
 
 async def changes_from_to(data: Path, log: EventLog, first: int | None, last: int | None) -> list[Change]:
-    """Return how the files after event ``last`` differ from those after ``first``; None is the end and the beginning.
+    """Return the changes between the files after events ``first`` and ``last``; None means the start and the end.
 
     Raises SessionError, WorkspaceError.
     """

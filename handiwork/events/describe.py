@@ -1,0 +1,99 @@
+"""Describe an action in words, the same words wherever a person or a model reads of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from handiwork.events.action import (
+    AddTaskAction,
+    AgentDelegateAction,
+    AgentFinishAction,
+    AgentRejectAction,
+    AgentThinkAction,
+    BrowseInteractiveAction,
+    BrowseURLAction,
+    ChangeAgentStateAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    ForkAction,
+    IPythonRunCellAction,
+    JobAction,
+    MessageAction,
+    ModifyTaskAction,
+    OutputReadAction,
+)
+from handiwork.events.base import Action
+
+
+class Description(NamedTuple):
+    """A verb in the imperative, its object, and the text that the action carries besides, as in "write", "a.py", ..."""
+
+    verb: str
+    object: str = ""
+    body: str = ""
+
+
+def describe(action: Action) -> Description:
+    """Return the description of the action; one of a user's own agent is described by its type and fields."""
+    match action:
+        case CmdRunAction(command=command):
+            if not command.strip() and not action.is_input:
+                return Description("wait for more output")
+            return Description("type" if action.is_input else "start" if action.background else "run", command)
+        case JobAction(operation=operation):
+            return Description("list jobs") if operation == "list" else Description(operation, action.job)
+        case OutputReadAction():
+            matching = f", matching {action.pattern}" if action.pattern else ""
+            return Description("read output", f"{action.output}{_lines(action.start, action.end)}{matching}")
+        case IPythonRunCellAction(code=code):
+            return Description("run in the notebook", code)
+        case FileReadAction():
+            return Description("read", f"{action.path}{_lines(action.start, action.end)}")
+        case FileWriteAction():
+            return Description("write", action.path, action.content)
+        case FileEditAction():
+            return Description("edit", action.path, f"--- old\n{action.old}\n--- new\n{action.new}")
+        case BrowseURLAction():
+            return Description("browse", action.url)
+        case BrowseInteractiveAction():
+            return Description("act in the browser", action.browser_actions)
+        case MessageAction():
+            return Description("say", action.content)
+        case AgentThinkAction():
+            return Description("think", action.thought)
+        case AddTaskAction():
+            return Description("plan", action.goal, "\n".join(action.subtasks))
+        case ModifyTaskAction():
+            return Description("plan", f"{action.task_id} is {action.state.replace('_', ' ')}")
+        case AgentDelegateAction():
+            return Description(f"delegate to {action.agent}", task_text(action.inputs))
+        case ForkAction():
+            return Description("delegate to", ", ".join(agent for agent, _ in action.children))
+        case AgentFinishAction(outputs=outputs) | AgentRejectAction(outputs=outputs):
+            return Description("finish" if isinstance(action, AgentFinishAction) else "reject", _texts(outputs))
+        case ChangeAgentStateAction():
+            return Description("ask for", action.agent_state.replace("_", " "))
+        case _:
+            fields = action.model_dump(mode="json", exclude=set(Action.model_fields))
+            return Description(action.kind, json.dumps(fields, ensure_ascii=False))
+
+
+def task_text(inputs: Mapping[str, JsonValue]) -> str:
+    """Return the text of a delegate's task: its "task" input, then its other inputs."""
+    rest = [f"{key}: {value}" for key, value in inputs.items() if key != "task"]
+    return "\n".join([str(inputs.get("task", "")), *rest]).strip()
+
+
+def _texts(outputs: Mapping[str, JsonValue]) -> str:
+    texts = [v if isinstance(v, str) else f"{k}: {json.dumps(v, ensure_ascii=False)}" for k, v in outputs.items()]
+    return "\n".join(texts)
+
+
+def _lines(start: int, end: int | None) -> str:
+    return "" if start == 1 and end is None else f", line {start} to {end or 'the last'}"
