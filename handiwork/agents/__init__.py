@@ -1,1 +1,1 @@
-"""The hub of agents: what an agent is, what it sees, and how it is found by name."""
+"""Agents: their contract, the state and history they see, and their lookup by name."""

@@ -14,7 +14,7 @@ Step = Action | Sequence[Action]
 
 
 class MalformedReplyError(Exception):
-    """The model's reply is not an action; the model receives the error's text so that it can correct the reply."""
+    """The model's reply is not an action; the model receives the error's text and can correct the reply."""
 
 
 class InterruptedCallError(Exception):
@@ -66,7 +66,7 @@ class Agent:
     def step(self, state: State) -> Step | Awaitable[Step]:
         """Return the next action, or several that run in order.
 
-        Raise MalformedReplyError if the model's reply is not an action.
+        Raises MalformedReplyError if the model's reply is not an action.
         """
         raise NotImplementedError
 

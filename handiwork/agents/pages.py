@@ -1,4 +1,4 @@
-"""What the browser shows, as the text a model reads: all that comes from a page stands between marks of its own."""
+"""Browser observations as text for the model; the page's own texts stand between unpredictable marks."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TABS = 20
 
 
 def page_text(observation: BrowserOutputObservation, content: str) -> str:
-    """Return the observation as a model reads it; ``content`` is its text, shortened as is fit.
+    """Return the observation as text for the model; ``content`` is the page's text, already shortened.
 
-    What the page can have a say in stands between two lines that have a word in them which occurs nowhere in it.
+    Every text that the page controls stands between two lines with a mark that occurs nowhere in the text.
     """
     shown = "\n".join([*_facts(observation), "", content.strip("\n") or NO_TEXT])
     mark = f"PAGE-{_word_not_in(shown)}"
@@ -28,7 +28,7 @@ def page_text(observation: BrowserOutputObservation, content: str) -> str:
 
 
 def _word_not_in(text: str) -> str:
-    """Return a word that does not occur in the text and that nobody can foresee who does not know all of it."""
+    """Return a word that does not occur in the text and cannot be predicted without all of the text."""
     hashed = hashlib.sha256(text.encode(errors="surrogatepass"))
     while (word := hashed.hexdigest()[:12]) in text:
         hashed.update(b"again")
@@ -36,7 +36,7 @@ def _word_not_in(text: str) -> str:
 
 
 def _outcome(observation: BrowserOutputObservation) -> list[str]:
-    """Return what is known without asking the page."""
+    """Return the lines about the outcome, which the page does not control."""
     lines = [f"Done: {line(observation.last_action)}"] if observation.last_action else []
     if observation.messages:
         lines.append(f"The user was told: {line(' / '.join(observation.messages))}")
@@ -67,7 +67,7 @@ def _facts(observation: BrowserOutputObservation) -> list[str]:
 
 
 def line(text: str) -> str:
-    """Return the text as one line, its control characters escaped, not longer than is useful."""
+    """Return the text as one line; escape control characters and cut a long text."""
     escaped = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("\\\\", "\\")
     one = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in escaped)
     return one if len(one) <= _LINE else f"{one[:_LINE]} [... {len(one) - _LINE} characters left out ...]"

@@ -36,7 +36,7 @@ class Plan:
 
     @property
     def state(self) -> TaskState:
-        """The state of the whole plan: "completed" when all top-level tasks are done, "open" until one has begun."""
+        """The state of the whole plan: "completed" if all top-level tasks are done, "open" if none has begun."""
         states = {task.state for task in self.tasks}
         if states and states <= DONE:
             return "completed"
@@ -45,7 +45,7 @@ class Plan:
     def add(self, parent: str, goal: str, subtasks: Sequence[str] = ()) -> str:
         """Add an open task, with its subtasks, below task ``parent`` ("" is the top) and return its id.
 
-        Raises InvalidTaskError if there is no such parent or a goal is empty.
+        Raises InvalidTaskError if the parent does not exist or a goal is empty.
         """
         siblings = self.get(parent).subtasks if parent else self.tasks
         goals = [" ".join(text.split()) for text in (goal, *subtasks)]
@@ -60,7 +60,7 @@ class Plan:
         """Set the state of a task.
 
         A done state ("completed", "abandoned", "verified") also applies to all subtasks that are not abandoned;
-        "in_progress" also applies to every task above. Raises InvalidTaskError if there is no such task.
+        "in_progress" also applies to every task above. Raises InvalidTaskError if the task does not exist.
         """
         path = self._path(task_id)
         if state == "in_progress":
@@ -70,7 +70,7 @@ class Plan:
             _set(path[-1], state)
 
     def get(self, task_id: str) -> Task:
-        """Return the task. Raises InvalidTaskError if there is none of this id."""
+        """Return the task. Raises InvalidTaskError if it does not exist."""
         return self._path(task_id)[-1]
 
     def text(self) -> str:
@@ -82,7 +82,7 @@ class Plan:
         return "\n".join(lines) or "The plan is empty."
 
     def _path(self, task_id: str) -> list[Task]:
-        """Return the task and all above it, the topmost first."""
+        """Return the task and all tasks above it, the topmost first."""
         path: list[Task] = []
         level = self.tasks
         while not path or path[-1].id != task_id:

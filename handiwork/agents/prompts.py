@@ -1,4 +1,4 @@
-"""Prompts are Jinja templates beside the agents; their rendered text is pinned by golden files in the tests."""
+"""Prompts: Jinja templates beside the agents; golden files in the tests pin their rendered text."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def _environment() -> jinja2.Environment:
 
 
 def render(name: str, **values: Any) -> str:
-    """Return the prompt ``AGENT/NAME`` of ``AGENT/prompts/NAME.j2`` with its values filled in."""
+    """Return the prompt ``AGENT/NAME``: the template ``AGENT/prompts/NAME.j2`` rendered with the values."""
     agent, _, prompt = name.partition("/")
     return _environment().get_template(f"{agent}/prompts/{prompt}.j2").render(values).strip()

@@ -30,9 +30,9 @@ def find(name: str) -> type[Agent]:
     elif ":" in name:
         found = _load(name)
     else:
-        known = ", ".join(installed()) or "none is installed"
+        known = ", ".join(installed()) or "none"
         raise AgentNotFoundError(
-            f"there is no agent {name!r}; installed: {known}; your own is named file.py:Class or module:Class"
+            f"there is no agent {name!r}; installed: {known}; name your own as file.py:Class or module:Class"
         )
     if not (isinstance(found, type) and issubclass(found, Agent)):
         raise AgentNotFoundError(f"{name!r} is not a subclass of handiwork.agents.base.Agent")

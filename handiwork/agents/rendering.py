@@ -1,4 +1,4 @@
-"""Observations as the text a model reads."""
+"""Observations as text for the model."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _CELL_STATUS = {
 def observation_text(
     action: Action, observation: Observation | None, limit: int = 16_000, *, pages: bool = False
 ) -> str:
-    """Return what the model is told of an action's outcome, at most about ``limit`` characters long.
+    """Return an action's outcome as text for the model, about ``limit`` characters at most.
 
-    ``observation`` is None for an action that needs none. With ``pages`` the model has the tool `read_output`, and
-    is told how it gets at what was left out.
+    ``observation`` is None for an action that needs none. With ``pages`` the model has the tool `read_output`, and a
+    shortened text names the output to read with it.
     """
     if observation is None:
         return DONE
@@ -75,7 +75,7 @@ def observation_text(
 
 
 def _outcome(observation: Observation, limit: int, pages: bool) -> str:
-    """Return its text, at most about ``limit`` characters, with what was left out said in between."""
+    """Return the observation's text, about ``limit`` characters at most; a note counts the omitted bytes."""
     if observation.blob is None:
         return shorten(observation.text, limit)
     head, tail = observation.content[: limit // 2], observation.tail[-(limit // 2) :]
@@ -85,7 +85,7 @@ def _outcome(observation: Observation, limit: int, pages: bool) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text with its middle left out where it is longer than ``limit`` characters."""
+    """Return the text; if it is longer than ``limit`` characters, replace its middle by a note."""
     if len(text) <= limit:
         return text
     half = limit // 2

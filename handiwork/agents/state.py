@@ -52,7 +52,7 @@ class State:
 
     A delegated subtask has its own State in the root's ``subtasks``, keyed by the id of the action that opened it;
     the root's id is 0. ``history`` holds (action, observation) pairs in the order of the actions; the observation is
-    None for an action that needs none, or has none yet. ``history`` is the agent's view and leaves out condensed
+    None if the action needs none or has none yet. ``history`` is the agent's view and leaves out condensed
     events; the log keeps them all. ``totals`` counts all subtasks together, ``local_*`` this one. ``inputs`` and
     ``outputs`` are a delegate's arguments and results. ``extra_data`` belongs to the agent.
     """
@@ -92,7 +92,7 @@ class State:
 
     @property
     def active(self) -> int:
-        """The id of the active subtask (the innermost delegate), or 0. A forking task stands for its children."""
+        """The id of the active subtask (the innermost delegate), or 0. A task that forked stands for its children."""
         state = self
         while state._open and (child := self.subtasks.get(state._open[0])) and child.agent_state not in ENDED:
             state = child
@@ -154,7 +154,7 @@ class State:
         return self.totals.last_timestamp
 
     def tree(self) -> list[State]:
-        """Return this State and those of all subtasks that have not returned their outcome yet."""
+        """Return this State and the States of all subtasks that have not returned their outcome yet."""
         return [self, *self.subtasks.values()]
 
     def of(self, subtask: int) -> State:
@@ -268,7 +268,7 @@ class State:
         match record:
             case StepStarted():
                 self.local_iteration += 1
-                for loose in self._loose:  # no action in the history came from them
+                for loose in self._loose:  # no action in the history came from these completions
                     self.completions.pop(loose, None)
                 self._loose.clear()
             case CompletionEvent():
@@ -302,5 +302,5 @@ class State:
         self.history.append((message, None))
 
     def _place(self, action: int) -> int:
-        """Return an action's index in the history; search from the end, near which pending actions are."""
+        """Return an action's index in the history; search from the end, because pending actions are near it."""
         return next(n for n in range(len(self.history) - 1, -1, -1) if self.history[n][0].id == action)

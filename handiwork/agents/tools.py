@@ -1,8 +1,8 @@
-"""An agent's own tools: Python functions and Action classes that a model may call; it reads their docstrings.
+"""An agent's own tools: Python functions and Action classes that a model may call; the model reads their docstrings.
 
 A function runs in the sandbox's notebook, which receives its source: it imports modules in its body, and takes and
-returns JSON values. An Action class is a tool named after it, ``RunTestsAction`` is ``run_tests``, whose arguments are
-the class's own fields.
+returns JSON values. An Action class is a tool with the class's name (``run_tests`` for ``RunTestsAction``) and its own
+fields as arguments.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def name_of(function: Function) -> str:
 
 
 def call(function: Function, arguments: JsonValue) -> Action:
-    """Return the action of a call of the function or Action class.
+    """Return the action for a call of the function or Action class.
 
-    A function's is a cell that defines it, because the notebook may have been restarted since the last call, and calls
-    it; the cell prints a returned string verbatim. Raises MalformedReplyError for arguments that do not fit, and
-    TypeError for a function that cannot be a tool.
+    A function becomes a cell that defines it, because the notebook may have restarted since the last call, and calls
+    it; the cell prints a returned string verbatim. Raises MalformedReplyError for invalid arguments, and TypeError for
+    a function that cannot be a tool.
     """
     name = name_of(function)
     if not isinstance(arguments, dict):
@@ -74,7 +74,7 @@ def call(function: Function, arguments: JsonValue) -> Action:
 def _tool(function: Function) -> Tool:
     description = inspect.cleandoc(function.__doc__ or "")
     if not description:
-        raise _unfit(function, "has no docstring, from which the model learns what it does")
+        raise _unfit(function, "has no docstring, which is its description for the model")
     if _is_action(function):
         schema = _fields(function).model_json_schema()
     else:
@@ -89,17 +89,17 @@ def _is_action(function: Function) -> TypeIs[type[Action]]:
 
 @cache
 def _fields(action: type[Action]) -> type[BaseModel]:
-    """Return a model of the class's own fields: a model gives no thought, time or place in the log."""
+    """Return a pydantic model of the class's own fields: the LLM sets no inherited field, like thought or timestamp."""
     own = {name: (field.annotation, field) for name, field in action.model_fields.items() if name not in _INHERITED}
     return create_model(action.__name__, __config__=ConfigDict(extra="forbid"), **cast(Any, own))
 
 
 @cache
 def _adapter(function: Function) -> TypeAdapter[dict[str, Any]]:
-    """Return a TypeAdapter that validates the function's arguments without a call of the function."""
+    """Return a TypeAdapter that validates the function's arguments without calling it."""
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise _unfit(function, f"has the parameter {parameter.name}, which cannot be given by name")
+            raise _unfit(function, f"has the parameter {parameter.name}, which cannot be passed by name")
 
     def given(**arguments: object) -> dict[str, object]:
         return arguments
@@ -107,7 +107,7 @@ def _adapter(function: Function) -> TypeAdapter[dict[str, Any]]:
     try:
         return TypeAdapter(cast(Any, functools.wraps(function)(given)))
     except (PydanticUserError, NameError) as error:
-        raise _unfit(function, f"has a type that JSON cannot say: {error}") from error
+        raise _unfit(function, f"has a type that JSON cannot express: {error}") from error
 
 
 @cache
@@ -116,10 +116,10 @@ def _source(function: Function) -> str:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError) as error:
-        raise _unfit(function, "has no source that can be read") from error
+        raise _unfit(function, "has no readable source") from error
     definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef | ast.AsyncFunctionDef) or function.__closure__:
-        raise _unfit(function, "is not a plain function that stands for itself")
+        raise _unfit(function, "is not a plain function without a closure")
     definition.decorator_list.clear()
     definition.returns = None
     arguments = definition.args

@@ -1,4 +1,4 @@
-"""Totals: what a whole session has spent and may spend, shared by the task and all its subtasks."""
+"""Totals: the spending and limits of a whole session, shared by the task and all its subtasks."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from handiwork.events.record import (
 
 @dataclass
 class Totals:
-    """A fold over the log, like State, of what concerns all subtasks together.
+    """A fold over the log, like State, of the data that all subtasks share.
 
     ``time`` is seconds of running, ``cost`` and ``last_cost`` (of the newest priced completion) USD; ``unpriced``
-    counts the completions whose cost is unknown, and ``cost_sources`` says where costs come from. ``asked`` are
-    the ids of the actions the user is asked about, ``approvals`` the answers to those not yet carried out, and
-    ``rules`` what was learnt from answers. ``network`` is what the sandbox may reach, and ``unasked`` says that
-    actions ran while the user was not asked about what reaches the network. ``jobs`` are the commands that are not
-    known to have ended, by the subtask that began them and their handles, "" for the shell's own. ``outputs`` are the
-    blobs of outputs too large for their observations.
+    counts the completions of unknown cost, and ``cost_sources`` lists the sources of costs. ``asked`` lists the ids of
+    actions that wait for the user's approval, ``approvals`` holds the answers to actions that have not started, and
+    ``rules`` the rules learnt from answers. ``network`` lists the hosts that the sandbox may reach; ``unasked`` is True
+    once an action ran without a question to the user about network access. ``jobs`` holds the commands not known to
+    have ended, by subtask and job handle ("" for the shell's own command). ``outputs`` lists the blobs of outputs too
+    large for their observations.
     """
 
     model: str = ""
@@ -59,14 +59,14 @@ class Totals:
     last_timestamp: datetime | None = None
 
     def apply(self, event: Event, running: bool) -> None:
-        """Take up the next event of the log; ``running`` tells whether the session ran up to it."""
+        """Apply the next event of the log; ``running`` tells whether the session ran until this event."""
         if running and self.last_timestamp is not None and not isinstance(event, SessionStarted):
             self.time += max(0.0, (event.timestamp - self.last_timestamp).total_seconds())
         self.last_id, self.last_timestamp = event.id, event.timestamp
         self._follow_job(event)
         match event:
             case SessionStarted():
-                self.jobs.clear()  # its sandbox is another one
+                self.jobs.clear()  # the new sandbox has none
                 self.model, self.sandbox, self.workspace = event.model, event.sandbox, event.workspace
                 self.limits, self.confirmation = event.limits, event.confirmation
                 base_url = event.settings.get("base_url")
@@ -89,7 +89,7 @@ class Totals:
             case AgentStateChangedObservation(agent_state="awaiting_user_confirmation", cause=int(action)):
                 self.asked.append(action)
             case AgentStateChangedObservation(agent_state="running", cause=int(action)):
-                self.approvals.pop(action, None)  # it begins
+                self.approvals.pop(action, None)  # the action starts
             case Observation(cause=int(action)):
                 self._close(event, action)
             case Action(source="agent") if event.runnable and not self._asks_about_network:

@@ -71,7 +71,7 @@ async def _bound(response: httpx2.Response) -> None:
     if not response.is_success:
         response.stream = _Beginning(stream, 0 if encoded else ERROR_BYTES)
     elif encoded:
-        raise LLMError(f"{origin_of(response.request.url)} sent a compressed answer, which was not asked for")
+        raise LLMError(f"{origin_of(response.request.url)} sent a compressed answer, which this client did not request")
     else:
         # Regardless of the answer's media type: the libraries read it as a stream of events.
         streamed = response.request.method != "GET"
@@ -84,7 +84,7 @@ def _redirect(response: httpx2.Response) -> str:
         target = urlsplit(str(response.request.url.join(response.headers["location"])))
         there = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"[:200]
     except (KeyError, ValueError, httpx2.InvalidURL):
-        there = "an address that is none"
+        there = "an invalid address"
     return (
         f"{here} redirects to {there} (HTTP {response.status_code}), and a conversation is sent to no other address "
         "than the one you gave: make the base URL the final one if you trust it"

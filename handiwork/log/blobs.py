@@ -25,11 +25,11 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 _HELD = 64
-"""Blobs that no event refers to yet and that are held at most: the oldest are let go."""
+"""Maximum number of held blobs; the oldest are released first."""
 
 
 class Kept(NamedTuple):
-    """A blob's file as it was when it was listed; keeping the same bytes again changes the times."""
+    """The state of a blob's file when it was listed; storing the same bytes again changes the times."""
 
     size: int
     inode: int
@@ -38,11 +38,11 @@ class Kept(NamedTuple):
 
 
 class Blobs:
-    """The files below ``folder``, each named by the SHA-256 of its bytes, which it therefore always has.
+    """Immutable files below ``folder``, each named by the SHA-256 of its content.
 
-    A blob is there wholly or not at all, whenever the process or the machine dies, and without the secrets that
+    A blob is stored whole or not at all, even if the process or the machine dies, and without the secrets that
     ``redactor`` knows. A new blob is held, by a lock on its file that ends with the process, until an event refers to
-    it: whatever removes blobs leaves those that are held.
+    it. Held blobs are never removed.
     """
 
     def __init__(self, folder: Path, redactor: Redactor) -> None:
@@ -51,7 +51,7 @@ class Blobs:
         self._held: OrderedDict[str, int] = OrderedDict()
 
     async def put(self, data: bytes | AsyncIterator[bytes]) -> str:
-        """Keep the bytes, without secrets; return their SHA-256 in hex. Raises LogError if they cannot be written."""
+        """Store the bytes, redacted; return their SHA-256 in hex. Raises LogError if they cannot be written."""
         part = self._folder / f"part-{secrets.token_hex(8)}"
         with self._errors():
             file = self._create(part)
@@ -68,30 +68,30 @@ class Blobs:
             part.unlink(missing_ok=True)
 
     def hold(self, digest: str) -> None:
-        """Hold a blob that an event is about to refer to. Raises BlobMissing."""
+        """Hold a stored blob until an event refers to it. Raises BlobMissing."""
         with self._errors(), self._locked():
             place = self.path(digest)
             self._remember(digest, self._hold(place))
 
     def release(self, texts: Iterable[str]) -> None:
-        """Let go of the blobs that the JSON texts of stored events refer to."""
+        """Release the blobs that the JSON texts of stored events refer to."""
         if self._held:
             for digest in digests_in(texts):
                 if (held := self._held.pop(digest, None)) is not None:
                     os.close(held)
 
     def close(self) -> None:
-        """Let go of all blobs."""
+        """Release all blobs."""
         while self._held:
             os.close(self._held.popitem()[1])
 
     def listed(self, among: Collection[str] | None = None) -> dict[str, Kept]:
-        """Return the blobs there are, only those ``among`` the digests if they are given."""
+        """Return the stored blobs, only those ``among`` the digests if given."""
         names = self._all() if among is None else among
         return {name: kept for name in names if (kept := _kept(self._place(name))) is not None}
 
     def remove(self, listed: dict[str, Kept]) -> int:
-        """Remove blobs that nothing refers to, but those held or kept anew since; return the bytes freed."""
+        """Remove the listed blobs, except those held or stored again since; return the bytes freed."""
         freed = 0
         for digest, before in listed.items():
             with self._errors(), self._locked():
@@ -99,7 +99,7 @@ class Blobs:
         return freed
 
     def remove_parts(self) -> int:
-        """Remove what was being written by processes that were killed; return the bytes freed."""
+        """Remove the unfinished files of killed processes; return the bytes freed."""
         freed = 0
         for part in self._folder.glob("part-*"):
             with self._errors(), self._locked():
@@ -113,7 +113,7 @@ class Blobs:
 
     @contextmanager
     def _locked(self) -> Generator[None]:
-        """Keep other processes from adding or removing a blob's name; held for moments only."""
+        """Keep other processes from adding or removing blobs; held only briefly."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
@@ -131,14 +131,14 @@ class Blobs:
 
     @staticmethod
     def _hold(place: Path) -> int:
-        """Return a descriptor that holds the blob, which is marked as used by its times."""
+        """Return a descriptor that holds the blob; update its times to mark it as used."""
         descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         os.utime(descriptor)
         return descriptor
 
     async def _disk(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do the work in a thread and, even if cancelled, wait for its end: a file in use must stay open."""
+        """Run the work in a thread and wait for it even if cancelled: it uses an open file."""
         working = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
         with self._errors():
             try:
@@ -153,7 +153,7 @@ class Blobs:
             yield
         except OSError as error:
             advice = "free some space on its disk, then resume the session" if error.errno in _FULL else "try again"
-            raise LogError(f"a file cannot be kept in {self._folder}: {error.strerror}; {advice}") from error
+            raise LogError(f"cannot store a file in {self._folder}: {error.strerror}; {advice}") from error
 
     def _create(self, part: Path) -> int:
         with self._locked():
@@ -178,11 +178,11 @@ class Blobs:
         """Give the blob its name and return a descriptor that holds it."""
         target = self._place(digest)
         if not target.exists():
-            os.fsync(file)  # a name that outlives its bytes would stand for a broken blob for ever
+            os.fsync(file)  # a crash must not leave the name of a blob whose bytes are lost
         with self._locked():
             if target.exists():
                 return self._hold(target)
-            os.fsync(file)  # again if the other blob of this name was removed meanwhile
+            os.fsync(file)  # needed if the existing blob was removed meanwhile
             target.parent.mkdir(mode=0o700, exist_ok=True)
             os.replace(part, target)
             return os.dup(file)
@@ -191,7 +191,7 @@ class Blobs:
         return self._folder / digest[:2] / digest
 
     def path(self, digest: str) -> Path:
-        """Return the blob's file, which must not be changed. Raises BlobMissing."""
+        """Return the path of the blob's file, which is read-only to callers. Raises BlobMissing."""
         if _DIGEST.fullmatch(digest) and (place := self._place(digest)).is_file():
             return place
         raise BlobMissing(f"there is no blob {digest[:64]!r} in {self._folder}; it may have been deleted")
@@ -211,12 +211,12 @@ class Blobs:
         return await asyncio.to_thread(read)
 
     async def size(self, digest: str) -> int:
-        """Return how many bytes the blob has. Raises BlobMissing."""
+        """Return the blob's size in bytes. Raises BlobMissing."""
         return await asyncio.to_thread(lambda: self.path(digest).stat().st_size)
 
 
 def digests_in(texts: Iterable[str]) -> set[str]:
-    """Return all that could be a blob's digest in texts of JSON, whatever the events are."""
+    """Return every possible blob digest in the JSON texts of events of any type."""
     return {found for text in texts for found in _DIGEST.findall(text)}
 
 
@@ -229,7 +229,7 @@ def _kept(place: Path) -> Kept | None:
 
 
 def _remove_unheld(place: Path, before: Kept | None) -> int:
-    """Remove a file that is as it was and that nobody holds; return its size, 0 if it stays."""
+    """Remove a file that is unchanged and not held; return its size, or 0 if it stays."""
     if before is None or _kept(place) != before:
         return 0
     descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""One connection to the database; everything that differs between databases is here."""
+"""One connection to the database; all code specific to SQLite is here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _decode(data: bytes) -> str:
 
 
 def _make_private(data: Path) -> None:
-    """Take from others what they may do in a data folder that was made with looser modes; what is not ours stays."""
+    """Remove other users' access to a data folder created with looser modes; skip files of other owners."""
     logs = (FILE, f"{FILE}-wal", f"{FILE}-shm", "token", "snapshots.lock")
     for path in (data, *(data / name for name in (*logs, "blobs", "sessions", "snapshots"))):
         try:
@@ -40,9 +40,9 @@ def _make_private(data: Path) -> None:
 
 
 class Database:
-    """The SQLite file of the data folder ``data``, made if there is none; to be used by one thread.
+    """The SQLite file in the folder ``data``, created if missing; used by one thread only.
 
-    ``patience`` is how many seconds to wait for another process's transaction. Raises LogError.
+    ``patience`` is the number of seconds to wait for another process's transaction. Raises LogError.
     """
 
     def __init__(self, data: Path, patience: float = 5.0) -> None:
@@ -63,7 +63,7 @@ class Database:
             )
             self.connection = self._engine.connect()
             self._driver = cast("sqlite3.Connection", self.connection.connection.driver_connection)
-            # A damaged byte spoils one character, not every list that has it.
+            # A damaged byte then garbles one character instead of failing every query that reads it.
             self._driver.text_factory = _decode
             event.listen(self.connection, "begin", self._on_begin)
             try:
@@ -76,7 +76,7 @@ class Database:
         self._driver.execute(self._begin)
 
     def _prepare(self, data: Path) -> None:
-        """Switch to WAL and make the tables; one process at a time, as SQLite does not wait when switching."""
+        """Switch to WAL and create the tables, one process at a time: SQLite does not wait for a lock to switch."""
         folder = os.open(data, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(folder, fcntl.LOCK_EX)
@@ -88,15 +88,15 @@ class Database:
             os.close(folder)
 
     def _pragma(self, text: str) -> int | str | None:
-        """Run a pragma outside of any transaction and return its value."""
+        """Run a pragma outside any transaction and return its value."""
         row = self._driver.execute(f"PRAGMA {text}").fetchone()
         return row[0] if row else None
 
     @contextmanager
     def writing(self, durable: bool) -> Generator[Connection]:
-        """Hold a write transaction; a ``durable`` one is on the disk when it ends, with all before it.
+        """Hold a write transaction; a ``durable`` one and all before it are on disk when it ends.
 
-        The others survive the death of the process, but not of the machine.
+        Other transactions survive the death of the process, but not of the machine.
         """
         with self.errors():
             if durable != self._durable:
@@ -108,26 +108,26 @@ class Database:
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
-        """Hold a read transaction: what is read in it is of one moment."""
+        """Hold a read transaction: all its reads see the same snapshot."""
         with self.errors():
             self._begin = "BEGIN"
             with self.connection.begin():
                 yield self.connection
 
     def version(self) -> int | str | None:
-        """Return a value that differs from the last one if another process has written since."""
+        """Return a value that changes when another process writes."""
         with self.errors():
             return self._pragma("data_version")
 
     def close(self) -> None:
-        """Close the connection; the last one to do so folds the WAL back into the file."""
+        """Close the connection; the last one to close merges the WAL into the file."""
         with self.errors():
             self.connection.close()
             self._engine.dispose()
 
     @contextmanager
     def errors(self) -> Generator[None]:
-        """Turn what the database raises into LogError."""
+        """Convert the database's exceptions to LogError."""
         import sqlite3
 
         try:
@@ -144,7 +144,7 @@ class Database:
             advice = "free some space on its disk and try again; nothing of this operation was stored"
         elif "disk I/O error" in text:
             advice = (
-                "its disk is full or fails: free some space on it and try again; nothing of this operation was stored"
+                "its disk is full or failing: free some space on it and try again; nothing of this operation was stored"
             )
         elif "malformed" in text or "not a database" in text:
             advice = "the file is damaged; move it away, or recover it with `sqlite3 FILE .recover`"

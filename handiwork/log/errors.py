@@ -1,10 +1,10 @@
-"""What can go wrong with the log.
+"""The errors of the log.
 
 LogError                 the database or a file failed; nothing of the operation is stored
-├── SessionMissing       no session has this id, or several begin like it
+├── SessionMissing       no session has this id, or several ids begin with it
 ├── SessionShared        the session cannot be deleted: forks read its events
 ├── LeaseHeld            another process, or another task of this one, runs the session
-├── LeaseLost            only the process that runs the session may append this, and it is not us
+├── LeaseLost            only the process that runs the session may append this event
 └── BlobMissing          no blob has this digest
 """
 
@@ -14,19 +14,19 @@ from handiwork.errors import Exit, HandiworkError
 
 
 class LogError(HandiworkError):
-    """The log could not do it and nothing of it is stored; the text says why and what to do."""
+    """The operation failed and stored nothing; the message says why and what to do."""
 
     exit_code, status = Exit.INFRASTRUCTURE, 503
 
 
 class SessionMissing(LogError):  # noqa: N818
-    """No session has this id, or several begin like it."""
+    """No session has this id, or several ids begin with it."""
 
     exit_code, status = Exit.USAGE, 404
 
 
 class SessionShared(LogError):  # noqa: N818
-    """The session has forks that read its events."""
+    """The session cannot be deleted: forks read its events."""
 
     status = 409
 
@@ -46,7 +46,7 @@ class LeaseHeld(LogError):  # noqa: N818
 
 
 class LeaseLost(LogError):  # noqa: N818
-    """This process does not own the session, so it may append only events of the user."""
+    """This process does not hold the session's lease, so it may append only the user's events."""
 
 
 class BlobMissing(LogError):  # noqa: N818

@@ -62,9 +62,9 @@ class EventLog:
     async def append(self, *events: Event, durable: bool = False) -> list[Event]:
         """Store the events, all or none, and return them as stored: with ids, redacted.
 
-        They survive the death of this process; with ``durable``, and after a message of the user, a finish
-        or a snapshot, also that of the machine. A lone surrogate becomes U+FFFD. Raises LeaseLost unless all
-        are the user's or this process holds the lease. Cancelling the call does not undo it.
+        They survive the death of this process; with ``durable``, or if one is a user's message, a finish or a
+        snapshot, also that of the machine. Lone surrogates become U+FFFD. Raises LeaseLost if this process does not
+        hold the lease, unless all events are the user's. Cancelling the call does not undo it.
         """
         durable = durable or any(
             isinstance(event, AgentFinishAction | SnapshotEvent)
@@ -81,7 +81,7 @@ class EventLog:
         return self.put(transaction, events)
 
     def put(self, transaction: Transaction, events: Sequence[Event]) -> list[Event]:
-        """Add the events to a transaction that may append for any source, as the one that makes the session may."""
+        """Add the events to the transaction; the caller has checked the lease, or is creating the session."""
         head = transaction.head(self.id)
         stored: list[Event] = []
         rows: list[str] = []
@@ -104,15 +104,15 @@ class EventLog:
         event = self.redactor.ends(event)
         text = to_json(event)
         redacted = self.redactor.json(text)
-        if redacted == text and "\ufffd" not in text:  # the mark of a character that could not be kept
+        if redacted == text and "\ufffd" not in text:  # U+FFFD may stand for a lone surrogate
             return event, text
         try:
             return from_json(redacted), redacted
         except ValueError as error:
-            raise LogError(f"taking the secrets out of a {event.kind} broke its JSON, so it is not stored") from error
+            raise LogError(f"redacting a {event.kind} broke its JSON, so it was not stored") from error
 
     async def head(self) -> int:
-        """Return the id of the last event, 0 for none."""
+        """Return the id of the last event, 0 if there is none."""
         return (await self.info()).head
 
     async def info(self) -> SessionInfo:
@@ -134,7 +134,7 @@ class EventLog:
         return found[0]
 
     async def read(self, after: int = 0, limit: int | None = None) -> list[Event]:
-        """Return up to ``limit`` events with ids above ``after``, ascending; None is all."""
+        """Return up to ``limit`` events with ids above ``after``, ascending; None means all."""
         found: list[Event] = []
         while limit is None or len(found) < limit:
             size = PAGE if limit is None else min(PAGE, limit - len(found))
@@ -145,13 +145,13 @@ class EventLog:
         return found
 
     async def read_back(self, before: int | None = None, limit: int = 100) -> list[Event]:
-        """Return up to ``limit`` events with ids below ``before``, newest first; None is from the end."""
+        """Return up to ``limit`` events with ids below ``before``, newest first; None starts at the end."""
         return await self._page(0, None if before is None else before - 1, limit, newest=True)
 
     async def texts(self, after: int = 0, before: int | None = None, limit: int = 100) -> list[str]:
-        """Return the JSON texts of up to ``limit`` events between the two ids, ascending: with ``before`` the newest.
+        """Return the JSON texts of up to ``limit`` events between the ids, ascending; with ``before``, the newest ones.
 
-        This spares a reader that only forwards the texts from parsing the events.
+        A reader that only forwards the texts need not parse the events.
         """
         last = None if before is None else before - 1
         texts = await self._shared.worker.read(
@@ -229,10 +229,10 @@ class EventLog:
 
     @asynccontextmanager
     async def lease(self) -> AsyncGenerator[None]:
-        """Run the session: hold its lease, and so the right to append as agent and environment.
+        """Hold the session's lease, which allows this process to append as agent and environment.
 
-        The lease of a dead process is taken over at once, a lease of another machine once its heartbeat is 30
-        seconds old. Raises LeaseHeld.
+        A dead process's lease is taken over at once, another machine's once its heartbeat is 30 seconds old.
+        Raises LeaseHeld.
         """
         async with lease.hold_lease(self._shared.worker, self.id) as token:
             self._token = token
@@ -251,11 +251,11 @@ class EventLog:
         events: Sequence[Event] = (),
         state: AgentState = "loading",
     ) -> EventLog:
-        """Return the log of a new session that begins with the events up to ``at``; None keeps what this one has.
+        """Create a session that begins with the events up to ``at`` and return its log; None keeps this one's value.
 
-        The prefix is shared, not copied; the new session's next event is ``at + 1``. The session and its own first
-        ``events`` are on the disk together or not at all. ``session_id`` comes from ``fresh_id``. Raises LogError if
-        there is no event ``at``; 0 shares nothing.
+        The prefix is shared, not copied; the new session's next event is ``at + 1``, and 0 shares nothing. The session
+        and its own first ``events`` are stored durably together or not at all. ``session_id`` comes from ``fresh_id``.
+        Raises LogError if there is no event ``at``.
         """
 
         def write(transaction: Transaction) -> str:

@@ -21,10 +21,10 @@ TIMEOUT_SECONDS = 30.0
 
 
 def holder(database: Transaction | Connection, session: str, now: float) -> Process | None:
-    """Return the process that runs the session; None if no process does, or the lease's process is gone.
+    """Return the process that runs the session; None if there is none, or it is gone.
 
-    A process of this machine is gone when it is dead. A process that is not visible from here is gone when its
-    heartbeat is 30 seconds from the time ``now``; a heartbeat in the future predates a clock that was set back.
+    A process of this machine is gone once it is dead; one that is not visible from here, once its heartbeat is 30
+    seconds from the time ``now``. A heartbeat in the future was written before the clock was set back.
     """
     row = database.execute(select(leases).where(leases.c.session == session)).one_or_none()
     if row is None:
@@ -66,7 +66,7 @@ async def hold_lease(worker: Worker, session: str) -> AsyncGenerator[str]:
     async def beat() -> None:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
-            with contextlib.suppress(LogError):  # a disk that is full for a while costs no lease
+            with contextlib.suppress(LogError):  # a temporarily full disk does not cost the lease
                 await worker.write(
                     lambda transaction: transaction.execute(
                         update(leases).where(mine).values(heartbeat=transaction.now)
@@ -76,7 +76,7 @@ async def hold_lease(worker: Worker, session: str) -> AsyncGenerator[str]:
     try:
         await worker.write(lambda transaction: _acquire(transaction, session, token))
     except asyncio.CancelledError:
-        with contextlib.suppress(LogError):  # the lease may have been taken all the same
+        with contextlib.suppress(LogError):  # the lease may have been taken despite the cancellation
             await worker.write(release)
         raise
     beating = asyncio.create_task(beat())
@@ -84,5 +84,5 @@ async def hold_lease(worker: Worker, session: str) -> AsyncGenerator[str]:
         yield token
     finally:
         beating.cancel()
-        with contextlib.suppress(LogError):  # a lease that stays ends with this process
+        with contextlib.suppress(LogError):  # a lease left behind ends with this process
             await worker.write(release)

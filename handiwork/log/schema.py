@@ -57,7 +57,7 @@ leases = Table(
 
 
 def prepare(connection: Connection, where: str) -> None:
-    """Make the tables where there are none. Raises LogError if they are of a newer version."""
+    """Create missing tables. Raises LogError if a newer version wrote the database."""
     metadata.create_all(connection)
     version = connection.execute(select(about.c.value).where(about.c.name == "schema")).scalar()
     if version is None:

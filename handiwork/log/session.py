@@ -1,4 +1,4 @@
-"""A session's metadata besides its events, and the creation of sessions."""
+"""The metadata of sessions, and their creation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SessionInfo:
     """A session's entry in lists.
 
     ``parent`` is the session it was forked from and ``parent_event`` the last event they share; ``head`` is
-    the id of the last event. Times are UTC; ``updated`` is that of the last append or change.
+    the id of the last event. Times are UTC; ``updated`` is the time of the last append or change.
     """
 
     id: str
@@ -39,7 +39,7 @@ class SessionInfo:
 
 
 _STEP = 1e-6
-"""Minimum number of seconds between the times of two sessions."""
+"""Minimum number of seconds between the creation of two sessions."""
 
 
 def deleted(session: str) -> SessionMissing:
@@ -124,9 +124,9 @@ def begin(
     state: AgentState = "loading",
     session: str | None = None,
 ) -> str:
-    """Make a session and return its id: ``session`` if that is given."""
+    """Create a session and return its id, ``session`` if given."""
     session = session or fresh_id()
-    # Lists go by it: what is made later comes first, also after the clock was set back.
+    # Lists are sorted by this time: a later session must come first even if the clock was set back.
     latest = transaction.execute(
         select(func.max(sessions.c.created)).where(sessions.c.created <= _LAST_MOMENT)
     ).scalar()
@@ -151,7 +151,7 @@ def begin(
 
 
 def resolve(connection: Connection, prefix: str) -> str:
-    """Return the id of the one session that begins with ``prefix``. Raises SessionMissing."""
+    """Return the session id that is ``prefix``, or the only one that begins with it. Raises SessionMissing."""
     found = connection.scalars(
         select(sessions.c.id).where(sessions.c.id.startswith(prefix, autoescape=True)).order_by(sessions.c.id).limit(4)
     ).all()
@@ -161,13 +161,13 @@ def resolve(connection: Connection, prefix: str) -> str:
         return found[0]
     if found:
         some = ", ".join(found[:3])
-        raise SessionMissing(f"{prefix!r} begins the id of several sessions ({some}, ...): write more of it")
+        raise SessionMissing(f"several session ids begin with {prefix!r} ({some}, ...): give more characters")
     raise SessionMissing(f"no session's id begins with {prefix!r}")
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Events after ``after``, up to and with ``last``, are rows of ``session``."""
+    """The rows of ``session`` that hold the events after ``after``, up to and including ``last``."""
 
     session: str
     after: int
@@ -175,7 +175,7 @@ class Segment:
 
 
 def segments(connection: Connection, session: str) -> tuple[Segment, ...]:
-    """Return where the events of a session are, oldest first: a fork's prefix is in its parents.
+    """Return the segments of a session's events, oldest first: a fork reads its prefix from its parents.
 
     Raises SessionMissing.
     """
@@ -193,7 +193,7 @@ def segments(connection: Connection, session: str) -> tuple[Segment, ...]:
         if row is None:
             raise deleted(current)
         if not _is_number(row.parent_event) or not (row.parent is None or isinstance(row.parent, str)):
-            raise damaged(current, "what it was forked from cannot be read")
+            raise damaged(current, "its parent is invalid")
         if row.parent_event < last:
             found.append(Segment(current, row.parent_event, last))
         current, last = row.parent, min(last, row.parent_event)

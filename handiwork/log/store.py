@@ -35,16 +35,16 @@ class Store:
     def __init__(self, data: Path) -> None:
         self.folder = data
         self.redactor = Redactor()
-        """What takes secrets out of all that is stored; the secrets it learns are kept in memory alone."""
+        """Removes secrets from all stored data; the secrets it learns stay in memory."""
         self.blobs = Blobs(data / "blobs", self.redactor)
         watch = Subscribers()
         self._shared = Shared(Worker(data, watch), watch, self.redactor, self.blobs)
 
     @classmethod
     def open(cls, data: Path) -> Store:
-        """Return the store of the folder ``data``, made if there is none.
+        """Return the store of the folder ``data``, which is created on first use if missing.
 
-        Does not access the folder: ``async with`` or the first operation raises the folder's errors.
+        Does not access the folder: ``async with`` or the first operation raises its errors.
         """
         return cls(data)
 
@@ -77,7 +77,7 @@ class Store:
         events: Sequence[Event] = (),
         state: AgentState = "loading",
     ) -> EventLog:
-        """Make a session that begins with ``events`` and return its log; both are on the disk, or neither is.
+        """Create a session that begins with ``events`` and return its log; both are stored durably, or neither.
 
         ``session_id`` comes from ``fresh_id``.
         """
@@ -103,9 +103,9 @@ class Store:
         return await self.log(new)
 
     async def log(self, session_id: str) -> EventLog:
-        """Return the log of a session, by its id or the first characters of it.
+        """Return the log of a session, given its id or a prefix of it.
 
-        Raises SessionMissing if no id begins so, or several do.
+        Raises SessionMissing if no id begins with the prefix, or several do.
         """
 
         def read(connection: Connection) -> tuple[str, tuple[session.Segment, ...]]:
@@ -117,9 +117,9 @@ class Store:
     async def sessions(
         self, limit: int = 50, before: str | None = None, text: str = "", state: AgentState | None = None
     ) -> list[SessionInfo]:
-        """Return up to ``limit`` sessions, newest first; with ``before``, an id, those after it in the list.
+        """Return up to ``limit`` sessions, newest first; with ``before``, a session's id, only older ones.
 
-        With ``text`` those that have it in their title, workspace, model or agent, or begin with it as their id.
+        ``text`` selects sessions with that text in their title, workspace, model or agent, or at the start of their id.
         """
         order = (sessions.c.created, sessions.c.id)
 
@@ -141,7 +141,7 @@ class Store:
         return await self._shared.worker.read(read)
 
     async def changed(self, since: float) -> list[SessionInfo]:
-        """Return the sessions that were changed, or grew, at or after the time ``since`` (seconds, UTC)."""
+        """Return the sessions that changed or grew at or after the time ``since`` (seconds, UTC)."""
 
         def read(connection: Connection) -> list[SessionInfo]:
             query = select(sessions).where(sessions.c.updated >= since).order_by(sessions.c.updated)
@@ -150,7 +150,7 @@ class Store:
         return await self._shared.worker.read(read)
 
     async def family(self, session_id: str) -> list[SessionInfo]:
-        """Return a session with all its ancestors and all forks of those, parents first.
+        """Return a session, all its ancestors and all their forks, parents first.
 
         Raises SessionMissing.
         """
@@ -181,7 +181,7 @@ class Store:
         return await self._shared.worker.read(read)
 
     async def events_of(self, kind: type[E]) -> dict[str, list[E]]:
-        """Return all events of one type, ascending, by the session they were appended to."""
+        """Return all events of one type, ascending, keyed by the session they were appended to."""
 
         def read(connection: Connection) -> list[tuple[str, int, str]]:
             query = select(events.c.session, events.c.id, events.c.json).where(events.c.type == kind.__name__)
@@ -208,7 +208,7 @@ class Store:
         await self._shared.worker.write(write)
 
     async def delete(self, session_id: str) -> None:
-        """Delete a session, its events, and the blobs that only these refer to.
+        """Delete a session, its events, and the blobs that only they refer to.
 
         Raises SessionMissing, SessionShared, LeaseHeld.
         """
@@ -232,11 +232,11 @@ class Store:
         await self._remove_unreferred(referred)
 
     async def remove_blobs(self) -> int:
-        """Remove the blobs that no event refers to, but those just being kept; return the bytes freed."""
+        """Remove the blobs that no event refers to, except held ones; return the bytes freed."""
         return await asyncio.to_thread(self.blobs.remove_parts) + await self._remove_unreferred(None)
 
     async def _remove_unreferred(self, among: Collection[str] | None) -> int:
-        # Listed before the log is read: a blob that an event refers to only later has other times by then.
+        # Listed before the log is read: a blob that gets its first reference later has changed times by then.
         listed = await asyncio.to_thread(self.blobs.listed, among)
         if not listed:
             return 0
@@ -246,7 +246,7 @@ class Store:
         return await asyncio.to_thread(self.blobs.remove, listed)
 
     async def _texts(self, session_id: str | None = None) -> AsyncGenerator[list[str]]:
-        """Give the JSON texts of all events, or those that one session does not share with its parent, in pages."""
+        """Yield pages of the JSON texts of all events, or of those that one session does not share with its parent."""
         place, after = tuple_(events.c.session, events.c.id), ("", 0)
         while True:
             query = (

@@ -1,4 +1,4 @@
-"""The followers that wait for sessions to grow."""
+"""Followers that wait for sessions to grow."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from handiwork.log.errors import LogError
 
 GONE = -1
-"""The head of a session that was deleted."""
+"""The head of a deleted session."""
 
 
 class Subscribers:
-    """The newest known event of every followed session. Used on the event loop alone."""
+    """The newest known event of every followed session. Used only on the event loop."""
 
     def __init__(self) -> None:
         self._heads: dict[str, int] = {}
@@ -27,7 +27,10 @@ class Subscribers:
 
     @contextmanager
     def follower(self, session: str) -> Generator[asyncio.Event]:
-        """Have an asyncio.Event set whenever the session may have grown, or was deleted."""
+        """Yield an asyncio.Event that is set whenever the session may have grown or was deleted.
+
+        Raises LogError once closed.
+        """
         if self._closed:
             raise LogError("the store is closed")
         woken = asyncio.Event()
@@ -42,12 +45,12 @@ class Subscribers:
                 self._heads.pop(session, None)
 
     def head(self, session: str) -> int:
-        """Return the newest known event of a session whose follower was woken, or GONE."""
+        """Return the id of the newest known event of a session whose follower was woken, or GONE."""
         return self._heads[session]
 
     @property
     def closed(self) -> bool:
-        """Whether following has ended for all."""
+        """Whether ``close`` was called."""
         return self._closed
 
     def publish(self, heads: Mapping[str, int]) -> None:
@@ -59,7 +62,7 @@ class Subscribers:
                     woken.set()
 
     def close(self) -> None:
-        """End following for all."""
+        """Wake all followers so that they end; refuse new ones."""
         self._closed = True
         for waiting in self._waiting.values():
             for woken in waiting:

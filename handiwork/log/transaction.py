@@ -22,27 +22,27 @@ _ADVANCE = (
 class Transaction:
     """One write transaction of one or more operations.
 
-    The heads and leases it has read stay valid until it ends, because it holds the write lock.
+    Heads and leases stay valid after it has read them, because it holds the write lock.
     """
 
     def __init__(self, connection: Connection, now: datetime) -> None:
         self.now = now.timestamp()
         self.heads: dict[str, int] = {}
-        """The last event of every session it has changed, to tell the followers."""
+        """The last event id of every changed session, for the followers."""
         self._connection = connection
         self._heads: dict[str, int] = {}
         self._tokens: dict[str, str | None] = {}
         self._rows: list[dict[str, Any]] = []
 
     def execute(self, statement: Executable) -> CursorResult[Any]:
-        """Run a statement that sees all that was appended so far."""
+        """Run a statement, which sees all earlier appends."""
         self.flush()
         self._tokens.clear()
         self._heads.clear()
         return self._connection.execute(statement)  # pyright: ignore[reportReturnType] (Core gives a CursorResult)
 
     def head(self, session: str) -> int:
-        """Return the id of the session's last event, 0 for none. Raises SessionMissing."""
+        """Return the id of the session's last event, 0 if there is none. Raises SessionMissing."""
         if session not in self._heads:
             head = self._connection.execute(_HEAD, {"session": session}).scalar()
             if head is None:

@@ -39,7 +39,7 @@ class _Job:
 class Worker:
     """Runs reads and writes in the order of their arrival; consecutive queued writes share one transaction.
 
-    An operation must be repeatable: when one of a batch fails, the batch is undone and each is tried alone.
+    Operations must be repeatable: if one of a batch fails, the batch is rolled back and each runs again alone.
     Cancelling the caller does not undo its operation.
     """
 
@@ -55,13 +55,13 @@ class Worker:
         self._thread.start()
 
     async def read(self, read: Callable[[Connection], T]) -> T:
-        """Run ``read`` in a read transaction. Raises LogError and whatever it raises."""
+        """Run ``read`` in a read transaction. Raises LogError and the exceptions of ``read``."""
         return await self._submit(_Job(asyncio.get_running_loop().create_future(), read=read))
 
     async def write(self, write: Callable[[Transaction], T], durable: bool = False) -> T:
-        """Run ``write`` in a write transaction, committed when this returns; with ``durable`` on the disk.
+        """Run ``write`` in a write transaction, committed when this returns, and on disk if ``durable``.
 
-        Raises LogError and whatever it raises; then nothing of it is stored.
+        Raises LogError and the exceptions of ``write``; it then stores nothing.
         """
         job = _Job(asyncio.get_running_loop().create_future(), write=write, durable=durable)
         return await self._submit(job)
@@ -102,7 +102,7 @@ class Worker:
                 database.close()
 
     def _take(self) -> tuple[list[_Job], bool]:
-        """Wait for jobs and return all that are there, and whether the store closes after them."""
+        """Wait for jobs and return all queued ones, and whether the store closes after them."""
         jobs: list[_Job] = []
         try:
             job = self._queue.get(timeout=POLL_SECONDS if self._watch.sessions else None)
@@ -133,7 +133,7 @@ class Worker:
         try:
             with database.reading() as connection:
                 job.result = job.read(connection)
-        except Exception as error:  # noqa: BLE001 (who waits for the job gets it)
+        except Exception as error:  # noqa: BLE001 (the job's caller gets it)
             job.error = error
         self._deliver([job], {})
 
@@ -146,7 +146,7 @@ class Worker:
                     assert job.write is not None
                     job.result = job.write(transaction)
                 transaction.flush()
-        except Exception as error:  # noqa: BLE001 (who waits for the job gets it)
+        except Exception as error:  # noqa: BLE001 (the job's caller gets it)
             if len(jobs) > 1 and transaction is not None:
                 for job in jobs:
                     self._write(database, [job])
@@ -163,7 +163,7 @@ class Worker:
         if not watched or time.monotonic() < self._next_poll:
             return
         self._next_poll = time.monotonic() + POLL_SECONDS
-        with contextlib.suppress(LogError):  # the next operation of the followers meets it and tells
+        with contextlib.suppress(LogError):  # the followers' next operation raises it
             version = database.version()
             if version == self._seen:
                 return
@@ -174,9 +174,9 @@ class Worker:
             self._deliver([], heads)
 
     def _deliver(self, jobs: list[_Job], heads: dict[str, int]) -> None:
-        """Hand results over to the event loop."""
+        """Pass the results to the event loop."""
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            with contextlib.suppress(RuntimeError):  # the loop is closed: no caller is waiting
                 self._loop.call_soon_threadsafe(self._settle, jobs, heads)
 
     def _settle(self, jobs: list[_Job], heads: dict[str, int]) -> None:
@@ -187,5 +187,5 @@ class Worker:
                 job.future.set_exception(job.error)
             else:
                 job.future.set_result(job.result)
-        # Last, so that who has appended goes on before its own followers, which then need not read it back.
+        # Last, so that an appending caller resumes before its own followers, which then need not read the event back.
         self._watch.publish(heads)

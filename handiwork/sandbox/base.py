@@ -18,7 +18,7 @@ NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 
 
 class Sandbox(Protocol):
-    """A place in which actions run.
+    """An environment in which actions run.
 
     Paths are paths inside the sandbox; relative ones start at the workspace.
     """

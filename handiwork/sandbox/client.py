@@ -51,7 +51,7 @@ _MAX_STATE = 2 << 20  # bytes; a shell's state takes at most half of that
 _MAX_PROBLEM = 2000  # characters
 _SHORT, _FETCH, _IDLE = 60.0, 300.0, 60.0  # seconds for a short request, for a spool, between two pieces of a file
 _SPOOL_ID = re.compile("[0-9a-zA-Z]{1,64}")
-_NOT_UNDERSTOOD = "the sandbox's server gave an answer that is not of its protocol; the sandbox can be started again."
+_NOT_UNDERSTOOD = "the sandbox's server gave an answer that violates its protocol; the sandbox can be started again."
 _LOST = "the sandbox was lost: its server no longer answers. It can be started again; files are kept."
 _SILENT = "the sandbox's server did not answer in {:.0f} s. It can be started again; files are kept."
 _FILE_ERRORS: dict[str, type[OSError]] = {
@@ -100,7 +100,7 @@ class Client:
         """Run the action; output too large for the observation is saved as a blob. Raises SandboxError."""
         async with _within(self._time_of(action) + self._grace):
             said = await self._ask(action, on_output, secrets)
-        # The sandbox may not name blobs itself.
+        # Only the platform may name blobs.
         found: dict[str, Any] = {"blob": None}
         spool = said.pop("spool", None)
         if spool is not None:
@@ -118,7 +118,7 @@ class Client:
         try:
             return answer(action, said, found)
         except AnswerError as error:
-            raise SandboxError(f"the sandbox's server gave an answer that does not fit: {error}.") from error
+            raise SandboxError(f"the sandbox's server gave an invalid answer: {error}.") from error
 
     async def _ask(self, action: Action, on_output: OnOutput | None, secrets: Mapping[str, str]) -> dict[str, Any]:
         """Return the server's raw answer for the observation."""
@@ -160,7 +160,7 @@ class Client:
         body = {"command": command, "arguments": dict(arguments)}
         async with _within(self._grace), self._request("POST", "/browser", json=body) as response:
             if response.status_code == _REFUSED:
-                raise BrowserError(_problem(_object(await _all_of(response)), "it does not say why"))
+                raise BrowserError(_problem(_object(await _all_of(response)), "it gives no reason"))
             await _checked(response)
             return _object(await _all_of(response)).get("value")
 

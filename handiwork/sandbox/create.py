@@ -13,7 +13,7 @@ from pydantic_core import PydanticKnownError
 from handiwork.errors import SandboxError
 from handiwork.sandbox.limits.limits import ResourceLimits
 
-if TYPE_CHECKING:  # the settings import this module, so a kind's own modules are imported when one is made
+if TYPE_CHECKING:  # the settings import this module, so a kind's own modules are imported when a sandbox is created
     from handiwork.sandbox.base import Sandbox
     from handiwork.sandbox.client import SaveBlob
     from handiwork.sandbox.docker.cli import OnStatus
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # the settings import this module, so a kind's own modules ar
 
 @dataclass(frozen=True)
 class SandboxOptions:
-    """What ``create`` makes a sandbox with; each kind takes the part of it that it can use."""
+    """The options of a new sandbox; each kind uses those it supports."""
 
     places: SandboxPaths
     save_blob: SaveBlob
@@ -80,10 +80,10 @@ def _none(options: SandboxOptions) -> Sandbox:
 
 @dataclass(frozen=True)
 class SandboxKind:
-    """A kind of sandbox: how ``make`` makes one, and what the platform needs to know of it before.
+    """A kind of sandbox: its factory ``make``, and its properties known before a sandbox is created.
 
     ``isolated``: commands see no file and no process of this machine, and the workspace is an overlay over a copy.
-    ``takes_image``: it needs the name of an image. ``layer_owner`` returns the owner of the files in a snapshot's
+    ``takes_image``: an image is required. ``layer_owner`` returns the owner of the files in a snapshot's
     layer; without it the sandbox maps owners itself.
     """
 

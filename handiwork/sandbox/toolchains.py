@@ -148,7 +148,9 @@ def check_no_daemon(paths: Iterable[Path]) -> None:
     for path in paths:
         for socket in sockets:
             if socket.is_relative_to(path.resolve()):
-                raise SandboxError(f"will not show {path} in the sandbox: {socket}, which makes anyone root, is in it.")
+                raise SandboxError(
+                    f"will not show {path} in the sandbox: it contains {socket}, which makes anyone root."
+                )
 
 
 def credentials_in(roots: Iterable[Path]) -> list[Path]:

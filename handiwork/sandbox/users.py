@@ -16,7 +16,7 @@ _COUNT = 100_000_000
 def sandbox_ids(session_dir: Path) -> tuple[int, int]:
     """Return the (uid, gid) on the host for this session, the same every time.
 
-    For root it is a number from a range nobody else uses, allocated once in each folder of sessions.
+    For root it is a number from an otherwise unused range, allocated once in each folder of sessions.
     """
     if os.geteuid() != 0:
         return os.getuid(), os.getgid()

@@ -22,28 +22,28 @@ from handiwork.events.base import Action
 from handiwork.events.observation import BrowserOutputObservation, ErrorObservation
 
 ERRORS = 5
-"""Failures in a row after which it gives up."""
+"""Failures in a row after which the agent gives up."""
 
 LOOK = "noop(0)"
-"""Changes nothing, and shows the page."""
+"""A call that changes nothing and shows the page."""
 
 
 class BrowsingAgent(Agent):
-    """Works in the browser by its accessibility tree; a model without native tools gets replies bound to a schema.
+    """Works in the browser by its accessibility tree; the replies of models without native tools are bound to a schema.
 
-    As a delegate it takes the inputs "task" and, where it is to begin somewhere, "url". It finishes with the output
+    As a delegate it takes the input "task" and optionally "url", the page to begin at. It finishes with the output
     "message", or rejects with "reason".
     """
 
-    description = "Works in the web browser: reads pages, fills forms, finds things out."
+    description = "Works in the web browser: reads pages, fills in forms, finds answers."
     pictures: ClassVar[bool] = False
 
     def reset(self) -> None:
-        """Forget the rendered messages."""
+        """Clear the message cache."""
         self._made = MessageCache()
 
     async def step(self, state: State) -> Step:
-        """Look at the page first, end where it was said so, else ask the model."""
+        """Look at the page first, finish after a message to the user, else ask the model."""
         if (follows := self._follows(state)) is not None:
             return follows
         if not self.llm.capabilities.tools and not self.pictures:
@@ -53,7 +53,7 @@ class BrowsingAgent(Agent):
         return action.with_fields(marks=self.pictures)
 
     def _follows(self, state: State) -> Action | None:
-        """Return the action that needs no model."""
+        """Return the next action if it needs no model call."""
         if self.pictures and not self.llm.capabilities.vision:
             name = type(self).__name__
             return AgentRejectAction(
@@ -81,14 +81,14 @@ class BrowsingAgent(Agent):
 
 
 class VisualBrowsingAgent(BrowsingAgent):
-    """The same with pictures of the page, in one of which the elements have their bids."""
+    """A BrowsingAgent that also sees two screenshots of the page, one with the elements' bids on it."""
 
-    description = "Works in the web browser by pictures of the pages too; needs a model that sees."
+    description = "Works in the web browser with screenshots too; needs a model with vision."
     pictures = True
 
 
 def _since_message(state: State) -> Iterator[BrowserOutputObservation | ErrorObservation]:
-    """Yield what came of the actions since the user's last message, the newest first."""
+    """Yield the browser's observations and errors since the user's last message, the newest first."""
     for action, observation in reversed(state.history):
         if isinstance(action, MessageAction) and action.source == "user":
             return

@@ -1,4 +1,4 @@
-"""What can be done on a page, each thing with a line of its own that a model can choose by copying it."""
+"""The choices that a page offers, each with a line of its own that a model copies to choose it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from handiwork.agents.browsing.elements import CHECKED, CHOSEN, CLICKED, FILLED,
 Kind = Literal["click", "hover", "check", "uncheck", "fill", "select", "paste", "press", "scroll"]
 
 NAME = 60
-"""Characters of an element's name in a choice."""
+"""Maximum characters of an element's name in a choice."""
 MOMENT = 400
-"""Milliseconds that a menu, or what a box suggests, may take to appear."""
+"""Milliseconds that a menu, or the suggestions of a box, may take to appear."""
 
 _MORE = re.compile(r"(above|below): scroll\(0, (-?\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class ElementChoice:
-    """One thing that can be done; ``names`` are the texts by which a person may call what it is done to.
+    """An action on an element; ``names`` are the texts by which a person may call the element.
 
-    ``value`` is what a box holds, ``options`` what can be selected, ``pixels`` how far it scrolls. What is ``closed``
-    shows more when it is clicked.
+    ``value`` is the content of a box, ``options`` are those of a select box, ``pixels`` is the distance to scroll. A
+    ``closed`` element shows more when it is clicked.
     """
 
     kind: Kind
@@ -38,12 +38,12 @@ class ElementChoice:
 
     @property
     def name(self) -> str:
-        """What it is called first of all; "" where it has no name."""
+        """The element's first name; "" if it has none."""
         return self.names[0] if self.names else ""
 
     @property
     def shown(self) -> str:
-        """The line that stands for it."""
+        """The line that stands for the choice."""
         if self.kind == "scroll":
             return f"scroll {'down' if self.pixels > 0 else 'up'}"
         held = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select") else ""
@@ -51,9 +51,9 @@ class ElementChoice:
         return f"{self.kind} [{self.bid}] {self.role}{named}{held}"
 
     def calls(self, text: str = "") -> str:
-        """Return the call of the browser's language that does it; ``text`` is what to fill in or select.
+        """Return the choice's browser calls; ``text`` is the text to fill in or the option to select.
 
-        For "paste" it is the bid of the box to copy from, for "press" keys with blanks between.
+        For "paste", ``text`` is the bid of the box to copy from; for "press", keys separated by blanks.
         """
         match self.kind:
             case "fill":
@@ -78,18 +78,18 @@ class ElementChoice:
 
 
 Page = list[str | ElementChoice]
-"""What a page says and what can be done there, in its order."""
+"""The texts and choices of a page, in the page's order."""
 
 
 def read(tree: str) -> Page:
-    """Return the page; at its end what shows more of it."""
+    """Return the page; the choices that scroll come last."""
     nodes = elements(tree)
     named: dict[int, tuple[Kind, tuple[str, ...]]] = {}
     for at, node in enumerate(nodes):
         if node.bid and not node.has("disabled") and (kind := _kind(node)) is not None:
             named[at] = (kind, _names(nodes, at))
     for at in [at for at in named if nodes[at].role == "tab"]:
-        for inner in range(at + 1, _end(nodes, at)):  # the link in a tab is the tab
+        for inner in range(at + 1, _end(nodes, at)):  # a link in a tab is the tab itself
             if nodes[inner].role == "link" and nodes[inner].name == nodes[at].name:
                 named.pop(inner, None)
     page: Page = []
@@ -106,7 +106,7 @@ def read(tree: str) -> Page:
 
 
 def offered(page: Page) -> list[ElementChoice]:
-    """Return what can be done."""
+    """Return the choices of the page."""
     return [part for part in page if isinstance(part, ElementChoice)]
 
 
@@ -129,19 +129,19 @@ def _kind(node: Element) -> Kind | None:
 
 
 def _end(nodes: Sequence[Element], at: int) -> int:
-    """Return where what stands in a node ends."""
+    """Return the index after a node's last descendant."""
     return next((n for n in range(at + 1, len(nodes)) if nodes[n].depth <= nodes[at].depth), len(nodes))
 
 
 def _names(nodes: Sequence[Element], at: int) -> tuple[str, ...]:
-    """Return the node's label, or else all that stands in it, and then each text in it."""
+    """Return the node's label, or else all texts in it joined, and then each text in it."""
     texts = [text for node in nodes[at + 1 : _end(nodes, at)] if (text := node.name.strip())]
     names = [" ".join((nodes[at].label or " ".join(texts)).split()), *texts]
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _only_wraps(nodes: Sequence[Element], at: int, named: dict[int, tuple[Kind, tuple[str, ...]]]) -> bool:
-    """Whether it is a wrapper without a name, in which there are things of their own names to act on."""
+    """Whether the node only wraps the elements to act on."""
     kind, names = named[at]
     if kind != "click":
         return False

@@ -1,4 +1,4 @@
-"""Browsing for small models: a choice from what the page offers, bound to a JSON schema, and never in vain twice."""
+"""Browsing for small models: choices from the page, bound to a JSON schema, none tried in vain twice."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from handiwork.llm.strict_json import parse as parse_json
 from handiwork.llm.types import JsonSchema, Message
 
 PAGE = 2_500
-"""Characters of a page that a small model is shown, about 700 tokens."""
+"""Maximum characters of a page for a small model, about 700 tokens."""
 OFFERED = 40
-"""Choices that a small model has at the most."""
+"""Maximum number of choices for a small model."""
 STEPS = 25
-"""Actions after which it gives up: more do not help a small model."""
+"""Actions after which the agent gives up: more do not help a small model."""
 DONE = "done"
 
 _TEXT, _MESSAGE = 120, 300
 _SHORT = 40
-"""Characters of a text that is shown though the goal says it too."""
+"""Shorter texts are shown even if the goal contains them."""
 _ASKS = re.compile(r"\?|\b(what|how many|how much|tell|report|find out)\b", re.IGNORECASE)
 _AGAIN = re.compile(r"\b(next|prev|previous|more|older|newer|back)\b|[<>«»+-]$", re.IGNORECASE)
-"""Names of what is there to be used again and again."""
+"""Names of elements that are used repeatedly."""
 
 EXAMPLE = (
     Message.text(
@@ -48,12 +48,12 @@ EXAMPLE = (
     ),
     Message.text("assistant", '{"do": "done", "message": "14"}'),
 )
-"""A box that is filled, and an answer that is read."""
+"""Worked examples: fill a box, and read an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What a small model decides on: the choices that are ``left`` of the page, and whether it may say it is done."""
+    """The facts for a small model's decision: the choices ``left`` on the page, and whether it may finish."""
 
     goal: str
     page: Page
@@ -63,7 +63,7 @@ class Situation:
 
 
 async def step(llm: AgentLLM, state: State) -> Action:
-    """Return the next action: what anybody would do, else the model's choice of what was not tried in vain."""
+    """Return the next action: the obvious move, else the model's choice among moves not tried in vain."""
     past = past_of(state)
     if len(past.steps) > STEPS:
         return AgentRejectAction(outputs={"reason": f"the goal was not reached in {STEPS} steps"})
@@ -77,11 +77,11 @@ async def step(llm: AgentLLM, state: State) -> Action:
 
 
 def situation(past: Past, page: Page) -> Situation:
-    """Return what the model is asked: without what was tried on this very page, and what comes too early."""
+    """Return the model's situation, without choices already tried on this very page or still too early."""
     tried = {known[:3] for known in past.vain}
     done = {known[:3] for known in past.done if not _AGAIN.search(known[2])}
     out = {choice.shown for choice in held_back(past.goal, page, past.done)}
-    if quoted(past.goal):  # what is looked for has a name: the other items of a menu are only on the way
+    if quoted(past.goal):  # the goal names its target: other items of a menu only lead to it
         menus = {choice.bid for choice in offered(page) if choice.kind == "hover"}
         out |= {choice.shown for choice in offered(page) if choice.kind == "click" and choice.bid in menus}
     can = [choice for choice in offered(page) if choice.shown not in out and key(choice)[:3] not in tried]
@@ -94,7 +94,7 @@ def situation(past: Past, page: Page) -> Situation:
 
 
 def messages(now: Situation) -> list[Message]:
-    """Return the conversation; what changes from step to step comes last, so that the rest is computed once."""
+    """Return the conversation; the part that changes with every step comes last, so that the rest is computed once."""
     lines = [part if isinstance(part, str) else f"- {part.shown}" for part in now.page if _is_shown(part, now)]
     shown = shorten("\n".join(lines), PAGE)
     done = f"\n- {DONE}" * now.may_finish
@@ -108,7 +108,7 @@ def _is_shown(part: str | ElementChoice, now: Situation) -> bool:
 
 
 def schema(now: Situation) -> JsonSchema:
-    """Return what may be replied: one of the choices, with a text where it needs one."""
+    """Return the schema of replies: one of the choices, with a text if it needs one."""
     plain = [choice.shown for choice in now.left if choice.kind not in ("fill", "select")]
     variants = [_variant(do={"enum": plain})] if plain else []
     for choice in now.left:

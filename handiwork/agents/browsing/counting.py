@@ -1,4 +1,4 @@
-"""The 2nd text box, the + beside a named dish: what a goal calls by its place and not by a name of its own."""
+"""Elements that a goal calls by position, not by name: the 2nd text box, the + beside a named dish."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ADDS = frozenset({"+", "add", "add to cart"})
 
 
 def nth(goal: str, can: Sequence[ElementChoice]) -> list[tuple[int, ElementChoice]]:
-    """Return what the goal calls the nth of its kind, with the place where it does."""
+    """Return the choices that the goal calls the nth of a kind, with their positions in the goal."""
     found: list[tuple[int, ElementChoice]] = []
     for match in _ORDINAL.finditer(goal):
         kind, roles = _KINDS[match["what"].lower()]
@@ -37,13 +37,13 @@ def nth(goal: str, can: Sequence[ElementChoice]) -> list[tuple[int, ElementChoic
 
 
 def of_role(quotes: Sequence[str], can: Sequence[ElementChoice]) -> ElementChoice | None:
-    """Return the first thing whose kind, not its name, is what the goal puts in quotes."""
+    """Return the first choice of which the goal quotes the role, not the name."""
     wanted = {quote.lower() for quote in quotes}
     return next((choice for choice in can if choice.role.lower() in wanted), None)
 
 
 def added(goal: str, page: Page) -> list[tuple[int, ElementChoice]]:
-    """Return the buttons that add one of what the goal names, each standing after that name."""
+    """Return the buttons that add an item of the goal and follow its name on the page, with the name's position."""
     found: list[tuple[int, ElementChoice]] = []
     before = ""
     for part in page:

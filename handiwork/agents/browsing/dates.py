@@ -1,4 +1,4 @@
-"""Calendars: how to come to a date by paging through months and clicking the day."""
+"""Calendars: page through the months to a date, and click the day."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _BACK, _ON = re.compile(r"\b(prev|previous|earlier|back)\b", re.IGNORECASE), re.
 
 
 def towards_date(goal: str, page: Page, *, paged: bool = False) -> tuple[ElementChoice, str] | None:
-    """Return what brings an open calendar nearer to the goal's date, or opens it; None where there is none.
+    """Return the move that opens a calendar or brings it nearer to the goal's date; None without one.
 
-    Most calendars turn by keys, many months at a time; ``paged`` says that this was tried on the page as it is.
+    Most calendars page by keys, many months at a time; ``paged`` says that keys were tried on this very page.
     """
     wanted = _DATE.search(goal)
     if wanted is None:

@@ -1,4 +1,4 @@
-"""A page's accessibility tree, given as text, as the elements a person would name."""
+"""Elements, named as a person would name them, from the text of a page's accessibility tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CLICKED = frozenset(
     {"button", "link", "tab", "menuitem", "menuitemcheckbox", "menuitemradio", "treeitem", "option", "switch"}
     | {"disclosuretriangle", "summary", "gridcell"}
 )
-"""Roles of what is there to be clicked."""
+"""Roles of elements to click."""
 CHECKED = frozenset({"checkbox", "radio"})
 FILLED = frozenset({"textbox", "searchbox", "spinbutton", "date", "inputtime", "datetime", "colorwell"})
 CHOSEN = frozenset({"combobox", "listbox", "menulistpopup"})
@@ -22,13 +22,13 @@ _LINE = re.compile(
 )
 _VALUE = re.compile(r"""value=(?P<value>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,\s]+)""")
 _LABEL = 40
-"""Characters of a text that may be the label of what comes after it."""
+"""Maximum characters of a text that may label the element after it."""
 _LABELS = frozenset({"StaticText", "LabelText", "heading", "rowheader", "columnheader", "cell"})
 
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A node of the tree; ``bid`` is "" for what cannot be acted on, ``label`` the name or the text in front of it."""
+    """A node of the tree; ``bid`` is "" if no action applies to it, ``label`` is its name or the text before it."""
 
     depth: int
     bid: str
@@ -45,12 +45,12 @@ class Element:
 
     @property
     def checked(self) -> bool:
-        """Whether it is a ticked box, or a chosen radio button."""
+        """Whether the node is a ticked box or a chosen radio button."""
         return self.has("checked")
 
 
 def elements(tree: str) -> list[Element]:
-    """Return the nodes in their order; a box without a name is labelled by the text before it."""
+    """Return the nodes in their order; the text before a box without a name is its label."""
     found: list[Element] = []
     before = ""
     for text in tree.split("\n"):
@@ -93,7 +93,7 @@ def _said(quoted: str) -> str:
 
 
 def _list_of(found: list[Element], option: Element) -> int | None:
-    """Return where the select box is that the option belongs to."""
+    """Return the index of the option's select box, None without one."""
     for at in range(len(found) - 1, -1, -1):
         if found[at].depth < option.depth:
             return at if found[at].role in CHOSEN and found[at].bid else None

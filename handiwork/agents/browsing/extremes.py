@@ -1,4 +1,4 @@
-"""The cheapest, the shortest, the largest of several things of one kind."""
+"""Goals for an extreme: the cheapest, the shortest, the largest of several elements of one kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LENGTH = re.compile(r"\b(shortest|longest)\b", re.IGNORECASE)
 
 
 def extreme(goal: str, page: Page) -> tuple[ElementChoice, str] | None:
-    """Return what is to be clicked of several alike with a number each, where the goal asks for an extreme of them."""
+    """Return the element to click among similar ones with a number each, if the goal asks for an extreme."""
     least, most = _LEAST.search(goal), _MOST.search(goal)
     if least is None and most is None:
         return None

@@ -1,4 +1,4 @@
-"""Browsing by calls in free text: what a capable model is shown, and how its replies are read."""
+"""Browsing by calls in free text: a capable model's conversation, and the calls in its replies."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from handiwork.events.observation import BrowserOutputObservation, ErrorObservat
 from handiwork.llm.types import Completion, Message
 
 PAGE = 30_000
-"""Characters of the newest page that are shown."""
+"""Maximum characters of a page."""
 PAGES = 2
-"""The newest pages, which are shown whole; of those before, where they were and what came of the action is left."""
+"""Number of newest pages shown whole; of earlier pages only the address and the action's outcome remain."""
 
 _BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^\n`]+)```", re.DOTALL)
 _CALL = re.compile(r"\b[a-z_]+\(")
 
 
 def messages(state: State, made: MessageCache, *, pictures: bool) -> list[Message]:
-    """Return the conversation so far; with ``pictures`` the newest page's come with it."""
+    """Return the conversation so far; ``pictures`` includes the newest page's screenshots."""
     made.begin()
     found = [*made.get_or_build(0, (pictures,), _system)]
     pages = [o.id for _, o in state.history if isinstance(o, BrowserOutputObservation)]
@@ -43,7 +43,7 @@ def messages(state: State, made: MessageCache, *, pictures: bool) -> list[Messag
 
 
 def calls(completion: Completion) -> BrowseInteractiveAction:
-    """Return the action of a reply: the calls of its last block, after its thought. Raises MalformedReplyError."""
+    """Return a reply's action: its last block of calls, with the text before as thought. Raises MalformedReplyError."""
     blocks = [found for found in _BLOCK.finditer(completion.content) if _CALL.search(found[0])]
     if not blocks:
         raise MalformedReplyError(
@@ -82,6 +82,6 @@ def _messages(
 
 
 def _shortly(observation: BrowserOutputObservation) -> str:
-    """Return what is left of a page that is not the newest, all of it on lines that the page cannot break."""
+    """Return an earlier page's outcome and address on one line, which the page's texts cannot break."""
     outcome = f"error: {line(observation.last_action_error)}" if observation.last_action_error else "done"
     return f"[an earlier page, left out; {outcome}; url: {line(observation.url)}]"

@@ -1,4 +1,4 @@
-"""What a small model did in the browser since the user last said something."""
+"""A small model's actions in the browser since the user's last message."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from handiwork.events.observation import BrowserOutputObservation
 
 @dataclass(slots=True)
 class Past:
-    """The ``goal``, the ``content`` of the newest page, and what was done, in words and by key.
+    """The ``goal``, the ``content`` of the newest page, and the actions so far: ``steps`` in words, the rest by key.
 
-    ``done`` has what had no error, ``vain`` what was done when the page was just as it is now.
+    ``done`` holds the actions without an error, ``vain`` those tried on this very page.
     """
 
     goal: str
@@ -28,7 +28,7 @@ class Past:
 
 
 def past_of(state: State) -> Past:
-    """Return the past of a task that has a page."""
+    """Return the past of a task that has opened a page."""
     pairs = [(a, o) for a, o in state.history if isinstance(o, BrowserOutputObservation)]
     said = [a for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
     newest = pairs[-1][1].text
@@ -47,7 +47,7 @@ def past_of(state: State) -> Past:
 
 
 def _goal(state: State, said: list[MessageAction]) -> str:
-    """Return the user's last message; for a delegate that got no other, its task alone."""
+    """Return the user's last message; for a delegate without further messages, its task alone."""
     task = state.inputs.get("task")
     if isinstance(task, str) and len(said) <= 1:
         return task
@@ -55,7 +55,7 @@ def _goal(state: State, said: list[MessageAction]) -> str:
 
 
 def _known(calls: str, before: str) -> tuple[str, Key]:
-    """Return the choice that the calls stand for, as it is shown and as it is known; other calls are known as such."""
+    """Return the line and the key of the choice that the calls stand for; other calls stand for themselves."""
     text = _given(calls)
     for choice in offered(read(before)):
         if choice.calls(text) == calls:

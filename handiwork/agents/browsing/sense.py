@@ -1,6 +1,6 @@
-"""What anybody would do on a page for a goal, without thinking: what the goal names is done in the goal's order.
+"""The obvious moves for a goal on a page: act on the elements that the goal names, in the goal's order.
 
-A small model is only asked where this does not say what comes next.
+A small model is asked only if no move is obvious.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from handiwork.agents.browsing.dates import shown_month, towards_date
 from handiwork.agents.browsing.extremes import extreme
 
 Key = tuple[str, ...]
-"""What a choice is known by, also after the page gave its elements other bids."""
+"""The identity of a choice, which lasts when the page gives its elements new bids."""
 
 _QUOTED = re.compile(r'"([^"]+)"|(?<!\w)\'([^\']+)\'(?!\w)')
 _TYPES = re.compile(r"\b(enter|type|put|fill|write|search for|input|use|text|username|password|with)\b", re.IGNORECASE)
@@ -64,7 +64,7 @@ _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A choice with the text that goes with it; ``at`` is where the goal speaks of it."""
+    """A choice with its text; ``at`` is its position in the goal."""
 
     at: int
     choice: ElementChoice
@@ -72,7 +72,7 @@ class Move:
 
 
 def key(choice: ElementChoice, text: str = "") -> Key:
-    """Return what a choice is known by: its name, or its bid where it has none."""
+    """Return a choice's key: by its name, or by its bid if it has no name."""
     return (choice.kind, choice.role, choice.name or choice.bid, text)
 
 
@@ -82,7 +82,7 @@ def quoted(goal: str) -> list[str]:
 
 
 def held_back(goal: str, page: Page, done: Collection[Key]) -> list[ElementChoice]:
-    """Return the buttons that send what is not complete yet: what the goal wants before is missing."""
+    """Return the submit buttons to hold back, because a step that the goal wants first is missing."""
     can = offered(page)
     kinds = [kind for kind, *_ in done]
     ticks = [choice for choice in can if choice.kind == "check" and choice.role == "checkbox"]
@@ -96,7 +96,7 @@ def held_back(goal: str, page: Page, done: Collection[Key]) -> list[ElementChoic
 
 
 def _unfilled(can: Sequence[ElementChoice]) -> list[ElementChoice]:
-    """Return the buttons that send boxes of which one is empty: those between the button and the one before it."""
+    """Return the submit buttons with an empty box between the button and the one before it."""
     found: list[ElementChoice] = []
     empty = False
     for choice in can:
@@ -109,10 +109,10 @@ def _unfilled(can: Sequence[ElementChoice]) -> list[ElementChoice]:
 
 
 def next_move(goal: str, page: Page, done: Collection[Key], vain: Collection[Key]) -> Move | None:
-    """Return the first thing that the goal names, the page has, and was not ``done``; None where there is none.
+    """Return the first move that the goal names, the page offers, and is not ``done``; None without one.
 
-    Where the goal's words fit several things alike, nothing is certain, and None is returned. ``vain`` is what was
-    done when the page was as it is now.
+    Return None also if the goal's words fit several elements equally well. ``vain`` holds the moves tried on this
+    very page.
     """
     back = held_back(goal, page, done)
     can = [choice for choice in offered(page) if choice not in back]
@@ -137,7 +137,7 @@ def next_move(goal: str, page: Page, done: Collection[Key], vain: Collection[Key
 
 
 def missing(goal: str, done: Collection[Key]) -> list[str]:
-    """Return the goal's quoted texts for which nothing was done yet."""
+    """Return the goal's quoted texts that no action has used yet."""
     used = {part.lower() for known in done for part in known}
     return [text for text in quoted(goal) if text.lower() not in used]
 
@@ -147,7 +147,7 @@ def _sends(choice: ElementChoice) -> bool:
 
 
 def _fills(goal: str, can: Sequence[ElementChoice]) -> list[Move]:
-    """Return the boxes with the texts that the goal has for them."""
+    """Return the moves that fill boxes with their texts from the goal."""
     boxes = [choice for choice in can if choice.kind == "fill"]
     texts = _texts(goal)
     moves: list[Move] = []
@@ -168,7 +168,7 @@ def _fills(goal: str, can: Sequence[ElementChoice]) -> list[Move]:
 
 
 def _placed(goal: str, page: Page, can: Sequence[ElementChoice]) -> list[Move]:
-    """Return what the goal calls by its place: the nth box with the text before it, the + beside a name."""
+    """Return the moves that the goal names by position: the nth box with the text before it, the + beside a name."""
     moves = [Move(at, choice) for at, choice in added(goal, page) if choice in can]
     for at, choice in nth(goal, can):
         before = [text for place, text in _texts(goal) if place < at] if choice.kind == "fill" else []
@@ -184,7 +184,7 @@ def _clock(time: re.Match[str]) -> str:
 
 
 def _texts(goal: str) -> list[tuple[int, str]]:
-    """Return the quoted texts that are to be typed, with their places: those whose verb is one of typing."""
+    """Return the quoted texts after a verb of typing, with their positions."""
     found: list[tuple[int, str]] = []
     for match in _QUOTED.finditer(goal):
         before = _QUOTED.sub(lambda said: " " * len(said[0]), goal[: match.start()])
@@ -200,7 +200,7 @@ def _last(pattern: re.Pattern[str], text: str) -> int:
 
 
 def _text_for(goal: str, box: ElementChoice, texts: list[tuple[int, str]]) -> tuple[int, str] | None:
-    """Return the text that follows the box's name in the goal."""
+    """Return the text that follows the box's name in the goal, with its position."""
     for name in box.names:
         if (place := _mention(goal, name.rstrip(":* "))) is not None:
             after = [found for found in texts if found[0] > place]
@@ -210,7 +210,7 @@ def _text_for(goal: str, box: ElementChoice, texts: list[tuple[int, str]]) -> tu
 
 
 def _pair(goal: str, box: ElementChoice) -> tuple[int, str] | None:
-    """Return what the goal says after the box's name and a colon, up to the next such name or the clause's end."""
+    """Return the goal's text after the box's name and a colon, up to the next name with a colon or the clause's end."""
     label = box.name.rstrip(":* ")
     if not label:
         return None
@@ -223,16 +223,16 @@ def _pair(goal: str, box: ElementChoice) -> tuple[int, str] | None:
 
 
 def _named(goal: str, can: Sequence[ElementChoice]) -> list[Move]:
-    """Return what the goal names of all that can be clicked, ticked or selected."""
+    """Return the moves that click, tick or select an element named in the goal."""
     moves: list[Move] = []
-    goal = _DATE.sub(lambda date: " " * len(date[0]), goal)  # whose numbers are no names
+    goal = _DATE.sub(lambda date: " " * len(date[0]), goal)  # the numbers of a date are no names
     for choice in can:
         places = [place for name in choice.names if (place := _mention(goal, name)) is not None]
         match choice.kind:
             case "select":
                 moves += _options(goal, choice)
             case "click" | "check" | "hover" if places:
-                # On the way down a menu, `A > B`, the upper item is only pointed at.
+                # In a menu path `A > B` the upper item is only hovered over.
                 passed = goal[min(places) + len(choice.name) :].lstrip().startswith(">")
                 if (choice.kind == "hover") == (choice.role == "menuitem" and passed):
                     moves.append(Move(_turn(goal, min(places)), choice))
@@ -244,7 +244,7 @@ def _named(goal: str, can: Sequence[ElementChoice]) -> list[Move]:
 
 
 def _turn(goal: str, place: int) -> int:
-    """Return when it is the turn of what is named there: whose something is comes before what is done with it."""
+    """Return the sort position of a name: one after "from" or "by" identifies an item, so it comes first."""
     return place - len(goal) if re.search(r"\b(from|by)\s+$", goal[:place]) else place
 
 
@@ -255,7 +255,7 @@ def _options(goal: str, choice: ElementChoice) -> list[Move]:
 
 
 def _mention(goal: str, name: str) -> int | None:
-    """Return where the goal has the name, as words of its own; None where it has not."""
+    """Return the position of the name as whole words in the goal; None if it is not there."""
     if not name or name.lower() in _COMMON:
         return None
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
@@ -264,7 +264,7 @@ def _mention(goal: str, name: str) -> int | None:
 
 
 def _copied(goal: str, can: Sequence[ElementChoice]) -> tuple[ElementChoice, str] | None:
-    """Return the empty box to paste into, and the bid of the full one that the goal wants copied."""
+    """Return the empty box to paste into, and the bid of the full box that the goal wants copied."""
     boxes = [choice for choice in can if choice.kind == "fill"]
     full, empty = [box for box in boxes if box.value], [box for box in boxes if not box.value]
     if not _COPIES.search(goal) or not full or len(empty) != 1:
@@ -275,7 +275,7 @@ def _copied(goal: str, can: Sequence[ElementChoice]) -> tuple[ElementChoice, str
 
 
 def _revealing(goal: str, can: Sequence[ElementChoice], done: Collection[Key]) -> tuple[ElementChoice, str] | None:
-    """Return the next tab or menu under which may be what the goal calls by name and the page does not show."""
+    """Return the next tab, menu or closed section that may contain an element the goal names and the page lacks."""
     closed = [choice for choice in can if choice.kind == "click" and choice.closed and key(choice) not in done]
     if closed and (_OPENS.search(goal) or missing(goal, done)):
         return closed[0], ""
@@ -286,7 +286,7 @@ def _revealing(goal: str, can: Sequence[ElementChoice], done: Collection[Key]) -
 
 
 def _suggested(goal: str, can: Sequence[ElementChoice], done: Collection[Key]) -> ElementChoice | None:
-    """Return what a box that was just filled suggests: what has the words of the goal, else the first."""
+    """Return the suggestion of a box that was just filled: the one with the words of the goal, else the first."""
     *_, (kind, _, _, text) = [("", "", "", ""), *done]
     if kind != "fill" or not text:
         return None
@@ -297,7 +297,7 @@ def _suggested(goal: str, can: Sequence[ElementChoice], done: Collection[Key]) -
 
 
 def _end(goal: str, can: Sequence[ElementChoice], done: Collection[Key]) -> Move | None:
-    """Return the button that sends a form, once something is in it and no box is empty."""
+    """Return the button that sends a form, once the form has input and no box is empty."""
     if not any(kind in ("fill", "check", "select", "calls") for kind, *_ in done) or missing(goal, done):
         return None
     if any(choice.kind == "fill" and not choice.value for choice in can):

@@ -1,4 +1,4 @@
-"""CodeActAgent, the generalist: it converses, runs bash, edits files and finishes."""
+"""CodeActAgent, the general-purpose agent: it talks to the user, runs bash and Python, and edits files."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from handiwork.agents.state import State
 
 
 class CodeActAgent(Agent):
-    """Acts by code, with the model's native tool calls where it has them, else with replies bound to a JSON schema.
+    """Acts by code, with native tool calls if the model has them, else with replies bound to a JSON schema.
 
-    A subclass with ``tools`` offers them to the model beside its own, where it has tool calls.
+    A subclass's ``tools`` join the built-in ones, for models with tool calls only.
     """
 
-    description = "The generalist: converses, runs bash and Python, edits files, finishes."
+    description = "The general-purpose agent: runs bash and Python, edits files, talks to you."
 
     def reset(self) -> None:
-        """Forget the rendered messages."""
+        """Clear the message cache."""
         self._made = MessageCache()
 
     async def step(self, state: State) -> Step:

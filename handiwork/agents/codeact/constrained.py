@@ -1,4 +1,4 @@
-"""CodeAct for small models: replies bound to a JSON schema, and no reply spent on what the history already says."""
+"""CodeAct for small models: replies bound to a JSON schema, and no model call for a step that the history implies."""
 
 from __future__ import annotations
 
@@ -51,32 +51,32 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.llm.types import JsonSchema, Message
 
 OBSERVATION_LIMIT = 4_000
-"""Characters of an observation shown to a small model."""
+"""Maximum characters of an observation for a small model."""
 
 GRACE = 60.0
-"""Seconds that a command may take after the time that commands take."""
+"""Further seconds for a command that is still running after its timeout."""
 
 LONG_THOUGHT = 1_000
-"""Characters of a thought where there are no files."""
+"""Maximum characters of a thought in a workspace without files."""
 
 RETRIES = 3
-"""Calls made at the most for one reply that was not tried already."""
+"""Maximum model calls for one reply that was not tried already."""
 
 ATTEMPTS = 28
-"""Repairs tried at the most before it is said that a check still fails."""
+"""Failed repairs after which the agent rejects the task."""
 
 NAMED = re.compile(
     r"`((?:python3?|pytest|make|tox|nox|uv|npm|npx|pnpm|yarn|node|deno|bun|go|cargo|mvn|gradle|ctest|ruby|rake|bundle|php|dotnet"
     r"|sh|bash|\./\S+)\b[^`\n]*)`"
 )
-"""A command that a task names."""
+"""A command in backticks in the task's text."""
 
 FIRST_REWRITES, LINES_BETWEEN = 2, 3
-"""What is tried: a function is written anew twice, then edits of lines take turns with that."""
+"""Repairs start with ``FIRST_REWRITES`` function rewrites; then one follows every ``LINES_BETWEEN`` line edits."""
 
 
 async def step(llm: AgentLLM, state: State, made: MessageCache) -> Action:
-    """Return the next action: one that follows from the history, else the model's."""
+    """Return the next action: the one that follows from the history, else the model's choice."""
     if (follows := following(state)) is not None:
         return follows
     found = failing(state)
@@ -102,9 +102,9 @@ async def step(llm: AgentLLM, state: State, made: MessageCache) -> Action:
 
 
 async def _rewritten(llm: AgentLLM, state: State) -> Action | None:
-    """Return the edit that writes a function anew, where it is the turn of that and it was not tried already.
+    """Return an edit that rewrites a function; None if no rewrite is due or all were tried already.
 
-    A small model writes a function from how it is called and tested as well as it repairs one, but others.
+    A small model rewrites as many functions from their calls and tests as it repairs, but different ones.
     """
     turn, named = rewrites(attempts(state)), suspects(state)
     if turn is None or not named:
@@ -118,7 +118,7 @@ async def _rewritten(llm: AgentLLM, state: State) -> Action | None:
 
 
 def rewrites(tries: int) -> int | None:
-    """Return how often a function was written anew before, None if it is another way's turn after so many tries."""
+    """Return the number of earlier rewrites if the next repair is a rewrite, None if it is a line edit."""
     if tries < FIRST_REWRITES:
         return tries
     turn, way = divmod(tries - FIRST_REWRITES, LINES_BETWEEN + 1)
@@ -133,12 +133,12 @@ async def _reply_of(
 
 
 def temperature(tries: int) -> float:
-    """Return 0 for a first try, and more the more was tried in vain."""
+    """Return 0 for the first try, and higher temperatures after more failed tries."""
     return 0.0 if tries == 0 else min(1.0, 0.4 + 0.1 * tries)
 
 
 def following(state: State) -> Action | None:
-    """Return what any developer would do next, without asking: list, check again, read what the check names."""
+    """Return the obvious next action, if any: list the files, rerun the check, read a file that the check names."""
     if lacks_overview(state):
         return CmdRunAction(command=OVERVIEW, thought="What is here?")
     match state.history[-1][1]:
@@ -160,10 +160,11 @@ def following(state: State) -> Action | None:
 
 
 def schema(state: State) -> JsonSchema:
-    """Return what the model may reply now: commands, files to read, lines to replace, and in the end to finish.
+    """Return the schema of replies allowed now: run a command, read a file, replace lines, or in the end finish.
 
-    A first reply runs something; what was read is not read again; where a check fails in files that were read,
-    an edit is what is left, and now and then another file. Who thought in vain is not asked to think the same again.
+    The first reply runs a command; files are read once. While a check fails in files that were read, the model may
+    only edit them, and now and then read another file. After failed rewrites, replies omit the thought: it would only
+    repeat itself.
     """
     if is_blank(state):
         return _blank()
@@ -190,7 +191,7 @@ def schema(state: State) -> JsonSchema:
 
 
 def _blank() -> JsonSchema:
-    """Return what may be replied where there are no files; who works without them thinks more."""
+    """Return the schema of replies in a workspace without files; this work needs longer thoughts."""
     return {
         "anyOf": [
             variant("python", thought=LONG_THOUGHT, code=string(2000)),
@@ -202,9 +203,9 @@ def _blank() -> JsonSchema:
 
 
 def _least_tried(state: State, path: str, text: str) -> list[str]:
-    """Return the lines that may be edited: of those that the model edited in vain already only when all were.
+    """Return the lines to offer for editing: those that the model has edited least often.
 
-    Where functions of the file are what a check may fail for, it is their bodies that are edited.
+    If the check may fail because of functions in the file, only lines of their bodies are offered.
     """
     tried = Counter((a.path, a.old) for a, _ in state.history if isinstance(a, FileEditAction) and a.completion)
     known, lines = functions(text), choices(text)
@@ -216,14 +217,14 @@ def _least_tried(state: State, path: str, text: str) -> list[str]:
 
 
 def _without_commands(allowed: JsonSchema) -> JsonSchema:
-    """Return what else may be replied, if there is anything: who runs the same again does not know what to run."""
+    """Return the schema without commands, if anything is left: a model that repeats a command knows no better one."""
     commands = ("bash", "python", "write")
     variants = [one for one in allowed.get("anyOf", []) if one["properties"]["action"]["const"] not in commands]
     return {"anyOf": variants} if variants else allowed
 
 
 def messages(state: State, made: MessageCache) -> list[Message]:
-    """Return the conversation so far: the model's own replies, and between them all that was seen."""
+    """Return the conversation so far: the model's replies, and between them all messages and observations."""
     made.begin()
     blank = is_blank(state)
     found = [*made.get_or_build(0, (blank,), _system), *(examples.BLANK if blank else examples.REPAIR)]

@@ -1,4 +1,4 @@
-"""Worked examples, for models that follow what they see rather than what they are told."""
+"""Worked examples, for models that follow examples better than instructions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REPAIR = (
         '{"thought": "The check succeeds.", "action": "finish", "message": "area() multiplies the sides now."}',
     ),
 )
-"""A check that fails is made to succeed."""
+"""The repair of a failing check."""
 
 BLANK = (
     Message.text("user", "How many days are there from 3 March to 20 May? Finish with <answer>NUMBER</answer>."),
@@ -59,4 +59,4 @@ BLANK = (
         '"action": "finish", "message": "<answer>2</answer>"}',
     ),
 )
-"""Tasks where there are no files: to compute something, to look something up, and only to think."""
+"""Tasks without files: a computation, a lookup, and a question that needs only thought."""

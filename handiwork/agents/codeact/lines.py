@@ -1,4 +1,4 @@
-"""Edits that name a line or a function: a small model cannot miscopy what it does not have to repeat."""
+"""Edits that name a line or a function, so that a small model has no text to copy wrongly."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections import Counter
 from dataclasses import dataclass
 
 LINES = 400
-"""Lines offered at the most."""
+"""Maximum number of lines offered."""
 
 _HEADER = re.compile(r"^[ \t]*(?:[\w@]+[ \t]+)*?(?:def|func|fn|function)[ \t]+(?:\([^)]*\)[ \t]*)?(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
 class LineChoice:
-    """What can be replaced: ``shown`` is what the model sees of lines ``first`` to ``last``, 0-based, inclusive."""
+    """Replaceable lines: ``shown`` is the model's view of lines ``first`` to ``last``, 0-based, inclusive."""
 
     shown: str
     first: int
@@ -23,7 +23,7 @@ class LineChoice:
 
 
 def choices(text: str) -> dict[str, LineChoice]:
-    """Return what can be replaced in a file, by how it is shown: its lines, with the next ones where it recurs."""
+    """Return a file's replaceable lines by their shown text; a line that recurs includes the next ones."""
     lines = text.splitlines()
     shown = [line.strip() for line in lines]
     count = Counter(shown)
@@ -40,10 +40,10 @@ def choices(text: str) -> dict[str, LineChoice]:
 
 
 def functions(text: str) -> dict[str, LineChoice]:
-    """Return the functions of a file by their names, the first of a name, with ``shown`` as they stand there.
+    """Return the functions of a file by name, the first of each name, with ``shown`` as in the file.
 
-    A function goes from the line with its name, by the keyword that languages have for it, to the last line that
-    is indented deeper, and its closing bracket or word.
+    A function starts at the line with its keyword, like def or func, and its name; it ends with the last line that is
+    indented deeper, or the closing bracket or ``end`` after it.
     """
     lines = text.splitlines()
     found: dict[str, LineChoice] = {}
@@ -60,7 +60,7 @@ def _end(lines: list[str], first: int) -> int:
         line = lines[number].strip()
         if line and _indent(lines[number]) <= depth:
             if line.startswith(")"):
-                continue  # of a signature over several lines
+                continue  # closes a signature of several lines
             return number if re.match(r"[}\]]|end\b", line) else last
         if line:
             last = number
@@ -76,7 +76,7 @@ def _at(shown: list[str], block: str, start: int) -> bool:
 
 
 def replacement(text: str, choice: LineChoice, new: str) -> tuple[str, str]:
-    """Return (old, new): exact texts of which the old occurs once, for replacing the choice by ``new`` reindented."""
+    """Return (old, new) for an edit that replaces the choice by ``new``, reindented; old occurs once in the text."""
     lines = text.splitlines(keepends=True)
     indent = lines[choice.first][: len(lines[choice.first]) - len(lines[choice.first].lstrip())]
     ending = "\n" if lines[choice.last].endswith("\n") else ""
@@ -89,12 +89,12 @@ def replacement(text: str, choice: LineChoice, new: str) -> tuple[str, str]:
 
 
 def _recurs(text: str, part: str) -> bool:
-    # Not str.count, to which "b\nb" is in "a b\nb\nb" once.
+    # Not str.count, which misses overlaps: it counts "b\nb" once in "b\nb\nb".
     return text.find(part) != text.rfind(part)
 
 
 def _relative(new: str, indent: int) -> str:
-    """Return the text with its first line at the margin, whether its lines were indented as in the file or not."""
+    """Return the text dedented to the margin, even if only its later lines have the file's indentation."""
     new = textwrap.dedent(new.strip("\n")).rstrip()
     first, _, rest = new.partition("\n")
     if not rest or first != first.lstrip() or first.endswith((":", "{", "(", "[", ",")):

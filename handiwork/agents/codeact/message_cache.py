@@ -1,4 +1,4 @@
-"""Messages that stay the same objects from call to call, so that each is brought into its wire form once."""
+"""A cache of message objects across model calls, so that each is converted to its wire form once."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Source = TypeVarTuple("Source")
 
 
 class MessageCache:
-    """The messages of the last conversation, each with what it was made from."""
+    """The messages of the last conversation, each with its source."""
 
     def __init__(self) -> None:
         self._last: dict[Hashable, tuple[object, Sequence[Message]]] = {}
         self._now: dict[Hashable, tuple[object, Sequence[Message]]] = {}
 
     def begin(self) -> None:
-        """Begin the next conversation; what the last one did not have any more is forgotten."""
+        """Begin the next conversation; drop messages that the last one did not use."""
         self._last, self._now = self._now, {}
 
     def get_or_build(
         self, key: Hashable, source: tuple[*Source], make: Callable[[*Source], Iterable[Message]]
     ) -> Sequence[Message]:
-        """Return the messages known by ``key``, made anew if ``source`` is not what they were made from."""
+        """Return the messages of ``key``; build them again if their source is not ``source``."""
         known = self._last.get(key)
         if known is None or known[0] != source:
             known = (source, list(make(*source)))

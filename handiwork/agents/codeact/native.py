@@ -1,4 +1,4 @@
-"""CodeAct by native tool calls."""
+"""CodeAct with native tool calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tools(functions: Sequence[Function]) -> tuple[Tool, ...]:
 
 
 def messages(state: State, made: MessageCache, *, vision: bool = False) -> list[Message]:
-    """Return the conversation so far; with ``vision`` the model sees the pictures that cells showed."""
+    """Return the conversation so far; ``vision`` includes the pictures of cells."""
     made.begin()
     found = [*made.get_or_build(0, (state.workspace,), _system)]
     replied: int | None = None
@@ -48,7 +48,7 @@ def messages(state: State, made: MessageCache, *, vision: bool = False) -> list[
 def actions(completion: Completion, functions: Sequence[Function] = ()) -> list[Action]:
     """Return an action for each call of a tool or of one of ``functions``, finishing last.
 
-    Raises MalformedReplyError.
+    Raises MalformedReplyError for an empty reply or an invalid call.
     """
     if not completion.tool_calls:
         if not completion.content.strip():
@@ -60,7 +60,7 @@ def actions(completion: Completion, functions: Sequence[Function] = ()) -> list[
 
 
 def user_message(action: MessageAction) -> Message:
-    """Return what the user said, with its images."""
+    """Return the user's message with its images."""
     return Message("user", (Part(text=action.content), *action.images))
 
 
@@ -71,7 +71,7 @@ def _system(workspace: str) -> Iterator[Message]:
 def _messages(
     action: Action, observation: Observation | None, completion: CompletionEvent | None, first: bool, vision: bool
 ) -> Iterator[Message]:
-    """Give what the model is shown of an action: its own reply, if the action is the ``first`` of it, and what came."""
+    """Yield an action's messages: the model's reply, if the action is the ``first`` of the reply, and the outcome."""
     if isinstance(action, MessageAction) and action.source != "agent":
         yield user_message(action)
         return

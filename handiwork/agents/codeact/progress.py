@@ -1,4 +1,4 @@
-"""What the history says about where a task stands: what fails, what was read, what was tried already."""
+"""A task's progress, read from its history: the failing command, the files read, the attempts made."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ OVERVIEW = (
 """Lists the files of the workspace, one per line."""
 
 PATIENCE = 12
-"""Replies without an edit after which a model may end a task although a command still fails."""
+"""Replies without an edit after which a model may finish although a command still fails."""
 
 _FAILED = re.compile(r"(\d+) (failed|failures?|errors?)\b")
 
 READ_UNASKED = 5
-"""Files read at the most without the model asking for them."""
+"""Maximum number of files read without a request from the model."""
 
 
 def is_test(path: str) -> bool:
-    """True if the path is that of a test, by the names tests have."""
+    """True if the path is named like a test."""
     name = PurePosixPath(path)
     return name.stem.startswith("test_") or name.stem.endswith(("_test", ".test", ".spec")) or "tests" in name.parts
 
 
 def listed_files(state: State) -> list[str]:
-    """Return the files that the overview showed."""
+    """Return the files that the overview listed."""
     for action, observation in state.history:
         if _lists(action) and isinstance(observation, CmdOutputObservation):
             return observation.text.splitlines()
@@ -55,7 +55,7 @@ def listed_files(state: State) -> list[str]:
 
 
 def is_blank(state: State) -> bool:
-    """True if the workspace had no files when they were listed: there is nothing to repair in it."""
+    """True if the workspace had no files when they were listed, so there is nothing to repair."""
     return not lacks_overview(state) and not listed_files(state)
 
 
@@ -64,9 +64,9 @@ def _lists(action: Action) -> bool:
 
 
 def visible(state: State) -> list[Pair]:
-    """Return the history without the edits that were taken back, and what was done between.
+    """Return the history without reverted edits and all steps between an edit and its reversal.
 
-    A small model repeats what it sees: without its failed attempts it goes on from where they began.
+    A small model repeats its failed attempts if it sees them; without them it starts over.
     """
     found: list[Pair] = []
     for pair in state.history:
@@ -79,7 +79,7 @@ def visible(state: State) -> list[Pair]:
 
 
 def undo(action: FileEditAction) -> FileEditAction:
-    """Return the edit that takes an edit back."""
+    """Return the edit that reverts ``action``."""
     return FileEditAction(path=action.path, old=action.new, new=action.old, thought="That did not help.")
 
 
@@ -98,7 +98,7 @@ def _undone(pairs: list[Pair], action: Action) -> int | None:
 
 
 def useless_edit(state: State) -> FileEditAction | None:
-    """Return the edit before the last run of the failing command, if as much fails as before it."""
+    """Return the edit before the failing command's last run, if that run fails no less than the one before."""
     pairs = visible(state)
     found = failing(state)
     if found is None or len(pairs) < 2 or pairs[-1][1] is not found[1]:
@@ -111,7 +111,7 @@ def useless_edit(state: State) -> FileEditAction | None:
 
 
 def _failures(output: str) -> tuple[float, float]:
-    """Return (errors, failures) by what test runners say at their end; what cannot even start is worst."""
+    """Return (errors, failures) from the test runner's summary; without a summary both are infinite, the worst."""
     counts = {"error": 0.0, "fail": 0.0}
     found = _FAILED.findall(output)
     for number, kind in found:
@@ -120,7 +120,7 @@ def _failures(output: str) -> tuple[float, float]:
 
 
 def attempts(state: State) -> int:
-    """Return how many of the model's edits failed or were taken back."""
+    """Return the number of the model's edits that failed or were reverted."""
     return sum(
         isinstance(action, FileEditAction) and (action.completion is None or isinstance(observation, ErrorObservation))
         for action, observation in state.history
@@ -130,8 +130,8 @@ def attempts(state: State) -> int:
 def failing(state: State) -> tuple[str, CmdOutputObservation] | None:
     """Return the command that failed last and has not succeeded since, with its last output; None without one.
 
-    One that had to be stopped failed too, but not one that waited for input. Where there are no files to repair, it
-    is only the command that was wrong.
+    A stopped command counts as failed, unless it waited for input. Without files there is nothing to repair: only
+    the command was wrong.
     """
     if is_blank(state):
         return None
@@ -149,9 +149,9 @@ def failing(state: State) -> tuple[str, CmdOutputObservation] | None:
 
 
 def patience(state: State, command: str) -> float | None:
-    """Return the seconds that a check may take again; None where it did not run yet.
+    """Return the timeout of a check's next run in seconds; None if it has not run yet.
 
-    One that had to be stopped gets little time: who mends an endless loop sees it end soon.
+    A check that did not end by itself gets little time: once its endless loop is repaired, it ends soon.
     """
     ran = [(a, o) for a, o in state.history if isinstance(a, CmdRunAction) and a.command == command and o is not None]
     if not ran:
@@ -163,7 +163,7 @@ def patience(state: State, command: str) -> float | None:
 
 
 def shown_files(state: State) -> dict[str, str]:
-    """Return the files that were read whole, as they are now by what is known, the last read last."""
+    """Return the files that were read whole, with later edits applied, the last read last."""
     shown: dict[str, str] = {}
     for action, observation in state.history:
         match action, observation:
@@ -180,7 +180,7 @@ def shown_files(state: State) -> dict[str, str]:
 
 
 def next_to_read(state: State) -> str | None:
-    """Return a file to read before the model is asked: one whose edit failed, or that a failing check leads to."""
+    """Return a file to read before the model call: one whose edit failed, or one that a failing check leads to."""
     action, observation = state.history[-1]
     if isinstance(observation, ErrorObservation) and observation.error_id == "not_found":
         return action.path if isinstance(action, FileEditAction) else None
@@ -200,7 +200,7 @@ def next_to_read(state: State) -> str | None:
 
 
 def _traced(listed: list[str], output: str) -> list[str]:
-    """Return the files of which an output names a line, tests first, then in the order of their last mention."""
+    """Return the files that an output names with a line number, tests first, then by their last mention."""
     last: dict[str, int] = {}
     for path in listed:
         for found in re.finditer(rf"(?<![\w/]){re.escape(path)}(:|\", line )\d", output):
@@ -215,23 +215,23 @@ def _module(path: str) -> str:
 
 
 def just_edited(state: State) -> bool:
-    """True if the last thing that happened is an edit that went well and was not taken back."""
+    """True if the last action is a successful edit that does not revert another."""
     pairs = visible(state)
     return isinstance(state.history[-1][1], FileEditObservation) and pairs[-1] is state.history[-1]
 
 
 def lacks_overview(state: State) -> bool:
-    """True if the files were not listed yet, or the list was condensed away."""
+    """True if the files were not listed yet, or a condensation removed the list."""
     return not any(_lists(action) and type(observation) is not Observation for action, observation in state.history)
 
 
 def has_run_something(state: State) -> bool:
-    """True once there was a command beside the overview."""
+    """True once a command besides the overview ran."""
     return any(isinstance(action, CmdRunAction) and not _lists(action) for action, _ in state.history)
 
 
 def may_finish(state: State) -> bool:
-    """True once the model has done something and nothing fails, or it has looked around for long."""
+    """True once the model has replied and nothing fails, or after ``PATIENCE`` replies without an edit."""
     replies = [action for action, _ in state.history if action.completion is not None]
     if failing(state) is None:
         return bool(replies)
@@ -239,9 +239,9 @@ def may_finish(state: State) -> bool:
 
 
 def tried_already(state: State, action: Action) -> bool:
-    """True if the same edit was made before, or it changes nothing, or the command was run and no file edited since.
+    """True if the same edit was made before, or it changes nothing, or the command ran and no file was edited since.
 
-    What the user was told before is no end either: there was something to say against it.
+    A final message that the user has already received does not end the task either: the user objected to it.
     """
     if isinstance(action, FileEditAction):
         if _essence(action.old) == _essence(action.new):
@@ -266,6 +266,6 @@ def tried_already(state: State, action: Action) -> bool:
 
 
 def _essence(code: str) -> list[str]:
-    """Return the lines without those that do nothing, which a model adds to what it copies."""
+    """Return the lines without blank lines and comments, which a model adds to code it copies."""
     lines = (line.rstrip() for line in code.splitlines())
     return [line for line in lines if line and not line.lstrip().startswith(("#", "//"))]

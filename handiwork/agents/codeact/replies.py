@@ -1,4 +1,4 @@
-"""The replies of a small model: JSON objects by a schema, each of which is an action."""
+"""The replies of a small model: JSON objects bound to a schema, one action each."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from handiwork.llm.strict_json import parse as parse_json
 from handiwork.llm.types import JsonSchema
 
 THOUGHT = 300
-"""Characters of a thought."""
+"""Maximum characters of a thought."""
 
 
 def parse(reply: str, shown: dict[str, str]) -> Action:
-    """Return the action of a reply; an edit's line is one of the files ``shown``. Raises MalformedReplyError."""
+    """Return the action of a reply; an edit names a line of a file in ``shown``. Raises MalformedReplyError."""
     try:
         found = parse_json(reply)
         if not isinstance(found, dict):
@@ -56,9 +56,9 @@ def _action(reply: dict[str, Any], shown: dict[str, str]) -> Action:
 
 
 def with_value(code: str) -> str:
-    """Return a cell that also shows the value it ends with, where it only gives that a name.
+    """Return the cell; if it ends by assigning a name, the cell also shows the name's value.
 
-    A small model forgets to print what it computed, and then makes it up.
+    A small model forgets to print a value that it computed, and then invents one.
     """
     try:
         last = ast.parse(code).body[-1:]
@@ -72,12 +72,12 @@ def with_value(code: str) -> str:
 
 
 def string(longest: int) -> JsonSchema:
-    """Return the schema of a string of so many characters at the most."""
+    """Return the schema of a string of at most ``longest`` characters."""
     return {"type": "string", "maxLength": longest}
 
 
 def variant(action: str, *, thought: int = THOUGHT, **fields: JsonSchema) -> JsonSchema:
-    """Return the schema of one action's replies, with a thought of so many characters before it."""
+    """Return the schema of one action's replies, which begin with a thought of at most ``thought`` characters."""
     properties: JsonSchema = {"thought": string(thought)} if thought else {}
     properties |= {"action": {"const": action}, **fields}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

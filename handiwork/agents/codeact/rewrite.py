@@ -1,4 +1,4 @@
-"""A function written anew: what small models do best, asked in a conversation of its own that is short and plain."""
+"""Rewrites of a function, which small models do best, each asked for in a short and plain conversation of its own."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from handiwork.events.action import FileEditAction
 from handiwork.llm.types import Message
 
 SUSPECTS = 3
-"""Functions that are written anew in turn."""
+"""Maximum number of functions that are rewritten in turn."""
 
 LONGEST = 60
-"""Lines of a function that a small model can write without losing something."""
+"""Maximum lines of a function that a small model can rewrite without losing any."""
 
 _WHOLE_FILE = 120
 _TESTS, _OUTPUT = 3_000, 1_500
@@ -26,10 +26,10 @@ _BLOCK = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 def suspects(state: State) -> list[tuple[str, str]]:
-    """Return the functions that may be what a check fails for, as (path, name), the likeliest first.
+    """Return the functions that may make the check fail, as (path, name), the likeliest first.
 
-    First come those that its output names, what was named last first, then those that the tests name, then others
-    of the same files.
+    First come functions that the check's output names, the last named first, then functions that the tests name, then
+    the rest of the files read.
     """
     found = failing(state)
     shown = shown_files(state)
@@ -56,9 +56,9 @@ def _rank(name: str, output: str, tests: str) -> tuple[int, int]:
 async def rewrite(
     llm: AgentLLM, state: State, path: str, name: str, retry_temperature: float, *, anew: bool = False
 ) -> FileEditAction | None:
-    """Return the edit that puts a new function in the place of the old; None where the answer has none.
+    """Return the edit that replaces a function by the model's new one; None if the reply does not contain it.
 
-    ``anew`` does not show what the function does now: a model that sees it tends to write the same again.
+    ``anew`` hides the function's present body: a model that sees it tends to write the same again.
     """
     text = shown_files(state)[path]
     choice = functions(text)[name]
@@ -94,7 +94,7 @@ def _question(state: State, path: str, choice: LineChoice, name: str, anew: bool
 
 
 def outline(function: str) -> str:
-    """Return a function without its body: how it is called, and what its docstring says."""
+    """Return a function without its body: its signature and docstring."""
     found = _OUTLINE.match(function)
     head = found[0] if found else function.splitlines()[0]
     indent = len(head) - len(head.lstrip()) + 4

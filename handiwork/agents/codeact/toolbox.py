@@ -1,4 +1,4 @@
-"""CodeAct's tools: what the model is told of them, and the action each call becomes."""
+"""CodeAct's tools: their descriptions for the model, and the action each call becomes."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ TOOLS = (
 )
 
 Makers = dict[str, Callable[[dict[str, Any]], Action]]
-"""What makes an action of a call's arguments, by the name of the tool."""
+"""Functions that turn a call's arguments into an action, by tool name."""
 
 MAKERS: Makers = {
     "bash": lambda a: CmdRunAction(

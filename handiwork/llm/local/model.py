@@ -147,7 +147,7 @@ class LocalLLM:
         raise ModelNotFoundError(f"The local model {self._path} did not start: {_reason(place)} (log: {place.log})")
 
     async def _tell_if_busy(self) -> None:
-        """Report that the call has to wait, if the server is busy with others."""
+        """Report that the call has to wait if the server is busy with other calls."""
         address = self._address
         if address is None:
             return

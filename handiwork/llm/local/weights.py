@@ -147,8 +147,8 @@ async def _fetch(weights: Weights, path: Path, report: Report) -> None:
     if found != weights.sha256:
         part.unlink()
         raise ProviderError(
-            f"What was fetched as {weights.file} is not it: SHA-256 {found}, expected {weights.sha256}. "
-            "It was removed; run again to fetch it anew."
+            f"The fetched {weights.file} is not the expected file: SHA-256 {found} instead of {weights.sha256}. "
+            "It was removed; run again to fetch it again."
         )
     part.rename(path)
 

@@ -159,7 +159,7 @@ class Assembly:
     def _take_call(self, piece: dict[str, Any]) -> None:
         index = piece.get("index")
         if index is not None and not isinstance(index, int):
-            raise TypeError("the index of a tool call is no number")
+            raise TypeError("the index of a tool call is not a number")
         call_id = _text(piece.get("id"))
         call = self._open.get(index if index is not None else len(self._calls) - 1)
         # Some servers give every call index 0, or none: a new id also means a new call.
@@ -226,7 +226,7 @@ def _text(value: object) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise TypeError("a field that is text has another type")
+        raise TypeError("a text field has another type")
     return value
 
 

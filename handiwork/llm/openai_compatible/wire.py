@@ -33,7 +33,7 @@ def require_vision(messages: Sequence[Message], model: str) -> None:
 
 
 def arguments_object(arguments: str) -> dict[str, Any]:
-    """Return a call's arguments as an object; text that is no JSON object is kept in its field ``arguments``."""
+    """Return a call's arguments as an object; other text is kept in its field ``arguments``."""
     try:
         parsed: Any = parse(arguments or "{}")
     except ValueError:

@@ -15,7 +15,7 @@ KEPT = 1_000
 
 
 class ScriptedLLM:
-    """A model that gives the replies of a script in order, each once, whatever the messages are.
+    """A model that returns the replies of a script in order, each once, regardless of the messages.
 
     The first call starts at the reply whose index is the number of assistant messages in its conversation, so a session
     resumed in a new process continues with the next reply; from there on every call takes the next line, including

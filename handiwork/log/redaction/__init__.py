@@ -1,1 +1,1 @@
-"""Takes secrets out of what the log keeps."""
+"""Removes secrets from stored and displayed data."""

@@ -1,7 +1,7 @@
-"""The forms in which a secret is met in text, as regular expressions: plain, escaped, URL, base64, hex, hex dumps.
+"""The forms of a secret in text, as regular expressions: plain, escaped, URL, base64, hex, hex dumps.
 
-A form is a sequence of units, one for each character or byte of the secret. Bytes are looked at as the characters with
-their numbers (latin-1), so the same forms find a secret in text and in files.
+A form is a sequence of units, one for each character or byte of the secret. Bytes are decoded as latin-1, so the same
+forms find a secret in text and in files.
 """
 
 from __future__ import annotations
@@ -11,23 +11,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _ESCAPES = 8
-"""Backslashes before a character at most: what JSON in JSON in JSON makes of one."""
+"""Maximum number of backslashes before a character: JSON in JSON in JSON turns one into eight."""
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 _HTML = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 _SHORT_ESCAPES = {"\n": "[nr]", "\t": "t", "\b": "b", "\f": "f", "\r": "[nr]", "\a": "a", "\v": "v", "\x1b": "[eE]"}
 
-# Each begins with a class of characters, so that it costs next to nothing where there is none of them.
+# Each begins with a character class, so it costs almost nothing in text without these characters.
 _LINE_BREAK = r"[\r\n\\][\r\n\\rn]{0,16}"
-# A hex dump may break its line between two bytes: the row's bytes as characters, then the next row's offset.
+# A hex dump may break the line between two bytes: the row's bytes as characters, then the next row's offset.
 _SEPARATOR = r"(?:(?:  [^\n]{1,18})?\n[0-9a-fA-F]{6,8}:?[ ]{1,2}|[\s:%,\\-][\s\\xrnt]{0,16}(?:0x)?)"
 _BETWEEN, _BETWEEN_BYTES = 17, 34
-"""Characters of what may stand between two of base64, or two bytes in hex, at most."""
+"""Maximum number of characters between two base64 characters, and between two hex bytes."""
 _REST_OF_ROW = r"(?:(?:[ ]{0,2}[0-9a-fA-F]{2}){0,15}[ ]{2,50}[^\n]{1,18}(?![^\n]))?"
 ROW = 82
-"""Characters that belong to a row of a hex dump, at most, after the last byte of a secret."""
+"""Maximum number of characters in a row of a hex dump after the last byte of a secret."""
 _ANY_BASE64, _ANY_HEX = r"(?:[A-Za-z0-9+/_-]|%2[bBfF])", "[0-9a-fA-F]{2}"
 
-# How many backslashes stand before a way to write a character: none, any number, at least one.
+# The backslashes before an encoded character: none, any number, at least one.
 _BARE, _ANY, _ESCAPED = "", rf"\\{{0,{_ESCAPES}}}", rf"\\{{1,{_ESCAPES}}}"
 
 
@@ -35,9 +35,9 @@ _BARE, _ANY, _ESCAPED = "", rf"\\{{0,{_ESCAPES}}}", rf"\\{{1,{_ESCAPES}}}"
 class Unit:
     """One step of a form: ``expression`` matches it, at most ``width`` characters long.
 
-    ``part`` matches what may be the beginning of it, also nothing. ``beginnings`` match it too where it is the first:
-    each begins with a plain character, which makes the search for many forms at once fast, and so leaves out all
-    backslashes but one.
+    ``part`` matches a possible beginning of it, even an empty one. ``beginnings`` match it as a form's first unit: each
+    starts with a plain character, which makes the search for many forms at once fast, and so omits all backslashes but
+    one.
     """
 
     expression: str
@@ -48,9 +48,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One way to write a secret; ``any_unit`` matches a unit whatever it says, "" where only this very one is meant.
+    """One encoding of a secret; ``any_unit`` matches any unit of the encoding, "" if every unit must match exactly.
 
-    ``rest`` matches what shows the secret again after its last unit, at most ``ROW`` characters, also nothing.
+    ``rest`` matches a repetition of the secret after its last unit, of at most ``ROW`` characters, possibly none.
     """
 
     units: tuple[Unit, ...]
@@ -59,7 +59,7 @@ class Form:
 
 
 def forms(secret: str) -> Iterator[Form]:
-    """Give the forms of a secret."""
+    """Yield the forms of a secret."""
     yield plain(secret)
     data = secret.encode("utf-8", "surrogateescape")
     for skipped in range(3):
@@ -68,12 +68,12 @@ def forms(secret: str) -> Iterator[Form]:
 
 
 def plain(secret: str) -> Form:
-    """Return the secret as it is, with whatever is escaped in it."""
+    """Return the form of the secret as plain text, with any of its characters escaped."""
     return Form(tuple(map(_character, secret.replace("\r\n", "\n"))))
 
 
 def _character(character: str) -> Unit:
-    """Return the ways to write a character: as it is, escaped for JSON or a shell, for a URL, for HTML."""
+    """Return the unit of a character: plain, or escaped for JSON, a shell, a URL or HTML."""
     if character.isascii() and (character.isalnum() or character == "_"):
         return Unit(character, 1, "", (character,))
     data = character.encode("utf-8", "surrogateescape")
@@ -87,7 +87,7 @@ def _character(character: str) -> Unit:
         ways.append((_ESCAPED, _SHORT_ESCAPES[character]))
     if character in _HTML:
         ways.append((_BARE, f"&(?:{_HTML[character]}|#0?{code}|#x{_nibbles(code)});"))
-    if character == "'":  # as bash and Python end a quoted text for it
+    if character == "'":  # bash and Python's shlex close the quotes for it
         ways.append((_BARE, rf"'(?:\\{{1,{_ESCAPES}}}'|\\{{0,{_ESCAPES}}}\"'\\{{0,{_ESCAPES}}}\")'"))
     pairs = character.encode("utf-16-be", "surrogatepass")
     wide = [f"u{_nibbles(pairs[at])}{_nibbles(pairs[at + 1])}" for at in range(0, len(pairs), 2)]
@@ -109,9 +109,9 @@ def _character(character: str) -> Unit:
 
 
 def _base64(data: bytes, skipped: int) -> Iterator[Unit]:
-    """Give what base64 makes of the data after so many other bytes, wherever its lines are broken.
+    """Yield the units of the data in base64 after ``skipped`` other bytes, with line breaks at any place.
 
-    The first character is left out where it has bits of what is before; the last has some of what comes after.
+    The first character is left out if it has bits of the bytes before; the last one may have bits of those after.
     """
     bits = int.from_bytes(data, "big")
     start, end = 8 * skipped, 8 * (skipped + len(data))
@@ -128,7 +128,7 @@ def _base64(data: bytes, skipped: int) -> Iterator[Unit]:
 
 
 def _base64_character(character: str) -> tuple[str, ...]:
-    """Return a character of base64 in its two alphabets, and as URLs and JSON have it."""
+    """Return the ways to write a base64 character: in both alphabets, in URLs and in JSON."""
     match character:
         case "+":
             return r"\+", "-", "%2[bB]", r"\\u002[bB]"
@@ -139,7 +139,7 @@ def _base64_character(character: str) -> tuple[str, ...]:
 
 
 def _hex(byte: int) -> Unit:
-    """Return a byte in hex, after what may stand between two; so URLs and escapes are met that encode every byte."""
+    """Return the unit of a hex byte after an optional separator; URLs and escapes that encode every byte match too."""
     digits = _nibbles(byte)
     high, low = f"{byte:02x}"
     beginnings = tuple(f"{digit}{_nibble(low)}" for digit in sorted({high, high.upper()}))

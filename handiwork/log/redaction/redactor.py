@@ -1,4 +1,4 @@
-"""Takes secrets out of what is kept or shown, whatever form they have there."""
+"""Removes secrets from stored and displayed data, in any of their forms."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from handiwork.events.base import Event, Observation
 from handiwork.log.redaction.encodings import ROW, Form, Unit, forms, plain
 
 LINE = 16
-"""Characters of a line of a secret, at least, that is taken out also where it stands alone."""
+"""Minimum length of a secret's line that is redacted even on its own."""
 
 _SURE, _EXACT = 4, 32
-"""Units that make it likely, and certain, that it is a secret: what may be one is held back, what is one goes."""
+"""Matched units that make a secret likely, so its text is held back, and certain, so it is redacted."""
 
 
 class Redactor:
-    """Puts ``[secret NAME]`` where a secret was. Without secrets it does nothing and takes no time.
+    """Replaces secrets with ``[secret NAME]``. Without secrets it does nothing and costs nothing.
 
-    It guards against accidents, not against who wants to get a secret out and writes it in a way of their own.
+    It guards against accidents, not against a program that deliberately writes a secret in an encoding of its own.
     """
 
     def __init__(self) -> None:
@@ -29,17 +29,17 @@ class Redactor:
         self._names: list[str] = []
 
     def learn(self, secrets: Mapping[str, str]) -> None:
-        """Take out these secrets too from now on, given by name; the names are ASCII without quotes or backslashes."""
+        """Redact these secrets too from now on; their names are ASCII without quotes or backslashes."""
         self._secrets |= secrets
         found = sorted(
             ((form, name) for name, secret in self._secrets.items() for form in _forms(secret)),
-            key=lambda pair: -len(pair[0].units),  # of two that begin alike the longer one must win
+            key=lambda pair: -len(pair[0].units),  # if two begin alike, the longer one must win
         )
         self._names = [name for form, name in found for _ in form.units[0].beginnings]
         if not found:
             return
         self._width = max(_width(form.units) for form, _ in found) + ROW
-        # The empty group at the end of each branch tells which one it was; a group around it would slow the search.
+        # The empty group at the end of each branch identifies it; a group around the branch would slow the search.
         self._pattern = re.compile("|".join(f"{branch}()" for form, _ in found for branch in _branches(form)))
         self._begun = re.compile("|".join(begun for form, _ in found for begun in _begun(form)))
         self._beginning = re.compile("|".join(start for form, _ in found for start in _beginnings(form)))
@@ -48,7 +48,7 @@ class Redactor:
 
     @property
     def knows_none(self) -> bool:
-        """Whether there is nothing to take out."""
+        """Whether there are no secrets to redact."""
         return self._pattern is None
 
     def text(self, text: str) -> str:
@@ -56,7 +56,7 @@ class Redactor:
         return text if self._pattern is None else self._pattern.sub(self._mark, text)
 
     def json(self, text: str) -> str:
-        """Return the JSON text of an event without secrets; what it is and its fields' names stay."""
+        """Return the JSON text of an event without secrets; its type and the names of its fields stay."""
         if self._pattern is None or self._pattern.search(text) is None:
             return text
         fields = cast("dict[str, Any]", json.loads(text))
@@ -64,7 +64,7 @@ class Redactor:
         return json.dumps(clear, ensure_ascii=False, separators=(",", ":"))
 
     def ends(self, event: Event) -> Event:
-        """Return the event; of an output that was cut, without what may be parts of secrets at the two cuts."""
+        """Return the event; if its output was cut, without possible parts of secrets at either side of the cut."""
         if self._pattern is None or not isinstance(event, Observation) or event.blob is None:
             return event
         head, rest = self.split(event.content)
@@ -83,11 +83,11 @@ class Redactor:
         return self.text(data.decode("latin-1")).encode("latin-1")
 
     def pieces(self) -> Pieces:
-        """Return what takes secrets out of a text, or of bytes, that come in pieces."""
+        """Return a redactor of one text, or of one file's bytes, that arrives in pieces."""
         return Pieces(self)
 
     def split(self, text: str) -> tuple[str, str]:
-        """Return the text without secrets as far as it is certain, and the rest, which may become one."""
+        """Return the redacted text as far as it is certain, and the rest, which may be the beginning of a secret."""
         if self._pattern is None:
             return text, ""
         begun = self._begun.search(text, max(0, len(text) - self._width + 1))
@@ -121,30 +121,30 @@ class Redactor:
 
 
 class Pieces:
-    """A text in pieces: what may be the beginning of a secret is held back until it is known, or the text ends."""
+    """Redacts a text in pieces: a possible beginning of a secret is held back until it is certain, or the text ends."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Take a piece and return what can be shown now."""
+        """Add a piece and return the redacted text that is certain now."""
         clear, self._held = self._redactor.split(self._held + text)
         return clear
 
     def end(self) -> str:
-        """Return the rest."""
+        """Return the redacted rest."""
         rest, self._held = self._redactor.text(self._held), ""
         return rest
 
     def feed_bytes(self, data: bytes) -> bytes:
-        """Take a piece of a file, as ``feed`` does of a text."""
+        """Add a piece of a file, like ``feed`` for text."""
         if self._redactor.knows_none:
             return data
         return self.feed(data.decode("latin-1")).encode("latin-1")
 
     def end_bytes(self) -> bytes:
-        """Return the rest of a file."""
+        """Return the redacted rest of a file."""
         return self.end().encode("latin-1")
 
 
@@ -152,7 +152,7 @@ def _forms(secret: str) -> Iterator[Form]:
     yield from forms(secret)
     lines = [line.strip() for line in secret.splitlines()]
     if len(lines) > 1:
-        # The frame of a key in PEM is the same in all keys.
+        # The first and last lines of a PEM file are the same for all keys.
         yield from (plain(line) for line in lines if len(line) >= LINE and not line.startswith("-----"))
 
 
@@ -161,7 +161,7 @@ def _width(units: Sequence[Unit]) -> int:
 
 
 def _branches(form: Form) -> Iterator[str]:
-    """Give what matches the form; of a long one the units after the first are only counted, for the sake of time."""
+    """Yield expressions that match the form; to save time, they only count the later units of a long one."""
     exact = form.units[1:_EXACT] if form.any_unit else form.units[1:]
     left = len(form.units) - 1 - len(exact)
     rest = _joined(exact) + (f"{form.any_unit}{{0,{left}}}" if left else "")
@@ -169,12 +169,12 @@ def _branches(form: Form) -> Iterator[str]:
 
 
 def _begun(form: Form) -> Iterator[str]:
-    """Give what matches where the form begins, as far as it takes to be rare."""
+    """Yield expressions that match the form's beginning, long enough to be rare."""
     yield from (beginning + _joined(form.units[1:_SURE]) for beginning in form.units[0].beginnings)
 
 
 def _beginnings(form: Form) -> Iterator[str]:
-    """Give what matches where the form may begin and the text ends too early to tell."""
+    """Yield expressions that match a possible beginning of the form, cut by the end of the text."""
     inner = ""
     for unit in reversed(form.units[1:_SURE]):
         inner = rf"(?:{unit.part}\Z|{unit.expression}{inner})"

@@ -43,7 +43,7 @@ _NICE = 5
 
 
 class BubblewrapSandbox(ServedSandbox):
-    """Runs actions as an unprivileged user, who sees the system read-only, and only the workspace of the user's files.
+    """Runs actions as an unprivileged user, with a read-only system and only the workspace of the user's files.
 
     The workspace has the same path as outside. ``read_only`` paths are visible as well. ``soft_timeout`` is in seconds.
     Without ``egress`` there is no network at all; with it, only the hosts it allows. ``snapshots`` takes the session's
@@ -133,7 +133,7 @@ class BubblewrapSandbox(ServedSandbox):
         if process.returncode is None:
             with suppress(ProcessLookupError):  # it has just ended, and asyncio is about to report it
                 if first := self._first_process(process):
-                    # It ends only after all others of the sandbox, and bubblewrap after it.
+                    # It ends only after all other processes of the sandbox, and bubblewrap after it.
                     os.kill(first, signal.SIGKILL)
                 else:
                     # Bubblewrap may already have a child that does not yet die with it, and keeps the pipe open.

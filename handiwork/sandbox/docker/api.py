@@ -13,7 +13,7 @@ _TIMEOUT = {"connect": 5.0, "read": 30.0, "write": 5.0, "pool": 5.0}
 
 
 async def ask(path: str) -> Any | None:
-    """Return the daemon's JSON answer to GET; None if it gives none, in which case ``docker`` may say why."""
+    """Return the daemon's JSON answer to GET; None if it does not answer, and then ``docker`` may say why."""
     socket = _socket()
     if socket is None:
         return None
@@ -28,7 +28,7 @@ async def ask(path: str) -> Any | None:
 
 
 def context_chosen() -> bool:
-    """Return whether a context other than the default may be in use: asking docker takes longer than this check."""
+    """Return whether a non-default context may be in use; running docker takes longer than this check."""
     if "DOCKER_CONTEXT" in os.environ:
         return True
     folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")

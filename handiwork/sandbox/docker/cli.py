@@ -34,7 +34,7 @@ _CONTAINER = '{{.ID}} {{.Label "' + OWNER + '"}}'
 
 @dataclass(frozen=True)
 class DockerImage:
-    """An image before it runs; ``id`` identifies its content, whatever its name."""
+    """An image before it runs; ``id`` identifies its content."""
 
     id: str
     environment: dict[str, str]
@@ -52,7 +52,7 @@ class Daemon:
 
 
 async def is_elsewhere() -> bool:
-    """Return whether the daemon is reached otherwise than by a socket of this machine. Raises SandboxError.
+    """Return whether the daemon is reached by other means than a socket of this machine. Raises SandboxError.
 
     If False, the daemon may still not see this machine's files, for example behind a forwarded socket.
     """

@@ -1,4 +1,4 @@
-"""Client of the file agent of a sandbox on a remote daemon, which runs in a container beside the sandbox."""
+"""Client of the file agent, which runs in a container beside a sandbox on a remote daemon."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _Result = TypeVar("_Result")
 _OPTIONS = [
     *("run", "--rm", "--interactive", "--pull=never", "--user=0:0", "--workdir=/", "--read-only", "--network=none"),
     *("--security-opt=no-new-privileges", "--log-driver=none", "--no-healthcheck", "--cap-drop=ALL"),
-    # It reads and creates all files of the sandbox, whatever their modes are.
+    # It reads and creates all files of the sandbox, regardless of their modes.
     *("--cap-add=CHOWN", "--cap-add=DAC_OVERRIDE", "--cap-add=FOWNER", "--cap-add=MKNOD"),
 ]
 
 
 class FileAgentClient:
-    """A container with the ``volume`` in which nothing of the sandbox runs; it ends with this process.
+    """A container with the ``volume``, without the sandbox's processes; it ends with this process.
 
     Call its methods one at a time.
     """
@@ -51,7 +51,7 @@ class FileAgentClient:
         await self._in_thread(self._start)
 
     async def put(self, write: Callable[[BinaryIO], None], owner: tuple[int, int], trees: Sequence[str]) -> None:
-        """Let ``write`` send files, which get the ``owner``; changes in ``trees`` are counted from then.
+        """Send the files that ``write`` writes, owned by ``owner``; changes in ``trees`` count from then on.
 
         Raises SandboxError.
         """
@@ -68,7 +68,7 @@ class FileAgentClient:
     async def get(self, target: Path, trees: Sequence[str], owner: tuple[int, int] | None, limit: int) -> int:
         """Copy the paths in ``trees`` that changed since the last call below ``target``; return their number.
 
-        Do not call it again after it raised SandboxError: the agent takes paths for sent that did not arrive.
+        Do not call it again after SandboxError: the agent counts paths as sent that did not arrive.
         """
 
         def get() -> int:
@@ -105,7 +105,7 @@ class FileAgentClient:
         return self._process
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
-        """Run blocking work to its end in a thread: half an answer would be taken for the start of the next."""
+        """Run blocking work to its end in a thread: a partial answer would be read as the start of the next one."""
         working = asyncio.ensure_future(asyncio.to_thread(work))
         try:
             return await asyncio.shield(working)
@@ -117,7 +117,7 @@ class FileAgentClient:
         except (OSError, TreeStreamError) as error:
             said = await self._end()
             told = f"{error}. {docker_cli.explained(said)}" if said else f"{error}."
-            raise SandboxError(f"the files of the sandbox cannot be carried to or from its daemon: {told}") from error
+            raise SandboxError(f"the files of the sandbox cannot be copied to or from its daemon: {told}") from error
 
     async def _end(self) -> str:
         """End the process and return its errors."""
@@ -131,6 +131,6 @@ def _end(process: subprocess.Popen[bytes]) -> str:
     try:
         _, errors = process.communicate(timeout=_END_TIMEOUT)
     except subprocess.TimeoutExpired:
-        process.kill()  # its container ends with its stdin, whenever the end arrives there
+        process.kill()  # its container ends once the end of its stdin arrives there
         _, errors = process.communicate()
     return errors.decode("utf-8", "replace").strip()

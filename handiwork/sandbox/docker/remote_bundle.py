@@ -46,7 +46,7 @@ async def bundle_volume(image: str, on_status: docker_cli.OnStatus) -> str:
             raise SandboxError(docker_cli.explained(said))
         await asyncio.sleep(1)
     else:
-        raise SandboxError(f"another process did not end sending the bundle: `docker rm -f {filler}`, then try again.")
+        raise SandboxError(f"another process did not finish sending the bundle: `docker rm -f {filler}`, then retry.")
     try:
         if (await docker_cli.run("cp", f"{filler}:{bundle.PREFIX}/{_COMPLETE}", "-"))[0]:
             on_status("sending the bundle, once for this daemon")

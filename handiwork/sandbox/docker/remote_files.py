@@ -37,7 +37,7 @@ _VOLUME = '{{.Name}}\t{{.Label "' + docker_cli.OWNER + '"}}\t{{.Label "' + FOLDE
 
 @dataclass(frozen=True)
 class VolumeRecord:
-    """Where a session's files are; kept in its folder while a volume may exist; ``whole`` once all files were sent."""
+    """The volume of a session's files, recorded while it may exist; ``whole`` once all files were sent."""
 
     daemon: str
     host: str
@@ -135,7 +135,7 @@ class RemoteFiles:
             return await self._keeper.get(self._places.session_dir, self._trees, self._owner, self._limit)
 
     async def bring_back_still(self, container: str) -> None:
-        """Copy back all changes up to one moment: the container is paused if it has just written something."""
+        """Copy back all changes up to one moment; pause the container if it has just written files."""
         if not await self.bring_back():
             return
         await docker_cli.checked("pause", container)
@@ -145,12 +145,12 @@ class RemoteFiles:
             await docker_cli.checked("unpause", container)
 
     async def close(self) -> None:
-        """Copy back the last changes, once nothing writes any more; remove the volume, or keep it if the copy fails."""
+        """Copy back the last changes after all writers ended; remove the volume, or keep it if the copy fails."""
         try:
             if self._keeper is not None and self._record is not None and self._record.whole:
                 await self.bring_back()
         except SandboxError as error:
-            self._on_status(f"what was written last waits elsewhere until the session goes on: {error}")
+            self._on_status(f"the latest changes stay on the Docker daemon until the session resumes: {error}")
             return
         finally:
             if self._keeper is not None:
@@ -164,7 +164,7 @@ class RemoteFiles:
         """Remove the volume, which is no longer needed, and then its record."""
         code, said = await docker_cli.run("volume", "rm", "--force", record.volume)
         if code:
-            self._on_status(f"the volume {record.volume} is not removed before the next start: {said}")
+            self._on_status(f"the volume {record.volume} stays until the next start: {said}")
             return
         VolumeRecord.path(self._places.session_dir).unlink(missing_ok=True)
 
@@ -182,15 +182,15 @@ class RemoteFiles:
         if record.daemon != daemon:
             raise SandboxError(_waits(record))
         if record.volume not in [volume.name for volume in await _volumes()]:
-            self._on_status(f"the volume {record.volume} was removed: what was written last may be lost")
+            self._on_status(f"the volume {record.volume} was removed: the latest changes may be lost")
         else:
             await self._end_users(record.volume)
             if record.whole:
-                self._on_status("bringing back what was written before this session was cut")
+                self._on_status("copying back the changes of this session's interrupted run")
                 await self._take_all(record.volume)
         await self._forget(record)
         if VolumeRecord.load(self._places.session_dir) is not None:
-            raise SandboxError(f"the volume {record.volume} cannot be removed: end what uses it, and try again.")
+            raise SandboxError(f"the volume {record.volume} cannot be removed: stop its containers, and try again.")
 
     async def _end_users(self, volume: str) -> None:
         filters = ("--filter", f"label={VOLUME}={volume}")
@@ -261,10 +261,10 @@ def check_nothing_waits(session_dir: Path) -> None:
 
 
 def _waits(record: VolumeRecord) -> str:
-    """Return the message for files of a session that are still on another daemon."""
+    """Return the message about session files that are still on another daemon."""
     return (
-        f"what the session wrote last is in the volume {record.volume} of the Docker daemon at {record.host}: use that "
-        "daemon again to go on, or remove elsewhere.json from the session's folder to go on without it."
+        f"the session's latest changes are in the volume {record.volume} of the Docker daemon at {record.host}: use "
+        "that daemon again, or remove elsewhere.json from the session's folder to resume without them."
     )
 
 

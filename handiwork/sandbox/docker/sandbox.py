@@ -287,7 +287,7 @@ class DockerSandbox(ServedSandbox):
                 (layers / "work/work").rmdir()
 
     def _note_image(self, found: str) -> None:
-        """Record the image's id, and report if the name has come to mean another image since."""
+        """Record the image's id, and report if the name means another image than before."""
         noted = self._places.session_dir / "image"
         before = noted.read_text() if noted.exists() else ""
         if before not in ("", found):
@@ -312,7 +312,7 @@ class DockerSandbox(ServedSandbox):
     def _environment(self, image: docker_cli.DockerImage) -> dict[str, str]:
         """Return the variables that are added to the image's own, or replace them."""
         return {
-            # Docker gives every container the proxies from its user's settings, including their passwords.
+            # Docker passes the proxies of its user's settings to every container, including their passwords.
             **{name: "" for proxy in _PROXIES for name in (proxy, proxy.upper())},
             **({} if "LANG" in image.environment else {"LANG": "C.UTF-8"}),
             "HOME": HOME,

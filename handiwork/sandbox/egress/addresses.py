@@ -7,7 +7,7 @@ import socket
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# The documentation networks are not listed: nobody uses them except networks that give them to their mirrors.
+# The documentation networks are not listed: only networks that assign them to their mirrors use them.
 _REFUSED_4 = {
     ipaddress.IPv4Network(network): what
     for network, what in {

@@ -31,7 +31,7 @@ Host = str | ipaddress.IPv4Address | ipaddress.IPv6Address
 _NAME_LENGTH = 253
 _PORT = re.compile("[0-9]{1,5}")
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
-# Names that the system's resolver would take for an address in one of its old forms.
+# The system's resolver reads such names as addresses in old forms.
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
@@ -63,7 +63,7 @@ def canonical(text: str) -> Host:
     if text.startswith("[") and text.endswith("]"):
         return _address(text[1:-1], text)
     if not text.isascii():
-        raise HostError(f"{text!a} is not a host's name: others than ASCII's characters go as xn--...")
+        raise HostError(f"{text!a} is not a host's name: write non-ASCII characters as xn--...")
     name = text.lower().removesuffix(".")
     labels = name.split(".")
     if _NUMBER.fullmatch(labels[-1]):

@@ -6,7 +6,7 @@ tunnel, so an allowed host is trusted with everything it serves, also under othe
 
 A host is allowed by its name. Then the name is resolved once, by the proxy: an address that is private, of this
 machine, of its cloud or otherwise not on the internet is refused, and the connection goes to exactly the checked
-address, so a name that resolves differently a moment later gains nothing. A refused address is reached only if the user
+address, so a name that resolves differently a moment later has no effect. A refused address is reached only if the user
 has allowed that very address and its port.
 
 If this machine reaches the internet through a proxy of its own (https_proxy and the like in its environment), that
@@ -151,13 +151,13 @@ class Proxy:
         try:
             pattern = allowing([pattern for text in allowed for pattern in parse(text)], host, port)
         except HostError as error:
-            raise await self._refused(host, port, f"what this session may reach is not clear: {error}") from error
+            raise await self._refused(host, port, f"the session's allowed hosts are invalid: {error}") from error
         if pattern is not None:
             return pattern
         if not isinstance(host, str):
             why = "addresses are not reached, only hosts by their names"
             raise await self._refused(host, port, why, _how_to_allow(host, port))
-        among = f"not among what this session may reach ({', '.join(allowed) or 'nothing'})"
+        among = f"not among the session's allowed hosts ({', '.join(allowed) or 'nothing'})"
         raise await self._refused(host, port, among, _how_to_allow(host, port))
 
     async def _resolve(self, host: Host, port: int) -> list[Address]:

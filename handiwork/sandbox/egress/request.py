@@ -59,22 +59,22 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
             head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.IncompleteReadError as error:
         if error.partial:
-            raise MalformedRequestError("400 Bad Request", "the request's head is cut") from error
+            raise MalformedRequestError("400 Bad Request", "the request's head is incomplete") from error
         return None
     except asyncio.LimitOverrunError as error:
         raise MalformedRequestError("431 Request Header Fields Too Large", "the request's head is too large") from error
     except TimeoutError as error:
-        raise MalformedRequestError("408 Request Timeout", "the request's head did not come") from error
+        raise MalformedRequestError("408 Request Timeout", "the request's head did not arrive in time") from error
     line, *lines = head[:-4].split(b"\r\n")
     found = _LINE.fullmatch(line)
     if found is None:
-        raise MalformedRequestError("400 Bad Request", "this is an HTTP proxy, and that was no HTTP/1 request")
+        raise MalformedRequestError("400 Bad Request", "this is an HTTP proxy, and the request is not HTTP/1")
     method, target = found[1].decode(), found[2].decode()
     if method == "CONNECT":
         return Request(*_authority(target))
     if not target.lower().startswith("http://"):
         raise MalformedRequestError(
-            "400 Bad Request", "a request to a proxy names http://HOST/PATH; https goes by CONNECT"
+            "400 Bad Request", "a request to a proxy names http://HOST/PATH, or uses CONNECT for https"
         )
     authority = re.split("[/?#]", target[7:], maxsplit=1)[0]
     path = target[7 + len(authority) :]
@@ -99,14 +99,14 @@ def _headers(lines: list[bytes]) -> tuple[bytes, int]:
     for line in lines:
         found = _HEADER.fullmatch(line)
         if found is None:
-            raise MalformedRequestError("400 Bad Request", "a header of the request is none")
+            raise MalformedRequestError("400 Bad Request", "a header of the request is malformed")
         name = found[1].lower()
         if name == b"transfer-encoding":
-            raise MalformedRequestError("411 Length Required", "through this proxy, a body has a Content-Length")
+            raise MalformedRequestError("411 Length Required", "this proxy requires a Content-Length for a body")
         if name == b"content-length":
             lengths.add(found[2].strip(b" \t"))
         elif name not in _DROPPED and not name.startswith(b"proxy-"):
             kept.append(line + b"\r\n")
     if len(lengths) > 1 or not all(re.fullmatch(rb"[0-9]{1,18}", length) for length in lengths):
-        raise MalformedRequestError("400 Bad Request", "the request's Content-Length is no length")
+        raise MalformedRequestError("400 Bad Request", "the request's Content-Length is invalid")
     return b"".join(kept), int(lengths.pop()) if lengths else 0

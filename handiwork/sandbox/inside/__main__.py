@@ -48,22 +48,22 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="inside", description="The action execution server of a sandbox.")
     listen = parser.add_mutually_exclusive_group(required=True)
     listen.add_argument("--fd", type=int, help="descriptor of a listening unix socket")
-    listen.add_argument("--unix", help="path of a unix socket to make")
-    listen.add_argument("--from", dest="giver", help="path of one that gives itself to who connects; ends with it")
+    listen.add_argument("--unix", help="path of a unix socket to create")
+    listen.add_argument("--from", dest="giver", help="path of a socket that sends the listening one; ends with it")
     parser.add_argument("--workspace", required=True, help="directory that relative paths start from")
-    parser.add_argument("--soft-timeout", type=float, default=120.0, help="seconds a command is waited for")
+    parser.add_argument("--soft-timeout", type=float, default=120.0, help="seconds to wait for a command")
     parser.add_argument("--no-bashrc", action="store_true", help="start the shell without the user's ~/.bashrc")
     parser.add_argument(
         "--forward", nargs=2, metavar=("PORT", "PATH"), help="a port of the loopback, and the unix socket behind it"
     )
     parser.add_argument("--seccomp", type=base64.b64decode, help="a seccomp filter for this process and its children")
-    parser.add_argument("--parent", type=int, help="the process that starts it; if that is gone, it does not begin")
-    parser.add_argument("--shell-state", type=int, help="descriptor to read the state from that the shell begins with")
-    parser.add_argument("--until", type=int, help="descriptor of a pipe; when its other end is closed, this ends")
-    parser.add_argument("--lifeline", action="store_true", help="that state is in stdin, with which this ends")
+    parser.add_argument("--parent", type=int, help="pid of the starting process; the server exits if it is gone")
+    parser.add_argument("--shell-state", type=int, help="descriptor of the shell's initial state")
+    parser.add_argument("--until", type=int, help="descriptor of a pipe; the server ends when its other end closes")
+    parser.add_argument("--lifeline", action="store_true", help="read the state from stdin; the server ends with stdin")
     options = parser.parse_args()
     if not os.path.isdir(options.workspace):
-        parser.error(f"the workspace {options.workspace} is no directory")
+        parser.error(f"the workspace {options.workspace} is not a directory")
     return options
 
 
@@ -150,7 +150,7 @@ def _end_with(wait: Callable[[], object]) -> None:
     def end() -> None:
         with contextlib.suppress(OSError):
             wait()
-        # As the first process of a container it ends all others too.
+        # The end of a container's first process ends all other processes too.
         os._exit(1)
 
     threading.Thread(target=end, daemon=True).start()

@@ -132,7 +132,7 @@ class Actions:
     async def _start(self, fields: Fields, keep: Keep) -> Json:
         command = fields.text("command")
         if fields.flag("is_input") or not command.strip():
-            raise ActionError("bad_command", "What is to run in the background must be a command.")
+            raise ActionError("bad_command", "Only a command can run in the background.")
         job = await self._jobs.start(_encoded(command), fields.seconds("timeout"), keep, fields.secrets)
         return {
             "type": "CmdOutputObservation",

@@ -31,7 +31,7 @@ def machine_memory() -> int:
 class ResourceLimits:
     """Limits of a whole sandbox, except ``file_size``; sizes are in bytes.
 
-    ``processes`` counts threads too. ``cpus`` is the processor time it may use, in processors, 0 for all of them;
+    ``processes`` counts threads too. ``cpus`` is the processor time it may use, in processors; 0 means all of them;
     either way, other programs of this machine come first. ``file_size`` limits each single file. ``disk`` limits the
     session's changed and new files, each file costing 4 KiB besides its content.
     """
@@ -46,7 +46,7 @@ class ResourceLimits:
         """Describe the limit that was reached."""
         if limit == "machine_disk":
             return (
-                f"the disk of this machine is nearly full, {size_text(RESERVE)} of it stay free: "
+                f"the disk of this machine is nearly full ({size_text(RESERVE)} of it must stay free): "
                 "the user has to free some space, and can then resume the session"
             )
         texts: Mapping[Limit, str] = {

@@ -113,7 +113,7 @@ class LimitMonitor:
                     await self._end(full)
                     await self._disk.measure()
             except OSError as error:
-                raise SandboxError(f"the sandbox's limits can no longer be held: {error}; start it again.") from error
+                raise SandboxError(f"the sandbox's limits cannot be enforced: {error}; start it again.") from error
             return pause
 
     def _look_at_memory(self) -> float:

@@ -48,7 +48,7 @@ async def element_failure(element: ElementHandle, bid: str, error: PlaywrightErr
     """Return why an action on the element [``bid``] failed."""
     text = error.message
     if "not attached" in text or "Cannot find context" in text or "was destroyed" in text:
-        return f"[{bid}] went away from the page meanwhile: look at the page again"
+        return f"[{bid}] disappeared from the page meanwhile: look at the page again"
     if "Element is not" in text or "Not a checkbox" in text or "not an <input>" in text:
         return f"[{bid}] is a <{await _ask(element, _KIND)}>, with which this cannot be done: {_first_line(text)}"
     if "intercepts pointer events" in text:
@@ -65,7 +65,7 @@ async def element_failure(element: ElementHandle, bid: str, error: PlaywrightErr
     if "not stable" in text:
         return f"[{bid}] does not stop moving"
     if "did not find some options" in text:
-        return f"[{bid}] has not all of these options: {await _options(element)}"
+        return f"[{bid}] does not have all of these options: {await _options(element)}"
     return f"[{bid}]: {failure(error)}"
 
 

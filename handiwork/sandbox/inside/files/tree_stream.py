@@ -119,10 +119,10 @@ def receive(
     try:
         for node in _nodes(stream):
             if trees is not None and not any(node.path == tree or node.path.startswith(f"{tree}/") for tree in trees):
-                raise TreeStreamError(f"{node.path!r} is not among what was asked for")
+                raise TreeStreamError(f"{node.path!r} is not among the requested paths")
             limit -= node.size
             if limit < 0:
-                raise TreeStreamError("there are more bytes than may be")
+                raise TreeStreamError("the files exceed the limit of bytes")
             writer.write(node, stream)
             count += 1
     finally:
@@ -139,15 +139,15 @@ def _nodes(stream: BinaryIO) -> Iterator[TreeEntry]:
         try:
             node = TreeEntry(**json.loads(line))
         except (ValueError, TypeError, RecursionError) as error:
-            raise TreeStreamError("the stream has a line that is none of it") from error
+            raise TreeStreamError("the stream has an invalid line") from error
         if not _is_sound(node):
-            raise TreeStreamError("the stream has a line with values that no file has")
+            raise TreeStreamError("the stream has a line with invalid values")
         if node.kind == "end":
             if node.target:
                 raise TreeStreamError(node.target)
             return
         if any(part in ("", ".", "..") or "\0" in part for part in node.path.split("/")):
-            raise TreeStreamError(f"{node.path!r} is no path of a file")
+            raise TreeStreamError(f"{node.path!r} is not a valid path")
         yield node
 
 

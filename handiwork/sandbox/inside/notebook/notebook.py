@@ -1,4 +1,4 @@
-"""The notebook: Python cells that share their variables, in an IPython that restarts whatever they do to it."""
+"""The notebook: Python cells that share their variables, in an IPython that is restarted if they end it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The persistent shell: runs commands one after the other, and restarts whatever they do to it."""
+"""The persistent shell: runs commands one after the other, and restarts if they end it."""
 
 from __future__ import annotations
 

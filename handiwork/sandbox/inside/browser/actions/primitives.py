@@ -130,7 +130,7 @@ async def mouse_dblclick(window: Window, x: float, y: float, button: Button = "l
 
 
 async def mouse_drag_and_drop(window: Window, from_x: float, from_y: float, to_x: float, to_y: float) -> None:
-    """Drag what is at a point to another one."""
+    """Drag from one point to another."""
     page = await window.page()
     await page.mouse.move(from_x, from_y)
     await page.mouse.down()
@@ -183,7 +183,7 @@ async def _go(window: Window, by: int) -> None:
         if "ERR_ABORTED" in error.message:
             return
         raise
-    # There is no answer of a server either when the page is the same with another fragment, or blank.
+    # The server does not answer either if only the fragment changes, or the page is blank.
     if went is None and page.url == before:
         raise DoneWrong(f"there is no page to go {'back' if by < 0 else 'forward'} to in this tab")
 
