@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from handiwork.errors import HandiworkError
+from handiwork.events.base import Model
 from handiwork.events.record import Confirmation, Limits
 from handiwork.sandbox.create import SANDBOXES, SandboxName
 from handiwork.sandbox.egress import hosts
@@ -40,19 +41,11 @@ def settings_file() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "handiwork" / "config.toml"
 
 
-class Settings(BaseSettings):
-    """The settings of a run; each key can be set in the file, as HANDIWORK_KEY, or by a flag."""
-
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
-
-    model: str = "local:qwen2.5-coder-1.5b"
-    """The model, like "anthropic:NAME", "openai:NAME" or "local:NAME"."""
+class SessionSettings(Model):
+    """The settings that a session keeps."""
 
     base_url: str | None = None
     """The address of the model's OpenAI-compatible server."""
-
-    agent: str = "CodeActAgent"
-    """The agent: the name of an installed one, or "file.py:Class"."""
 
     sandbox: SandboxName = "bubblewrap"
     """The sandbox of commands; "docker" needs an image, "none" means this machine, unprotected."""
@@ -72,6 +65,21 @@ class Settings(BaseSettings):
     secrets: Annotated[tuple[str, ...], NoDecode] = ()
     """Secrets for the commands that name them, like "NAME" or "NAME=@FILE"; separated by colons in the variable."""
 
+    snapshots: int = Field(default=20, ge=0)
+    """The GiB that the snapshots of all sessions may take; with 0 none are taken."""
+
+
+class Settings(SessionSettings, BaseSettings):
+    """The settings of a run; each key can be set in the file, as HANDIWORK_KEY, or by a flag."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
+
+    model: str = "local:qwen2.5-coder-1.5b"
+    """The model, like "anthropic:NAME", "openai:NAME" or "local:NAME"."""
+
+    agent: str = "CodeActAgent"
+    """The agent: the name of an installed one, or "file.py:Class"."""
+
     max_iterations: int = Field(default=100, ge=1)
     """The number of steps after which the agent pauses."""
 
@@ -83,9 +91,6 @@ class Settings(BaseSettings):
 
     max_time: float | None = Field(default=None, gt=0)
     """The running time in seconds after which the agent pauses."""
-
-    snapshots: int = Field(default=20, ge=0)
-    """The GiB that the snapshots of all sessions may take; with 0 none are taken."""
 
     @field_validator("mount_ro", "secrets", mode="before")
     @classmethod
@@ -230,7 +235,7 @@ def _explain_all(error: ValidationError, flags: Mapping[str, Any]) -> str:
 def _explain(problem: dict[str, Any], flags: Mapping[str, Any]) -> str:
     key = str(problem["loc"][0])
     if problem["type"] == "extra_forbidden":
-        return f"{settings_file()}: unknown key {key!r}; known: {', '.join(Settings.model_fields)}"
+        return f"{settings_file()}: unknown key {key!r}; known: {', '.join(sorted(Settings.model_fields))}"
     if key in flags:
         place = FLAGS.get(key, f"--{key.replace('_', '-')}")
     elif os.environ.get(variable := f"{PREFIX}{key.upper()}"):
