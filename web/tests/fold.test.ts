@@ -17,28 +17,6 @@ test("an action and its observation are one card, also with others between them"
   ]);
 });
 
-test("what is only for the record makes no card", () => {
-  const quiet = [
-    made("StepStarted", 1),
-    made("CompletionEvent", 2),
-    made("SnapshotEvent", 3, { problem: "" }),
-    made("EgressEvent", 4, { allowed: true }),
-    made("SessionStarted", 5, { resumed: false }),
-    made("AgentDataEvent", 6),
-  ];
-  expect(cardsOf(quiet)).toEqual([]);
-});
-
-test("problems are told by themselves", () => {
-  const told = [
-    made("ErrorObservation", 1, { content: "that reply made no sense", cause: 99 }),
-    made("SnapshotEvent", 2, { problem: "the disk is full" }),
-    made("EgressEvent", 3, { allowed: false }),
-    made("AgentStateChangedObservation", 4, { agent_state: "error", cause: 1 }),
-  ];
-  expect(cardsOf(told).map(({ id }) => id)).toEqual([1, 2, 3, 4]);
-});
-
 test("cards that did not change stay the same objects, also when older events come before them", () => {
   const newer = [made("CmdRunAction", 5), made("CmdOutputObservation", 6, { cause: 5 }), made("CmdRunAction", 7)];
   const before = cardsOf(newer);
@@ -80,12 +58,27 @@ test("delegates are a tree with their state and cost; those of a fork end togeth
     [5, 1, "C", "error", 0],
   ]);
   expect(found.get(1)?.task).toBe("look");
-  expect(found.get(4)?.outputs).toEqual({ answer: 42 });
-  expect(found.get(5)?.usage.input).toBe(10);
 });
 
-test("an event of a type that this version does not know is kept and told", () => {
+test("the server's state of working delegates wins, except over an ending", () => {
+  const plan = [{ id: "0", goal: "look", state: "open" as const, subtasks: [] }];
+  const usage = { input: 0, output: 0, cache_read: 0, cache_write: 0 };
+  const state = { parent: 0, agent: "A", state: "running" as const, iterations: 7, cost: 2, usage, plan };
+  const events = [
+    made("AgentDelegateAction", 1, { agent: "A", inputs: { task: "look" } }),
+    made("AgentDelegateAction", 2, { agent: "A", inputs: {} }),
+    made("ErrorObservation", 3, { cause: 2 }),
+  ];
+  const subtasks = subtasksOf(
+    events,
+    [1, 2, 9].map((id) => ({ ...state, id })),
+  );
+  expect(subtasks.get(1)).toMatchObject({ task: "look", iterations: 7, cost: 2, plan });
+  expect(subtasks.get(2)).toMatchObject({ state: "error", ended: true, plan: [] });
+  expect(subtasks.get(9)).toMatchObject({ task: "", iterations: 7 });
+});
+
+test("an event of an unknown type is kept", () => {
   const event = asEvent({ type: "HologramAction", id: 9, timestamp: "2030-01-01T00:00:00Z", depth: 3 });
   expect(event).toMatchObject({ type: "UnknownEvent", id: 9, unknown: { depth: 3 } });
-  expect(cardsOf([event])).toHaveLength(1);
 });

@@ -124,21 +124,21 @@ test("what comes while older events are read is not mixed into them, and is ther
 
 test("the state is the server's", async () => {
   const store = await opened();
-  expect(store.snapshot().state).toBe("running");
+  expect(store.snapshot().info.state).toBe("running");
   sessions.change({ state: "paused", reason: "user", why: "you paused it", iterations: 7 });
-  await until(() => store.snapshot().state === "paused");
+  await until(() => store.snapshot().info.state === "paused");
   expect(store.snapshot().info.iterations).toBe(7);
-  expect(store.snapshot().why).toBe("you paused it");
+  expect(store.snapshot().info.why).toBe("you paused it");
 });
 
-test("an action that needs approval is pending while the session waits for it", async () => {
+test("the actions that wait for approval are the server's", async () => {
   const action = made("CmdRunAction", 1, { command: "rm -rf build" });
   const store = await opened();
   sessions.say(action);
   sessions.change({ state: "awaiting_user_confirmation", asked: [{ action, why: "", rule: "rm" }] });
-  await until(() => store.snapshot().pending?.rule === "rm");
+  await until(() => store.snapshot().info.asked[0]?.rule === "rm");
   sessions.change({ state: "running", asked: [] });
-  await until(() => store.snapshot().pending === null && store.snapshot().state === "running");
+  await until(() => store.snapshot().info.asked.length === 0 && store.snapshot().info.state === "running");
 });
 
 test("a reply and an output are live until their event is there, and never grow without bound", async () => {

@@ -1,4 +1,4 @@
-// The panes there are; each is fetched when it is first shown.
+// The panes; each is loaded when it is first shown.
 
 import type { ComponentType } from "react";
 import type { SessionStore } from "../store";
@@ -11,7 +11,7 @@ export interface PaneInfo {
   load: () => Promise<{ default: PaneComponent }>;
 }
 
-const found = import.meta.glob<{ default: PaneComponent }>("./*.tsx");
+const modules = import.meta.glob<{ default: PaneComponent }>("./*.tsx");
 
 /** In the order of their tabs; alt+1 is the first. */
 export const PANES: PaneInfo[] = [
@@ -25,6 +25,6 @@ export const PANES: PaneInfo[] = [
   "Cost",
   "Compare",
 ].flatMap((title) => {
-  const load = found[`./${title}.tsx`];
+  const load = modules[`./${title}.tsx`];
   return load === undefined ? [] : [{ name: title.toLowerCase(), title, load }];
 });
