@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import type { EventRecord } from "../src/events";
 import { asEvent } from "../src/events";
 import { cardsOf, subtasksOf } from "../src/fold";
-import { made } from "./sessions";
+import { eventOf } from "./sessions";
 
 test("an action and its observation are one card, also with others between them", () => {
   const cards = cardsOf([
-    made("CmdRunAction", 1),
-    made("AgentDelegateAction", 2, { inputs: {} }),
-    made("CmdOutputObservation", 3, { cause: 1 }),
-    made("AgentDelegateObservation", 4, { cause: 2 }),
+    eventOf("CmdRunAction", 1),
+    eventOf("AgentDelegateAction", 2, { inputs: {} }),
+    eventOf("CmdOutputObservation", 3, { cause: 1 }),
+    eventOf("AgentDelegateObservation", 4, { cause: 2 }),
   ]);
   expect(cards.map(({ id, observation }) => [id, observation?.id])).toEqual([
     [1, 3],
@@ -18,9 +18,17 @@ test("an action and its observation are one card, also with others between them"
 });
 
 test("cards that did not change stay the same objects, also when older events come before them", () => {
-  const newer = [made("CmdRunAction", 5), made("CmdOutputObservation", 6, { cause: 5 }), made("CmdRunAction", 7)];
+  const newer = [
+    eventOf("CmdRunAction", 5),
+    eventOf("CmdOutputObservation", 6, { cause: 5 }),
+    eventOf("CmdRunAction", 7),
+  ];
   const before = cardsOf(newer);
-  const all: EventRecord[] = [made("AgentThinkAction", 4), ...newer, made("CmdOutputObservation", 8, { cause: 7 })];
+  const all: EventRecord[] = [
+    eventOf("AgentThinkAction", 4),
+    ...newer,
+    eventOf("CmdOutputObservation", 8, { cause: 7 }),
+  ];
   const after = cardsOf(all, before);
   expect(after[1]).toBe(before[0]);
   expect(after[2]).not.toBe(before[1]);
@@ -28,21 +36,21 @@ test("cards that did not change stay the same objects, also when older events co
 });
 
 test("an observation whose action is not loaded waits for it", () => {
-  const observation = made("CmdOutputObservation", 2, { cause: 1 });
+  const observation = eventOf("CmdOutputObservation", 2, { cause: 1 });
   expect(cardsOf([observation])).toEqual([]);
-  expect(cardsOf([made("CmdRunAction", 1), observation])).toHaveLength(1);
+  expect(cardsOf([eventOf("CmdRunAction", 1), observation])).toHaveLength(1);
 });
 
 test("delegates are a tree with their state and cost; those of a fork end together", () => {
   const usage = { input: 10, output: 1, cache_read: 0, cache_write: 0 };
   const found = subtasksOf([
-    made("AgentDelegateAction", 1, { agent: "A", inputs: { task: "look" } }),
-    made("CompletionEvent", 2, { subtask: 1, cost: 0.5, usage }),
-    made("ForkAction", 3, { subtask: 1, children: [] }),
-    made("AgentDelegateAction", 4, { agent: "B", inputs: {}, subtask: 1, cause: 3 }),
-    made("AgentDelegateAction", 5, { agent: "C", inputs: {}, subtask: 1, cause: 3 }),
-    made("CompletionEvent", 6, { subtask: 5, cost: null, usage }),
-    made("ForkObservation", 7, {
+    eventOf("AgentDelegateAction", 1, { agent: "A", inputs: { task: "look" } }),
+    eventOf("CompletionEvent", 2, { subtask: 1, cost: 0.5, usage }),
+    eventOf("ForkAction", 3, { subtask: 1, children: [] }),
+    eventOf("AgentDelegateAction", 4, { agent: "B", inputs: {}, subtask: 1, cause: 3 }),
+    eventOf("AgentDelegateAction", 5, { agent: "C", inputs: {}, subtask: 1, cause: 3 }),
+    eventOf("CompletionEvent", 6, { subtask: 5, cost: null, usage }),
+    eventOf("ForkObservation", 7, {
       subtask: 1,
       cause: 3,
       outcomes: [
@@ -50,7 +58,7 @@ test("delegates are a tree with their state and cost; those of a fork end togeth
         { agent: "C", outcome: "error", outputs: {}, diff: "" },
       ],
     }),
-    made("AgentDelegateObservation", 8, { cause: 1, outcome: "finished", outputs: {} }),
+    eventOf("AgentDelegateObservation", 8, { cause: 1, outcome: "finished", outputs: {} }),
   ]);
   expect([...found.values()].map(({ id, parent, agent, state, cost }) => [id, parent, agent, state, cost])).toEqual([
     [1, 0, "A", "finished", 0.5],
@@ -65,9 +73,9 @@ test("the server's state of working delegates wins, except over an ending", () =
   const usage = { input: 0, output: 0, cache_read: 0, cache_write: 0 };
   const state = { parent: 0, agent: "A", state: "running" as const, iterations: 7, cost: 2, usage, plan };
   const events = [
-    made("AgentDelegateAction", 1, { agent: "A", inputs: { task: "look" } }),
-    made("AgentDelegateAction", 2, { agent: "A", inputs: {} }),
-    made("ErrorObservation", 3, { cause: 2 }),
+    eventOf("AgentDelegateAction", 1, { agent: "A", inputs: { task: "look" } }),
+    eventOf("AgentDelegateAction", 2, { agent: "A", inputs: {} }),
+    eventOf("ErrorObservation", 3, { cause: 2 }),
   ];
   const subtasks = subtasksOf(
     events,

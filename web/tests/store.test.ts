@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { EventRecord } from "../src/events";
 import { LIVE_LIMIT } from "../src/live";
 import { PAGE, SessionStore, WINDOW } from "../src/store";
-import { connect, made, Sessions } from "./sessions";
+import { connect, eventOf, Sessions } from "./sessions";
 
 let sessions: Sessions;
 let store: SessionStore | null = null;
@@ -25,7 +25,7 @@ async function opened(): Promise<SessionStore> {
 
 const until = (holds: () => boolean) => vi.waitFor(() => expect(holds()).toBe(true), { timeout: 20_000, interval: 10 });
 
-const thought = (id: number): EventRecord => made("AgentThinkAction", id);
+const thought = (id: number): EventRecord => eventOf("AgentThinkAction", id);
 
 /** Events 1 to `count`. */
 const many = (count: number): EventRecord[] => Array.from({ length: count }, (_, place) => thought(place + 1));
@@ -132,7 +132,7 @@ test("the state is the server's", async () => {
 });
 
 test("the actions that wait for approval are the server's", async () => {
-  const action = made("CmdRunAction", 1, { command: "rm -rf build" });
+  const action = eventOf("CmdRunAction", 1, { command: "rm -rf build" });
   const store = await opened();
   sessions.say(action);
   sessions.change({ state: "awaiting_user_confirmation", asked: [{ action, why: "", rule: "rm" }] });
@@ -146,12 +146,12 @@ test("a reply and an output are live until their event is there, and never grow 
   sessions.tell({ transient: "text", after: 0, subtask: 0, text: "Hel" });
   sessions.tell({ transient: "text", after: 0, subtask: 0, text: "lo" });
   await until(() => store.snapshot().live.text === "Hello");
-  sessions.say(made("CompletionEvent", 1), made("CmdRunAction", 2));
+  sessions.say(eventOf("CompletionEvent", 1), eventOf("CmdRunAction", 2));
   await until(() => store.snapshot().live.text === "");
   sessions.tell({ transient: "output", after: 2, action: 2, text: "x".repeat(LIVE_LIMIT) + "end" });
   await until(() => store.snapshot().live.output.get(2)?.endsWith("end") ?? false);
   expect(store.snapshot().live.output.get(2)).toHaveLength(LIVE_LIMIT);
-  sessions.say(made("CmdOutputObservation", 3, { cause: 2 }));
+  sessions.say(eventOf("CmdOutputObservation", 3, { cause: 2 }));
   await until(() => store.snapshot().live.output.size === 0);
   expect(store.snapshot().cards[0]?.observation?.id).toBe(3);
 });

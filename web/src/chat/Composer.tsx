@@ -117,8 +117,8 @@ export function Composer({ store }: { store: SessionStore }) {
             event.target.value = "";
           }}
         />
-        <Button label="Add pictures (PNG, JPEG)" onClick={() => chooser.current?.click()}>
-          +<span className="wide-only"> Picture</span>
+        <Button title="Add pictures (PNG, JPEG)" onClick={() => chooser.current?.click()}>
+          +<span className="chat-wide"> Picture</span>
         </Button>
         <Button kind="primary" disabled={sending.busy || !draft.text.trim()} onClick={send}>
           Send
@@ -153,9 +153,8 @@ function Attachments({
 }
 
 function hint(state: AgentState): string {
-  if (state === "running") return "Message to the running agent";
   if (state === "awaiting_user_input") return "Your answer";
   // A message instead of an answer refuses the action.
   if (state === "awaiting_user_confirmation") return "Or a message, which refuses the action";
-  return "Message to resume with";
+  return "Message to the agent";
 }

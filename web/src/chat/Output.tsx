@@ -35,7 +35,7 @@ export function Output({ output, name, limit = 12 }: Props) {
     return (
       <>
         <Block name={name}>{text}</Block>
-        {omitted && <More onClick={() => setOpen(false)}>Show less</More>}
+        {omitted !== 0 && <More onClick={() => setOpen(false)}>Show less</More>}
       </>
     );
   }

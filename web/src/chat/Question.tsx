@@ -70,7 +70,7 @@ function Question({ store, question: { action, why, rule }, agent, more }: Props
         >
           <input
             aria-label="Reason to refuse, for the agent"
-            placeholder="Reason to refuse, for the agent"
+            placeholder="Reason to refuse"
             value={comment}
             onChange={(event) => setComment(event.target.value)}
           />
