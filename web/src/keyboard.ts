@@ -2,7 +2,7 @@
 
 import { useEffect, useRef } from "react";
 
-export interface Shortcut {
+interface Shortcut {
   /** Like "?", "ctrl+.", "alt+1" or "escape"; ctrl is also the Mac's command key. */
   keys: string;
   label: string;

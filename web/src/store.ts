@@ -36,7 +36,7 @@ export const EMPTY: Omit<SessionView, keyof SessionRow> = {
   run_by: null,
 };
 
-export interface Snapshot {
+interface Snapshot {
   info: SessionView;
   subtasks: Map<number, Subtask>;
   cards: Card[];

@@ -5,7 +5,7 @@ import { money, plural } from "../wording/format";
 import { capital, outputsText } from "../wording/text";
 
 export type Command = "interrupt" | "resume" | "rewind" | "limits" | "model";
-export interface Status {
+interface Status {
   tone: "busy" | "asks" | "still" | "good" | "bad";
   title: string;
   detail: string;

@@ -36,7 +36,7 @@ export default function ComparePane({ session }: { session: SessionStore }) {
     <div className="pane-column">
       <div className="pane-bar">
         <label htmlFor={list}>Compare with</label>
-        <select id={list} className="grow" value={other.id} onChange={(event) => setChosen(event.target.value)}>
+        <select id={list} value={other.id} onChange={(event) => setChosen(event.target.value)}>
           {others.map((row) => (
             <option key={row.id} value={row.id}>
               {labelOf(row, own)}

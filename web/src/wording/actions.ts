@@ -3,7 +3,7 @@
 import { type ActionRecord, type CmdStatus, type ObservationRecord, ownFields } from "../events";
 import { capital, exact, jsonText, outputsText, shortName, taskText, words } from "./text";
 
-export interface Description {
+interface Description {
   verb: string;
   /** One line, like a path or an address; may be empty. */
   object: string;

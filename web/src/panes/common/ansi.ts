@@ -3,7 +3,7 @@
 import Anser, { type AnserJsonEntry } from "anser";
 import { coloured, exact } from "../../wording/text";
 
-export interface AnsiSpan {
+interface AnsiSpan {
   text: string;
   className: string;
 }

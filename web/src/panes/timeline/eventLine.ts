@@ -6,7 +6,7 @@ import { money, plural } from "../../wording/format";
 import { noticeOf } from "../../wording/notices";
 import { capital, firstLine, outputsText, words } from "../../wording/text";
 
-export interface EventLine {
+interface EventLine {
   /** An action's verb, or the type of another event in words. */
   kind: string;
   text: string;
