@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PIECE, Pager } from "../../src/chat/pager";
+import { PIECE, Pager } from "../src/components/pager";
 
 describe("a large output", () => {
   const text = "é€🎉\n".repeat(3 * (PIECE / 10));
@@ -8,12 +8,12 @@ describe("a large output", () => {
 
   it("is read whole, with no character cut at a piece's end", async () => {
     const pager = new Pager(whole.length, read);
-    let found = "";
-    while (pager.left > 0) found += await pager.next();
-    expect(found).toBe(text);
+    let loaded = "";
+    while (pager.left > 0) loaded += await pager.next();
+    expect(loaded).toBe(text);
   });
 
-  it("goes on where it was after an error", async () => {
+  it("continues after an error", async () => {
     let failures = 1;
     const pager = new Pager(whole.length, (offset, length) =>
       failures-- > 0 ? Promise.reject(new Error("gone")) : read(offset, length),

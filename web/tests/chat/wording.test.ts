@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { announcement } from "../../src/chat/announce";
-import { type Stand, doing, standing } from "../../src/chat/banner";
-import { treeOf, dollars } from "../../src/chat/delegates";
-import { ending, headline } from "../../src/chat/headline";
+import { progressText, statusOf } from "../../src/chat/banner";
+import { treeOf } from "../../src/chat/delegates";
 import { limitsFrom } from "../../src/chat/limits";
-import { noticeOf } from "../../src/chat/notices";
 import { editPatch } from "../../src/chat/patch";
-import { bounded, exact, outputsText, plain, taskText } from "../../src/chat/text";
+import { describe as describeAction, endingOf } from "../../src/wording/actions";
+import { noticeOf } from "../../src/wording/notices";
+import { bounded, exact, outputsText, plain, taskText } from "../../src/wording/text";
 import type { Subtask } from "../../src/fold";
 import { event, printed } from "./events";
 
@@ -21,9 +21,9 @@ describe("text", () => {
 
   it("is bounded with every line counted, and not for the sake of three", () => {
     const lines = (count: number) => Array.from({ length: count }, (_, at) => String(at)).join("\n");
-    expect(bounded(lines(13), 10).left).toBe(0);
-    const { head, left, tail } = bounded(lines(100), 10);
-    expect(head.split("\n").length + left + tail.split("\n").length).toBe(100);
+    expect(bounded(lines(13), 10).omitted).toBe(0);
+    const { head, omitted, tail } = bounded(lines(100), 10);
+    expect(head.split("\n").length + omitted + tail.split("\n").length).toBe(100);
   });
 
   it("tells a delegate's task before whatever else it was given", () => {
@@ -49,52 +49,57 @@ describe("a proposed edit", () => {
   });
 });
 
-describe("a standing", () => {
-  const stand = (part: Partial<Stand>): Stand => ({ state: "running", reason: "", why: "", outputs: {}, ...part });
+describe("the status of a session", () => {
+  const status = (part: Partial<Parameters<typeof statusOf>[0]>) =>
+    statusOf({ state: "running", reason: "", why: "", outputs: {}, ...part });
 
   it("offers what helps against the reason of a pause", () => {
-    expect(standing(stand({ state: "paused", reason: "limit", why: "100 steps" }))).toMatchObject({
-      detail: "100 steps. Raise it to go on.",
-      deeds: ["limits"],
+    expect(status({ state: "paused", reason: "limit", why: "100 steps" })).toMatchObject({
+      detail: "100 steps. Raise it to resume.",
+      commands: ["limits"],
     });
-    expect(standing(stand({ state: "paused", reason: "stuck" })).deeds).toEqual(["rewind", "resume"]);
-    expect(standing(stand({ state: "paused", reason: "a new one" })).deeds).toEqual(["resume"]);
+    expect(status({ state: "paused", reason: "stuck" }).commands).toEqual(["rewind", "resume"]);
+    expect(status({ state: "paused", reason: "a new one" }).commands).toEqual(["resume"]);
   });
 
   it("says why it failed and what to do", () => {
-    const { detail, deeds } = standing(stand({ state: "error", reason: "model", why: "401 from the provider" }));
-    expect(detail).toMatch(/^401 from the provider\. Look at the model's name/);
-    expect(deeds).toContain("model");
+    const { detail, commands } = status({ state: "error", reason: "model", why: "401 from the provider" });
+    expect(detail).toMatch(/^401 from the provider\. Check the model's name/);
+    expect(commands).toContain("model");
   });
 
   it("says why the agent declined", () => {
-    expect(standing(stand({ state: "rejected", outputs: { reason: "It cannot be done" } })).detail).toMatch(
+    expect(status({ state: "rejected", outputs: { reason: "It cannot be done" } }).detail).toMatch(
       /^It cannot be done\./,
     );
   });
 });
 
-describe("what a working session does", () => {
+describe("the progress of a running session", () => {
   const spent = { iterations: 2, cost: { usd: 0.5 } };
 
   it("is what it waits for before what it writes, and how long once that is long", () => {
-    expect(doing({ status: "reading the prompt", text: "abc" }, spent, 9)).toBe(
-      "reading the prompt · 9 s · 2 steps · $0.50",
+    expect(progressText({ status: "reading the prompt", text: "abc" }, spent, 9)).toBe(
+      "reading the prompt · 9 s · 2 steps · $0.5000",
     );
-    expect(doing({ status: "", text: "x".repeat(400) }, spent, 1)).toBe("writing, about 100 tokens · 2 steps · $0.50");
-    expect(doing({ status: "", text: "" }, { iterations: 1, cost: { usd: 0 } }, 0)).toBe("1 step");
+    expect(progressText({ status: "", text: "x".repeat(400) }, spent, 1)).toBe(
+      "writing, about 100 tokens · 2 steps · $0.5000",
+    );
+    expect(progressText({ status: "", text: "" }, { iterations: 1, cost: { usd: 0 } }, 0)).toBe("1 step");
   });
 });
 
 describe("a card's first line", () => {
   it("says how a command ended only where that is remarkable", () => {
-    expect(ending(printed(2, 1, "", 0))).toBeNull();
-    expect(ending(printed(2, 1, "", 2))).toEqual({ tone: "bad", text: "exit 2" });
-    expect(ending({ ...printed(2, 1, "", null), status: "background", job: "job 1" })?.text).toBe("job 1");
+    expect(endingOf(printed(2, 1, "", 0))).toBeNull();
+    expect(endingOf(printed(2, 1, "", 2))).toEqual({ tone: "bad", text: "exit 2" });
+    expect(endingOf({ ...printed(2, 1, "", null), status: "background", job: "job 1" })?.text).toBe(
+      "running in the background as job 1",
+    );
   });
 
   it("spells out what would read differently", () => {
-    expect(headline(event("FileReadAction", 1, { path: "a\u202eb", start: 2, end: 9 })).object).toBe(
+    expect(describeAction(event("FileReadAction", 1, { path: "a\u202eb", start: 2, end: 9 })).object).toBe(
       "a\\u202eb, lines 2–9",
     );
   });
@@ -103,7 +108,7 @@ describe("a card's first line", () => {
 describe("notices", () => {
   it("say what a remembered yes allows", () => {
     const answer = event("ApprovalEvent", 3, { action: 2, allowed: true, comment: "", rule: "command touch *" });
-    expect(noticeOf(answer)).toEqual({ tone: "good", text: "You: yes, and from now on: command touch *" });
+    expect(noticeOf(answer)).toEqual({ tone: "good", text: "You: yes, for this session: command touch *" });
   });
 
   it("say what was changed", () => {
@@ -136,7 +141,7 @@ describe("limits", () => {
     ["cost", "-1"],
     ["tokens", "many"],
   ])("of %s cannot be %s", (name, text) => {
-    expect(() => limitsFrom({ ...fields, [name]: text }, used)).toThrow(/must be more|is no number/);
+    expect(() => limitsFrom({ ...fields, [name]: text }, used)).toThrow(/must be more|is not a number/);
   });
 });
 
@@ -145,11 +150,10 @@ describe("delegates", () => {
 
   it("stand below those that called them, whose cost has theirs in it", () => {
     const tree = treeOf(new Map([subtask(1, 0, 1), subtask(2, 1, 2), subtask(3, 99, 4)].map((one) => [one.id, one])));
-    expect(tree.map(({ subtask: { id }, cost, below }) => [id, cost, below.length])).toEqual([
+    expect(tree.map(({ subtask: { id }, cost, children }) => [id, cost, children.length])).toEqual([
       [1, 3, 1],
       [3, 4, 0],
     ]);
-    expect([dollars(0), dollars(0.0012), dollars(1.5)]).toEqual(["$0", "$0.0012", "$1.50"]);
   });
 });
 
