@@ -72,7 +72,7 @@ async def test_an_action_is_allowed_with_its_like_and_another_rejected(open_wind
     asked = question_of(page)
     await expect(asked.get_by_role("group", name="The action")).to_contain_text("touch a")
     await expect(asked).to_contain_text("command touch *")
-    await asked.get_by_role("button", name="Yes, and remember").click()
+    await asked.get_by_role("button", name="Allow for this session").click()
     await expect(asked.get_by_role("group", name="The action")).to_contain_text("rm greeting.txt")
     await asked.get_by_role("textbox", name="Reason to refuse").fill("I need it")
     await asked.get_by_role("button", name="No").click()

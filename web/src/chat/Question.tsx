@@ -53,14 +53,14 @@ function Question({ store, question: { action, why, rule }, agent, more }: Props
       </div>
       <p>{exact(why)}</p>
       <p className="chat-rule">
-        “Yes, and remember” allows for this session: <code>{ruleText(rule)}</code>
+        The rule for this session: <code>{ruleText(rule)}</code>
       </p>
       <div className="chat-answers">
         <Button kind="primary" disabled={busy} onClick={approve}>
-          Yes <kbd>y</kbd>
+          Allow once <kbd>y</kbd>
         </Button>
         <Button disabled={busy} onClick={remember}>
-          Yes, and remember <kbd>a</kbd>
+          Allow for this session <kbd>a</kbd>
         </Button>
         <form
           onSubmit={(event) => {
@@ -75,7 +75,7 @@ function Question({ store, question: { action, why, rule }, agent, more }: Props
             onChange={(event) => setComment(event.target.value)}
           />
           <Button kind="danger" type="submit" disabled={busy}>
-            No <kbd>n</kbd>
+            Refuse <kbd>n</kbd>
           </Button>
         </form>
       </div>
