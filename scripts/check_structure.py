@@ -60,11 +60,7 @@ class Allowed:
 
 
 TODAY = Allowed(
-    module_names={"handiwork/agents/browsing/past.py": 1, "handiwork/agents/browsing/sense.py": 1},
     small_modules={
-        "handiwork/agents/browsing/counting.py": 1,
-        "handiwork/agents/browsing/dates.py": 1,
-        "handiwork/agents/browsing/extremes.py": 1,
         "handiwork/cli/commands/serve.py": 1,
         "handiwork/evals/running/outcome.py": 1,
         "handiwork/evals/running/simulated_user.py": 1,
