@@ -88,9 +88,7 @@ def situation(history: TaskHistory, page: Page) -> Situation:
     can = [choice for choice in can if choice.kind in ("scroll", "fill") or key(choice)[:3] not in done]
     empty = any(choice.kind == "fill" and not choice.value for choice in can)
     unsent = bool(history.done) and history.done[-1][0] == "fill" and any(choice.kind == "click" for choice in can)
-    complete = (
-        len(history.steps) > 1 and not out and not empty and not unsent and not missing(history.goal, history.done)
-    )
+    complete = len(history.steps) > 1 and not (out or empty or unsent or missing(history.goal, history.done))
     may_finish = not can or complete or _ASKS.search(history.goal) is not None
     return Situation(history.goal, page, tuple(can[:OFFERED]), may_finish, tuple(history.steps[-5:]))
 
