@@ -128,7 +128,7 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
             config = _config(conditions, workspace, job.budget, benchmark.allow_net(instance))
             if any(provided.iterdir()):
                 config = config.model_copy(update={"mount_ro": (str(provided),)})
-            opened = await create(store, data, config, _unwatched, TITLE)
+            opened = await create(store, data, config, lambda _: None, TITLE)
             user = User(conditions.user_model, conditions.user_base_url)
             try:
                 found = await _judged(conditions, benchmark, replace(job, instance=instance), opened, user)
@@ -294,7 +294,3 @@ def _figures(state: State, user: User) -> dict[str, Any]:
         "usage": state.usage,
         "steps": state.iteration,
     }
-
-
-def _unwatched(_: object) -> None:
-    pass
