@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +18,7 @@ from pydantic_settings import (
 )
 
 from handiwork.errors import HandiworkError
+from handiwork.events.base import Model
 from handiwork.events.record import Confirmation, Limits
 from handiwork.sandbox.create import SANDBOXES, SandboxName
 from handiwork.sandbox.egress import hosts
@@ -40,19 +39,11 @@ def settings_file() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "handiwork" / "config.toml"
 
 
-class Settings(BaseSettings):
-    """The settings of a run; each key can be set in the file, as HANDIWORK_KEY, or by a flag."""
-
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
-
-    model: str = "local:qwen2.5-coder-1.5b"
-    """The model, like "anthropic:NAME", "openai:NAME" or "local:NAME"."""
+class SessionSettings(Model):
+    """The settings that a session keeps."""
 
     base_url: str | None = None
     """The address of the model's OpenAI-compatible server."""
-
-    agent: str = "CodeActAgent"
-    """The agent: the name of an installed one, or "file.py:Class"."""
 
     sandbox: SandboxName = "bubblewrap"
     """The sandbox of commands; "docker" needs an image, "none" means this machine, unprotected."""
@@ -72,6 +63,21 @@ class Settings(BaseSettings):
     secrets: Annotated[tuple[str, ...], NoDecode] = ()
     """Secrets for the commands that name them, like "NAME" or "NAME=@FILE"; separated by colons in the variable."""
 
+    snapshots: int = Field(default=20, ge=0)
+    """The GiB that the snapshots of all sessions may take; with 0 none are taken."""
+
+
+class Settings(SessionSettings, BaseSettings):
+    """The settings of a run; each key can be set in the file, as HANDIWORK_KEY, or by a flag."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
+
+    model: str = "local:qwen2.5-coder-1.5b"
+    """The model, like "anthropic:NAME", "openai:NAME" or "local:NAME"."""
+
+    agent: str = "CodeActAgent"
+    """The agent: the name of an installed one, or "file.py:Class"."""
+
     max_iterations: int = Field(default=100, ge=1)
     """The number of steps after which the agent pauses."""
 
@@ -83,9 +89,6 @@ class Settings(BaseSettings):
 
     max_time: float | None = Field(default=None, gt=0)
     """The running time in seconds after which the agent pauses."""
-
-    snapshots: int = Field(default=20, ge=0)
-    """The GiB that the snapshots of all sessions may take; with 0 none are taken."""
 
     @field_validator("mount_ro", "secrets", mode="before")
     @classmethod
@@ -142,20 +145,21 @@ def load(flags: Mapping[str, Any]) -> Settings:
 
 def set_defaults(values: Mapping[str, str | None]) -> None:
     """Write settings into the user's file and keep the rest of it; None removes a setting. Raises SettingsError."""
+    import tomlkit
+
     file = settings_file()
     try:
-        text = file.read_text() if file.exists() else ""
-        wanted = {key: value for key, value in {**tomllib.loads(text), **values}.items() if value is not None}
-        own = re.compile(rf"^[ \t]*({'|'.join(values)})[ \t]*=.*\n?", re.MULTILINE)
-        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
-        text = "".join(lines) + own.sub("", text)
-        if tomllib.loads(text) != wanted:
-            raise ValueError("its syntax is too complex")
+        document = tomlkit.parse(file.read_text() if file.exists() else "")
+        for key, value in values.items():
+            if value is not None:
+                document[key] = value
+            elif key in document:
+                document.remove(key)
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(".draft")
-        draft.write_text(text)
+        draft.write_text(document.as_string())
         draft.replace(file)
-    except (OSError, ValueError) as error:  # a TOMLDecodeError or a UnicodeDecodeError is a ValueError
+    except (OSError, ValueError) as error:  # tomlkit's ParseError and a UnicodeDecodeError are ValueErrors
         raise SettingsError(f"{file} cannot be changed: {error}; change it by hand") from None
 
 
@@ -230,7 +234,7 @@ def _explain_all(error: ValidationError, flags: Mapping[str, Any]) -> str:
 def _explain(problem: dict[str, Any], flags: Mapping[str, Any]) -> str:
     key = str(problem["loc"][0])
     if problem["type"] == "extra_forbidden":
-        return f"{settings_file()}: unknown key {key!r}; known: {', '.join(Settings.model_fields)}"
+        return f"{settings_file()}: unknown key {key!r}; known: {', '.join(sorted(Settings.model_fields))}"
     if key in flags:
         place = FLAGS.get(key, f"--{key.replace('_', '-')}")
     elif os.environ.get(variable := f"{PREFIX}{key.upper()}"):

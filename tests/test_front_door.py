@@ -159,7 +159,7 @@ def test_what_cannot_begin_is_an_error_and_no_session(project: Path, tmp_path: P
         pass
 
     model = ScriptedLLM([])
-    with pytest.raises(TypeError, match="no setting max_costs; known: model"):
+    with pytest.raises(TypeError, match="no setting max_costs; known: agent"):
         handiwork.run("greet", workspace=project, model=model, max_costs=1)
     with pytest.raises(SettingsError, match="the task is empty"):
         handiwork.run(" ", workspace=project, model=model)

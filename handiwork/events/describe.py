@@ -68,9 +68,9 @@ def describe(action: Action) -> Description:
         case AgentThinkAction():
             return Description("think", action.thought)
         case AddTaskAction():
-            return Description("plan", action.goal, "\n".join(action.subtasks))
+            return Description("add task", action.goal, "\n".join(action.subtasks))
         case ModifyTaskAction():
-            return Description("plan", f"{action.task_id} is {action.state.replace('_', ' ')}")
+            return Description("set task", f"{action.task_id} to {action.state.replace('_', ' ')}")
         case AgentDelegateAction():
             return Description(f"delegate to {action.agent}", task_text(action.inputs))
         case ForkAction():

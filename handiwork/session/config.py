@@ -8,12 +8,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from handiwork.errors import HandiworkError
-from handiwork.events.base import Model
-from handiwork.events.record import Confirmation, Limits, SessionStarted, SettingsChanged
+from handiwork.events.record import Limits, SessionStarted, SettingsChanged
 from handiwork.log.eventlog import EventLog
-from handiwork.sandbox.create import SandboxName, is_isolated
+from handiwork.sandbox.create import is_isolated
 from handiwork.session.secrets import given
-from handiwork.settings import Settings, model_name
+from handiwork.settings import SessionSettings, Settings, model_name
 from handiwork.workspace.session_files import InPlaceFiles, OverlayFiles, PlainCopyFiles, SessionFiles
 
 TITLE = 100
@@ -26,46 +25,31 @@ class SessionError(HandiworkError):
     status = 409
 
 
-class SessionConfig(Model):
-    """The configuration of a session. ``workspace`` is the absolute path of the user's directory.
-
-    ``secrets`` are sources, like "NAME" or "NAME=@/FILE", never values.
-    """
+class SessionConfig(SessionSettings):
+    """The configuration of a session: its settings with absolute paths, and the user's directory ``workspace``."""
 
     agent: str
     model: str
-    base_url: str | None = None
-    sandbox: SandboxName = "bubblewrap"
-    image: str | None = None
     workspace: str
     in_place: bool = False
-    mount_ro: tuple[str, ...] = ()
-    allow_net: tuple[str, ...] = ()
     limits: Limits = Limits()
-    confirmation: Confirmation = "never"
-    secrets: tuple[str, ...] = ()
     temperature: float | None = None
     """The minimum sampling temperature of model calls; None leaves it to the agent."""
-    snapshots: int = 20
-    """The GiB that the snapshots of all sessions may take; with 0 none are taken."""
 
     @classmethod
     def of(cls, settings: Settings, workspace: Path, *, in_place: bool = False) -> SessionConfig:
         """Return the configuration of a new session, with absolute paths. Raises SecretError."""
-        return cls(
-            agent=agent_name(settings.agent),
-            model=model_name(settings.model),
-            base_url=settings.base_url,
-            sandbox=settings.sandbox,
-            image=settings.image,
-            workspace=str(workspace.resolve()),
-            in_place=in_place,
-            allow_net=settings.allow_net,
-            mount_ro=tuple(str(Path(path).expanduser().absolute()) for path in settings.mount_ro),
-            limits=settings.limits,
-            confirmation=settings.confirmation,
-            secrets=tuple(map(given, settings.secrets)),
-            snapshots=settings.snapshots,
+        return cls.model_validate(
+            {
+                **settings.model_dump(include=set(SessionSettings.model_fields)),
+                "agent": agent_name(settings.agent),
+                "model": model_name(settings.model),
+                "mount_ro": [str(Path(path).expanduser().absolute()) for path in settings.mount_ro],
+                "secrets": list(map(given, settings.secrets)),
+                "workspace": str(workspace.resolve()),
+                "in_place": in_place,
+                "limits": settings.limits,
+            }
         )
 
     def files(self, session_dir: Path) -> SessionFiles:

@@ -60,7 +60,8 @@ def run(
     ``asyncio.to_thread(handiwork.run, ...)`` there.
     """
     if unknown := settings.keys() - Settings.model_fields:
-        raise TypeError(f"run() has no setting {', '.join(sorted(unknown))}; known: {', '.join(Settings.model_fields)}")
+        known = ", ".join(sorted(Settings.model_fields))
+        raise TypeError(f"run() has no setting {', '.join(sorted(unknown))}; known: {known}")
     if not task.strip():
         raise SettingsError("the task is empty: say what the agent is to do")
     agent_name = f"{agent.__module__}:{agent.__qualname__}" if isinstance(agent, type) else agent

@@ -150,7 +150,7 @@ def test_the_model_changes_it_with_two_tools_and_the_user_reads_it() -> None:
     shown = [
         line.plain for event in (add, modify, PlanObservation(content=plan.text())) for line in transcript.lines(event)
     ]
-    assert shown == ["  plan: add port it", "  plan: 0.0 is in progress", "  [>] 0 port it", "    [>] 0.0 lexer"]
+    assert shown == ["  add task port it", "  set task 0.0 to in progress", "  [>] 0 port it", "    [>] 0.0 lexer"]
 
 
 @pytest.mark.parametrize("subtasks", ['"lexer"', "[1]", '{"a": "b"}'])

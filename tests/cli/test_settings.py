@@ -102,7 +102,7 @@ def test_an_image_and_a_sandbox_that_do_not_go_together_are_told(config: Callabl
 
 def test_an_unknown_key_of_the_file_is_named_with_the_known_ones(config: Callable[[str], None]) -> None:
     config('modle = "openai:x"\n')
-    with pytest.raises(SettingsError, match=r"config\.toml: unknown key 'modle'; known: model, base_url"):
+    with pytest.raises(SettingsError, match=r"config\.toml: unknown key 'modle'; known: agent, allow_net"):
         load({})
 
 

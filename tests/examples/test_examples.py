@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ from handiwork.settings import SettingsError, load
 from tests.cli.program import bash, finish
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+WEB = EXAMPLES.parent / "web"
 
 pytestmark = pytest.mark.usefixtures("new_user")
 
@@ -77,6 +79,18 @@ def test_the_sandbox_is_one_by_its_name_and_has_its_limits(project: Path) -> Non
     (observation,) = [seen for action, seen in result.state.history if isinstance(action, CmdRunAction)]
     assert isinstance(observation, CmdOutputObservation)
     assert "limit of 1 MiB for one file was reached" in observation.text
+
+
+@pytest.mark.skipif(not (WEB / "node_modules").exists(), reason="`make setup` has not installed web/node_modules")
+def test_the_pane_compiles_and_becomes_a_part_of_the_page(tmp_path: Path) -> None:
+    web = tmp_path / "web"
+    shutil.copytree(WEB, web, ignore=shutil.ignore_patterns("node_modules", "tests"))
+    (web / "node_modules").symlink_to(WEB / "node_modules")
+    shutil.copy(EXAMPLES / "custom_pane.tsx", web / "src/panes/Hosts.tsx")
+    for command in (["tsc", "--noEmit"], ["vite", "build", "--outDir", "built"]):
+        done = subprocess.run(["npx", "--no", *command], cwd=web, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert len(list((web / "built/assets").glob("Hosts-*.js"))) == 1
 
 
 @pytest.mark.parametrize(("replies", "code"), [([bash("echo 2b > story.txt"), finish()], 0), ([], 1)])

@@ -147,8 +147,8 @@ async def _fetch(weights: Weights, path: Path, report: Report) -> None:
     if found != weights.sha256:
         part.unlink()
         raise ProviderError(
-            f"The fetched {weights.file} is not the expected file: SHA-256 {found} instead of {weights.sha256}. "
-            "It was removed; run again to fetch it again."
+            f"The fetched {weights.file} is not the expected file: SHA-256 {found}, expected {weights.sha256}. "
+            "It was removed; run the command again to fetch it."
         )
     part.rename(path)
 

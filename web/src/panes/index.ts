@@ -1,4 +1,4 @@
-// The panes there are; each is fetched when it is first shown.
+// The panes: one module each in this folder, which the page fetches when the user first opens the pane.
 
 import type { ComponentType } from "react";
 import type { SessionStore } from "../store";
@@ -11,20 +11,18 @@ export interface PaneInfo {
   load: () => Promise<{ default: PaneComponent }>;
 }
 
-const found = import.meta.glob<{ default: PaneComponent }>("./*.tsx");
+const MODULES = import.meta.glob<{ default: PaneComponent }>("./*.tsx");
+
+/** The first tabs, in order; a module that is not named here follows them. */
+const ORDER = ["Terminal", "Files", "Changes", "Notebook", "Browser", "Plan", "Timeline", "Cost", "Compare"];
 
 /** In the order of their tabs; alt+1 is the first. */
-export const PANES: PaneInfo[] = [
-  "Terminal",
-  "Files",
-  "Changes",
-  "Notebook",
-  "Browser",
-  "Plan",
-  "Timeline",
-  "Cost",
-  "Compare",
-].flatMap((title) => {
-  const load = found[`./${title}.tsx`];
-  return load === undefined ? [] : [{ name: title.toLowerCase(), title, load }];
-});
+export const PANES: PaneInfo[] = Object.entries(MODULES)
+  .map(([file, load]) => ({ title: file.slice("./".length, -".tsx".length), load }))
+  .map(({ title, load }) => ({ name: title.toLowerCase(), title, load }))
+  .sort((one, other) => position(one.title) - position(other.title));
+
+function position(title: string): number {
+  const index = ORDER.indexOf(title);
+  return index < 0 ? ORDER.length : index;
+}
