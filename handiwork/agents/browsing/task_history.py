@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from handiwork.agents.browsing.choices import offered, read
-from handiwork.agents.browsing.sense import Key, key
+from handiwork.agents.browsing.obvious_moves import Key, key
 from handiwork.agents.state import State
 from handiwork.events.action import BrowseInteractiveAction, MessageAction
 from handiwork.events.observation import BrowserOutputObservation
 
 
 @dataclass(slots=True)
-class Past:
+class TaskHistory:
     """The ``goal``, the ``content`` of the newest page, and the actions so far: ``steps`` in words, the rest by key.
 
     ``done`` holds the actions without an error, ``vain`` those tried on this very page.
@@ -27,23 +27,23 @@ class Past:
     vain: list[Key] = field(default_factory=list[Key])
 
 
-def past_of(state: State) -> Past:
-    """Return the past of a task that has opened a page."""
+def task_history(state: State) -> TaskHistory:
+    """Return the history of a task that has opened a page."""
     pairs = [(a, o) for a, o in state.history if isinstance(o, BrowserOutputObservation)]
     said = [a for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
     newest = pairs[-1][1].text
-    past = Past(_goal(state, said), newest)
+    history = TaskHistory(_goal(state, said), newest)
     since = said[-1].id if said else 0
     for (_, before), (action, after) in pairwise(pairs):
         if not isinstance(action, BrowseInteractiveAction) or action.id < since:
             continue
         shown, known = _known(action.browser_actions, before.text)
-        past.steps.append(shown if not after.last_action_error else f"{shown}: failed")
+        history.steps.append(shown if not after.last_action_error else f"{shown}: failed")
         if not after.last_action_error:
-            past.done.append(known)
+            history.done.append(known)
         if before.text == newest:
-            past.vain.append(known)
-    return past
+            history.vain.append(known)
+    return history
 
 
 def _goal(state: State, said: list[MessageAction]) -> str:

@@ -10,9 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from handiwork.agents.browsing.choices import ElementChoice, Page, offered
-from handiwork.agents.browsing.counting import added, nth, of_role
-from handiwork.agents.browsing.dates import shown_month, towards_date
-from handiwork.agents.browsing.extremes import extreme
+from handiwork.agents.browsing.described_elements import DATE, added, extreme, nth, of_role, shown_month, towards_date
 
 Key = tuple[str, ...]
 """The identity of a choice, which lasts when the page gives its elements new bids."""
@@ -27,29 +25,12 @@ _COPIES = re.compile(r"\bcopy\b", re.IGNORECASE)
 _VAGUE = re.compile(r"\b(similar|related|like|synonym)", re.IGNORECASE)
 _LAST = re.compile(r"(,|\band|\bthen)\s+(then\s+)?(click|press|hit|push)\b", re.IGNORECASE)
 _OPENS = re.compile(r"\b(expand|unfold|section|collaps\w+)\b", re.IGNORECASE)
-_LOWER, _UPPER = (
-    re.compile(r"\blower ?case\b", re.IGNORECASE),
-    re.compile(r"\bupper ?case|capital letters\b", re.IGNORECASE),
-)
+_LOWER = re.compile(r"\blower ?case\b", re.IGNORECASE)
+_UPPER = re.compile(r"\bupper ?case|capital letters\b", re.IGNORECASE)
 _NOTHING = re.compile(r"\bnothing\b", re.IGNORECASE)
 _ENDS = frozenset(
-    {
-        "submit",
-        "ok",
-        "send",
-        "search",
-        "log in",
-        "login",
-        "save",
-        "done",
-        "apply",
-        "continue",
-        "next",
-        "book",
-        "order",
-        "go",
-        "sign in",
-    }
+    {"submit", "ok", "send", "search", "log in", "login", "save", "done", "apply", "continue", "next", "book", "order"}
+    | {"go", "sign in"}
 )
 _LEAVES = frozenset({"back", "cancel", "close", "reset", "clear", "help"})
 _SUGGESTIONS = frozenset({"option", "menuitem", "listitem", "generic"})
@@ -57,7 +38,6 @@ _COMMON = frozenset(
     {"a", "an", "and", "at", "by", "for", "in", "is", "it", "of", "on", "or", "the", "to", "with", "text"}
 )
 _ALL = re.compile(r"\b(both|all|each|every)\b", re.IGNORECASE)
-_DATE = re.compile(r"\b(\d{1,2})/(\d{1,2})/(\d{4})\b")
 _TIME = re.compile(r"\b(\d{1,2}):(\d{2}) ?([AP]M)?\b", re.IGNORECASE)
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b")
 
@@ -154,7 +134,7 @@ def _fills(goal: str, can: Sequence[ElementChoice]) -> list[Move]:
     for box in boxes:
         if (pair := _pair(goal, box)) is not None:
             moves.append(Move(pair[0], box, pair[1]))
-        elif box.role.lower() == "date" and (date := _DATE.search(goal)):
+        elif box.role.lower() == "date" and (date := DATE.search(goal)):
             moves.append(Move(date.start(), box, f"{date[3]}-{date[1]:0>2}-{date[2]:0>2}"))
         elif box.role.lower() == "inputtime" and (time := _TIME.search(goal)):
             moves.append(Move(time.start(), box, _clock(time)))
@@ -162,7 +142,7 @@ def _fills(goal: str, can: Sequence[ElementChoice]) -> list[Move]:
             moves.append(Move(named[0], box, named[1]))
         elif texts and (len(boxes) == 1 or (len(texts) == 1 and _ALL.search(goal))):
             moves.append(Move(texts[0][0], box, texts[0][1]))
-        elif len(boxes) == 1 and _WRITES.search(goal) and (date := _DATE.search(goal)):
+        elif len(boxes) == 1 and _WRITES.search(goal) and (date := DATE.search(goal)):
             moves.append(Move(date.start(), box, date[0]))
     return [move for move in moves if move.choice.value != move.text]
 
@@ -225,7 +205,7 @@ def _pair(goal: str, box: ElementChoice) -> tuple[int, str] | None:
 def _named(goal: str, can: Sequence[ElementChoice]) -> list[Move]:
     """Return the moves that click, tick or select an element named in the goal."""
     moves: list[Move] = []
-    goal = _DATE.sub(lambda date: " " * len(date[0]), goal)  # the numbers of a date are no names
+    goal = DATE.sub(lambda date: " " * len(date[0]), goal)  # the numbers of a date are no names
     for choice in can:
         places = [place for name in choice.names if (place := _mention(goal, name)) is not None]
         match choice.kind:
