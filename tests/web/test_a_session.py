@@ -75,7 +75,7 @@ async def test_an_action_is_allowed_with_its_like_and_another_rejected(open_wind
     await asked.get_by_role("button", name="Allow for this session").click()
     await expect(asked.get_by_role("group", name="The action")).to_contain_text("rm greeting.txt")
     await asked.get_by_role("textbox", name="Reason to refuse").fill("I need it")
-    await asked.get_by_role("button", name="No").click()
+    await asked.get_by_role("button", name="Refuse").click()
 
     await expect(state_of(page)).to_contain_text("Finished")
     await expect(asked).to_have_count(0)

@@ -44,7 +44,7 @@ async def test_two_tabs_and_a_command_answer_one_session(open_window: OpenWindow
     await question_of(one).get_by_role("button", name=re.compile("^Allow once")).click()
     await expect(question_of(other)).to_contain_text("touch c")
     await question_of(other).get_by_role("textbox", name="Reason to refuse").fill("two are enough")
-    await question_of(other).get_by_role("button", name="No").click()
+    await question_of(other).get_by_role("button", name="Refuse").click()
     for page in (one, other):
         await expect(state_of(page)).to_contain_text("Finished")
         await expect(conversation_of(page)).to_contain_text("two are enough")
