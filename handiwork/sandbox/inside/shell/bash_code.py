@@ -155,10 +155,10 @@ def job_code(state: int, last: str, command: int) -> str:
 
     ``state`` and ``command`` are descriptors that it inherits, ``last`` is the token of the shell's last command.
     """
-    opened = {"@STATE@": f"/proc/self/fd/{state}", "@COMMAND@": f"/proc/self/fd/{command}"}
+    paths = {"@STATE@": f"/proc/self/fd/{state}", "@COMMAND@": f"/proc/self/fd/{command}"}
     code = _JOB.replace("@CLOSE@", f"{state}<&- {command}<&-").replace("@ID@", last)
-    for place, path in opened.items():
-        code = code.replace(place, path)
+    for placeholder, path in paths.items():
+        code = code.replace(placeholder, path)
     return code
 
 
