@@ -31,7 +31,7 @@ class Language:
 
     The agent runs ``command`` on the files ``solution`` and ``tests``; ``programs`` are its requirements, "a|b" meaning
     either. ``seconds`` limits compiling, if any, and running together in the scorer, which runs ``scoring`` with
-    ``says`` as the last statement of the tests.
+    ``last_statement`` at the end of the tests.
     """
 
     folder: str
@@ -41,7 +41,7 @@ class Language:
     command: str
     seconds: float
     scoring: str = ""
-    says: str = ""
+    last_statement: str = ""
 
 
 # The official limits are 10 s (Python, JavaScript), 20 s (Go), 60 s for compiling and again for running (C++), 5 times
@@ -186,7 +186,7 @@ def with_nonce(tests: str, language: Language, nonce: str) -> str:
     closing = re.search(r"\}\s*\}\s*$" if language.folder in ("java", "rust") else r"\}\s*$", tests)
     if closing is None:
         raise DataError(f"the tests of {language.folder} end in no function: get the file again")
-    return f"{tests[: closing.start()]}\n{language.says.format(nonce=nonce)}\n{closing[0]}"
+    return f"{tests[: closing.start()]}\n{language.last_statement.format(nonce=nonce)}\n{closing[0]}"
 
 
 def solution_of(row: Mapping[str, Any], field: str) -> str:

@@ -48,7 +48,7 @@ class Mint(Benchmark):
     """Six sets of tasks of MINT; the simulated user says whether a proposal is right, as upstream without feedback.
 
     The rules are those of upstream's mint/tasks and mint/envs: 5 steps in all, of which 2 may be proposals; ``correct``
-    describes right answers. A step is one of the agent's, whatever it does. In two ways it is stricter than upstream's
+    describes right answers. Every step of the agent counts. In two ways it is stricter than upstream's
     code, which reads answers from a tag only: an answer without a tag must be the answer and nothing else; and the
     letter of an option must be named, while upstream looks for it anywhere in the text, so that any sentence with a "c"
     in it is right if c is. ``more`` returns the accuracy by upstream's code. In one way it is milder: a formula of
@@ -171,7 +171,7 @@ def _choice(row: Mapping[str, Any], answer: str) -> bool:
 
 
 def _by_text(options: Mapping[str, str], reference: str, answer: str) -> bool:
-    """Return whether the answer contains the right option's text, and no wrong one's that is not a part of it."""
+    """Return whether the answer contains the right option's text, and no other option's that is not part of it."""
     right = options.get(reference, "")
     wrong = [text for text in options.values() if text not in right]
     return bool(right) and right in answer and not any(text in answer for text in wrong)

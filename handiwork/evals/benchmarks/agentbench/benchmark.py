@@ -2,7 +2,7 @@
 
 The rule is upstream's (https://github.com/THUDM/AgentBench, src/server/tasks/os_interaction/task.py): an answer is
 compared with the record's; or scripts check the machine after the agent has ended, one after the other, each of which
-must exit with 0. An agent has 8 rounds, and its work counts only if it then says that it is done.
+must exit with 0. An agent has 8 rounds, and its work counts only if it then reports that it is done.
 
 The tasks assume a machine on which the agent is root. A sandbox without root cannot be that machine for all of them:
 an instance runs only if its set-up, and then its own example on a second such machine, succeed; otherwise it has no
@@ -36,7 +36,7 @@ FILES = {
 """The upstream files of each split, without folder and suffix."""
 
 ENDED = frozenset({"finished", "awaiting_user_input"})
-"""States in which an agent has said that it is done, or its answer."""
+"""States in which an agent has reported its answer, or that it is done."""
 
 
 class AgentBenchOS(Benchmark):

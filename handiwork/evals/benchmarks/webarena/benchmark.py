@@ -1,6 +1,6 @@
 """WebArena: tasks on a shop, its back office, a forum, GitLab, a map and an encyclopedia.
 
-The sites are not Handiwork's: the user hosts them as upstream says, and names them in the environment, see ``sites``.
+The sites are not Handiwork's: the user hosts them as upstream asks, and names them in the environment, see ``sites``.
 The rule is upstream's, see ``evaluators`` and ``pages``: the product of the results of the task's evaluators for the
 answer, the address and pages. An agent has 30 steps, as in upstream's run.py; if they are used up before it has
 answered, its answer is empty. Its report_infeasible is the answer "N/A", as in BrowserGym.

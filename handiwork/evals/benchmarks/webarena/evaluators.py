@@ -79,7 +79,7 @@ def url_match(evaluation: Mapping[str, Any], url: str) -> float:
 
 
 def match_contents(contents: Mapping[str, Any], text: str) -> float:
-    """Score the text found on a page."""
+    """Score the text of a page against the required contents."""
     text = html.unescape(text)
     if "exact_match" in contents:
         return exact_match(contents["exact_match"], text)

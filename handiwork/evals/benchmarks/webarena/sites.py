@@ -93,7 +93,7 @@ def fill(text: str, addresses: Mapping[str, str]) -> str:
 
 
 async def enter(sandbox: Sandbox, task: Mapping[str, Any], viewport: Sequence[int], **more: Any) -> None:
-    """Open the browser on the task's pages, logged in if the task says so. Raises SandboxError.
+    """Open the browser on the task's pages, logged in if the task requires it. Raises SandboxError.
 
     If WA_AUTH names a folder, the browser states that upstream's auto_login.py left there are used instead of the
     forms. ``more`` are further arguments for opening the browser.

@@ -240,7 +240,7 @@ async def _run(window: Window, call: PrimitiveCall) -> bool:
 
 
 def describe_dialog(dialog: Dialog, typed: str) -> str:
-    """Return a dialog's text and how to answer it."""
+    """Return a dialog's text and the calls that answer it."""
     accept, dismiss = 'keyboard_press("Enter")', 'keyboard_press("Escape")'
     if dialog.type == "beforeunload":
         return f"the page asks whether to leave it, as changes may be lost: {accept} leaves, {dismiss} stays"

@@ -19,7 +19,7 @@ page that does not respond counts as stuck.
 
 _WAITED_FOR = frozenset({"document", "stylesheet", "script", "xhr", "fetch"})
 _PAUSE = 0.05
-# Hidden pages draw no frames; a timer fires all the same.
+# Hidden pages draw no frames, but their timers fire.
 _TWO_FRAMES = """() => new Promise(done => {
   const tell = () => done(document.readyState);
   setTimeout(tell, 100);
@@ -92,7 +92,7 @@ class Traffic:
 
 
 async def responds(page: Page) -> bool:
-    """Return whether the page responds, or its scripts are busy."""
+    """Return whether the page responds: a page whose scripts are busy does not."""
     return await _state(page, "() => document.readyState", 1.0) is not None
 
 

@@ -36,7 +36,7 @@ class TreeStreamError(Exception):
 
 @dataclass
 class TreeEntry:
-    """One path: a "file", "link", "dir", "pipe" or "whiteout", or "gone" if it is to be removed; "end" is the last.
+    """One path: a "file", "link", "dir", "pipe" or "whiteout", or "gone", a path to remove; "end" ends the stream.
 
     ``size`` is in bytes, ``mode`` has permission bits. As in an overlay's upper layer, a directory may be ``opaque``.
     """

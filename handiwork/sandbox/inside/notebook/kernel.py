@@ -257,7 +257,7 @@ def main() -> None:
 
 
 def _become_kernel(server: int, output: int) -> NoReturn:
-    """Run cells in a session of its own, which marks the processes they start, and end as programs do."""
+    """Run cells in a new session, which identifies the processes that they start; then exit."""
     os.setsid()
     _die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -246,7 +246,7 @@ def _pythons(workspace: str, environment: Mapping[str, str]) -> Iterator[list[st
 
 
 def _libraries() -> list[str]:
-    """Return the path of the server's IPython: in its own Python, or as the host says."""
+    """Return the path of the server's IPython: HANDIWORK_INSIDE_LIBRARIES, or a folder of its own Python."""
     if lent := os.environ.get("HANDIWORK_INSIDE_LIBRARIES"):
         return [lent]
     spec = find_spec("IPython")

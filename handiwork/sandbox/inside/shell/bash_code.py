@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Each file is opened anew by its name below /proc, so commands inherit no descriptor and cannot close one. All code
+# Each file is opened again by its name below /proc, so commands inherit no descriptor and cannot close one. All code
 # runs with stderr at /dev/null, which hides its trace when the user has `set -x`.
 _FUNCTIONS = r"""
 set +o history +o histexpand; shopt -u checkwinsize; unset TMOUT MAILCHECK; PS1= PS2= PS0=

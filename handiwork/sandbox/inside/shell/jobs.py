@@ -73,7 +73,7 @@ class Unread:
 
 
 class Job:
-    """One background command; ``reported`` is whether its end has been reported."""
+    """One background command; ``reported`` is True once its end has been reported."""
 
     def __init__(self, handle: str, command: str, children: Children) -> None:
         self.handle, self.command = handle, command

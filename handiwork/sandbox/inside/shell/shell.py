@@ -48,8 +48,8 @@ class CommandResult:
 class Shell:
     """A bash that runs commands. Call ``run``, ``send`` and ``wait`` one at a time.
 
-    A command without a timeout of its own is left running after ``soft_timeout`` seconds; ``bashrc`` is whether the
-    first shell reads the user's settings.
+    A command without a timeout of its own is left running after ``soft_timeout`` seconds; with ``bashrc``, the first
+    shell reads the user's settings.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ def parse_calls(text: str, actions: Mapping[str, Callable[..., Any]]) -> list[Pr
     """Return the calls of ``actions`` in ``text``, in order. Raises CallError.
 
     An action's first parameter is not the agent's. If there are calls between code fences, only those count. A call on
-    a line of its own must be valid; one only mentioned in a sentence, like ``click (the button)``, is skipped.
+    a line of its own must be valid; a call mentioned in a sentence, like ``click (the button)``, is skipped.
     """
     if len(text) > LONGEST:
         raise CallError(f"the text has {len(text)} characters; {LONGEST} are read at most")

@@ -27,7 +27,7 @@ _POINTERS = """((page) => {
 """The bids of the elements with a hand as their mouse pointer, then the iframes."""
 
 _MEANINGLESS = {"uninteresting", "presentationalRole", "inheritsPresentation", "emptyAlt"}
-"""The browser's reasons to ignore nodes that are visible all the same."""
+"""The browser's reasons to ignore nodes that are nevertheless visible."""
 
 
 @dataclass
