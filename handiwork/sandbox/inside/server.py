@@ -43,15 +43,15 @@ class _Stream:
         self._send = send
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._pending = bytearray()
-        self._left = _LIMIT
+        self._remaining = _LIMIT
         self._arrived = asyncio.Event()
         self._sending = asyncio.Lock()
 
     def feed(self, data: bytes) -> None:
         """Add bytes; those over the limit are dropped."""
-        data = data[: self._left]
+        data = data[: self._remaining]
         if data:
-            self._left -= len(data)
+            self._remaining -= len(data)
             self._pending += data
             self._arrived.set()
 

@@ -38,16 +38,16 @@ class DoneWrong(Exception):  # noqa: N818 - named for the agent's mistake
 async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandle, Page]]:
     """Yield the element with this bid, and its page; errors are raised as DoneWrong."""
     page = await window.page()
-    found = await _located(page, bid)
+    target = await _locate(page, bid)
     try:
-        yield found, page
+        yield target, page
     except PlaywrightError as error:
         # The page's reaction to a completed action is waited for once more, with more patience.
         if not _DONE.search(error.message):
-            raise DoneWrong(await element_failure(found, bid, error)) from None
+            raise DoneWrong(await element_failure(target, bid, error)) from None
 
 
-async def _located(page: Page, bid: str) -> ElementHandle:
+async def _locate(page: Page, bid: str) -> ElementHandle:
     """Return the element with this bid, in any frame or open shadow root. Raises DoneWrong."""
     parts = _BID.fullmatch(bid)
     if not bid or parts is None:
@@ -64,10 +64,10 @@ async def _located(page: Page, bid: str) -> ElementHandle:
         if inside is None:
             raise _missing(bid, f", nor a frame [{prefix}] that it would be in")
         frame = inside
-    found = await frame.query_selector(f'[bid="{bid}"]')
-    if found is None:
+    target = await frame.query_selector(f'[bid="{bid}"]')
+    if target is None:
         raise _missing(bid)
-    return found
+    return target
 
 
 def _missing(bid: str, more: str = "") -> DoneWrong:
