@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import Ask, DataError, Instance, Rollout
-from handiwork.evals.benchmarks.eda import EDA, LAST, TURNS, named, one_word, questions
+from handiwork.evals.benchmarks.eda import EDA, LAST, TURNS, contains_name, one_word, questions
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, AgentThinkAction, MessageAction
 from handiwork.events.base import Event
 from tests.agents.states import state_of
@@ -116,7 +116,7 @@ async def test_a_list_of_everything_does_not_win() -> None:
     ],
 )
 def test_a_name_counts_as_a_whole_word(names: list[str], question: str, found: bool) -> None:
-    assert named(names, question) is found
+    assert contains_name(names, question) is found
 
 
 @given(st.text(), st.sampled_from(["Maybe", "Dunno"]))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import DataError, Instance, Score
-from handiwork.evals.benchmarks.gorilla_apibench import GorillaAPIBench, calls, matched
+from handiwork.evals.benchmarks.gorilla_apibench import GorillaAPIBench, calls, find_entry
 from tests.evals.rollouts import folder, rollout
 
 BENCHMARK = GorillaAPIBench()
@@ -150,7 +150,7 @@ async def test_the_name_must_be_the_same(torch: list[Instance]) -> None:
         ("huggingface", "f('unclosed)", "f('unclosed')", True),
         ("tensorflowhub", "f('a', model='b', k=True)", "f('a', 'b', k=True)", True),
         ("tensorflowhub", "f('a', model='b', k=True)", "f('a', 'b', z=True)", False),
-        # What is no call at its beginning, or has no arguments, is never matched.
+        # What is no call at its beginning, or has no arguments, is never an entry.
         ("huggingface", "./run.sh f('a')", "f('a')", False),
         ("huggingface", "f()", "f()", False),
     ],
@@ -181,7 +181,7 @@ def test_a_call_is_found_whole_whatever_stands_around_it(
 @given(st.text("f.('\")[],= \n"))
 def test_no_text_is_too_broken(text: str) -> None:
     assert all(call.text in text for call in calls(text))
-    assert matched(text, []) is None
+    assert find_entry(text, []) is None
 
 
 def test_missing_files_are_named(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import DataError, Instance
-from handiwork.evals.benchmarks.toolqa import ToolQA, normalised
+from handiwork.evals.benchmarks.toolqa import ToolQA, normalise
 from tests.evals.rollouts import folder, instances, rollout
 
 BENCHMARK = ToolQA()
@@ -101,7 +101,7 @@ async def test_the_official_match_and_numbers_beside_it(
 
 @given(st.text())
 def test_normalising_leaves_nothing_to_normalise(text: str) -> None:
-    assert normalised(f"  the {text}! ") == normalised(text)
+    assert normalise(f"  the {text}! ") == normalise(text)
 
 
 def test_a_question_is_skipped_without_its_corpus(data: Path) -> None:

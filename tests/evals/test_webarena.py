@@ -15,7 +15,7 @@ from handiwork.errors import SandboxError
 from handiwork.evals.benchmark import DataError, Instance
 from handiwork.evals.benchmarks.webarena import sites
 from handiwork.evals.benchmarks.webarena.benchmark import WebArena
-from handiwork.evals.benchmarks.webarena.evaluators import must_include, required, string_match, url_match, words
+from handiwork.evals.benchmarks.webarena.evaluators import match_contents, must_include, string_match, url_match, words
 from handiwork.evals.benchmarks.webarena.pages import post_url
 from handiwork.sandbox.egress.hosts import parse
 from tests.evals.rollouts import instances, needs_benchdata, nobody
@@ -131,15 +131,15 @@ def test_a_rule_that_nobody_knows_is_no_score() -> None:
     with pytest.raises(ValueError, match="PRED in GOLD"):
         url_match({"reference_url": "http://s", "url_note": "PRED in GOLD"}, "http://s")
     with pytest.raises(ValueError, match="nobody knows"):
-        required({"begins_with": "x"}, "x")
+        match_contents({"begins_with": "x"}, "x")
 
 
 def test_contents_are_compared_without_html_entities_and_with_alternatives() -> None:
-    assert required({"exact_match": "Ann & Bob"}, "ann &amp; bob")
-    assert not required({"exact_match": "Ann"}, "Ann & Bob")
-    assert required({"must_include": ["cat |OR| dog", "fish"]}, "a DOG and a fish")
-    assert not required({"must_include": ["cat |OR| dog", "fish"]}, "a dog")
-    assert not required({"must_include": ["0"]}, "")
+    assert match_contents({"exact_match": "Ann & Bob"}, "ann &amp; bob")
+    assert not match_contents({"exact_match": "Ann"}, "Ann & Bob")
+    assert match_contents({"must_include": ["cat |OR| dog", "fish"]}, "a DOG and a fish")
+    assert not match_contents({"must_include": ["cat |OR| dog", "fish"]}, "a dog")
+    assert not match_contents({"must_include": ["0"]}, "")
 
 
 def test_a_post_has_the_address_before_its_comments() -> None:

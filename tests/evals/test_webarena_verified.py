@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handiwork.evals.benchmarks.webarena.verified import scored
+from handiwork.evals.benchmarks.webarena.verified import evaluate
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -24,9 +24,9 @@ def _sites(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("answer", ["", "nonsense", "[1, 2", '{"task_type": 3}', "1" * 5000, "\ud800"])
 async def test_a_malformed_answer_scores_0_and_is_no_failure_of_the_grader(answer: str) -> None:
-    assert (await scored(0, answer, TRAFFIC))["score"] == 0
+    assert (await evaluate(0, answer, TRAFFIC))["score"] == 0
 
 
 async def test_traffic_that_cannot_be_read_is_a_failure_of_the_grader() -> None:
     with pytest.raises(RuntimeError, match="webarena-verified ended"):
-        await scored(0, "nonsense", b"nothing")
+        await evaluate(0, "nonsense", b"nothing")

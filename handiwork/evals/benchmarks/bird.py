@@ -71,16 +71,16 @@ class Bird(Benchmark):
             rows = _ROWS.validate_json(file.read_bytes())
         except ValidationError as error:
             raise DataError(f"{file} is no JSON list of objects: get the file again") from error
-        if lacking := [field for field in _FIELDS for row in rows if field not in row]:
-            raise DataError(f"{file} has questions without {lacking[0]}: is it the file of BIRD?")
+        if missing := [field for field in _FIELDS for row in rows if field not in row]:
+            raise DataError(f"{file} has questions without {missing[0]}: is it the file of BIRD?")
         times: Counter[str] = Counter()
-        found: list[Instance] = []
+        instances: list[Instance] = []
         for row in rows:
             # Mini-dev has two questions twice, which upstream counts twice.
             times[name := str(row["question_id"])] += 1
             unique = name if times[name] == 1 else f"{name}-{times[name]}"
-            found.append(Instance(unique, _placed(row, data), row["difficulty"]))
-        return found
+            instances.append(Instance(unique, _with_paths(row, data), row["difficulty"]))
+        return instances
 
     def skipped(self, instance: Instance) -> str:
         """Return that the instance's database is missing, if it is."""
@@ -114,15 +114,15 @@ class Bird(Benchmark):
         instance, query = rollout.instance, query_in(rollout.said)
         if not query:
             return Score(0.0, details={"error": "there is no query"})
-        told = await compare(instance.row["database"], query, instance.row["SQL"])
-        if told["gold"]:
-            raise DataError(f"the gold query of {instance.id} fails on {instance.row['database']}: {told['gold']}")
-        return Score(float(told["equal"]), query, {"error": told["error"]})
+        result = await compare(instance.row["database"], query, instance.row["SQL"])
+        if result["gold"]:
+            raise DataError(f"the gold query of {instance.id} fails on {instance.row['database']}: {result['gold']}")
+        return Score(float(result["equal"]), query, {"error": result["error"]})
 
 
-def query_in(said: str) -> str:
+def query_in(text: str) -> str:
     """Return the query in an agent's text: the content of its last <answer>, else its last ```sql block, else all."""
-    answer = tagged(said)
+    answer = tagged(text)
     return (fenced(answer, "sql", "sqlite", "") or answer).strip()
 
 
@@ -130,7 +130,7 @@ def _file(instance: Instance) -> str:
     return f"{instance.row['db_id']}.sqlite"
 
 
-def _placed(row: Mapping[str, Any], data: Path) -> dict[str, Any]:
+def _with_paths(row: Mapping[str, Any], data: Path) -> dict[str, Any]:
     """Return a row with the path of its database, and the possible paths of its tables' descriptions."""
     name = row["db_id"]
     folder = data.absolute() / "dev_databases" / name
@@ -143,7 +143,7 @@ async def compare(database: str, predicted: str, gold: str, seconds: float = SEC
 
     It is killed after ``seconds``, which counts as the predicted query's error. Raises RuntimeError if it fails itself.
     """
-    asked = json.dumps({"database": database, "predicted": predicted, "gold": gold}).encode()
+    request = json.dumps({"database": database, "predicted": predicted, "gold": gold}).encode()
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-I", sqlite_rows.__file__),
         stdin=asyncio.subprocess.PIPE,
@@ -152,7 +152,7 @@ async def compare(database: str, predicted: str, gold: str, seconds: float = SEC
         env={},
     )
     try:
-        out, problem = await asyncio.wait_for(process.communicate(asked), seconds)
+        out, problem = await asyncio.wait_for(process.communicate(request), seconds)
     except TimeoutError:
         return {"equal": False, "error": f"it took more than {seconds:g} s", "gold": ""}
     finally:

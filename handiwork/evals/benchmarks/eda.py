@@ -72,14 +72,14 @@ class EDA(Benchmark):
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return an instance for each line: the names of an entity, separated by "|". Raises DataError."""
         kind, chosen = _lists(split)
-        found = next((one for one in chosen if (data / kind / f"{one}.txt").is_file()), None)
-        if found is None:
-            wanted = " or ".join(f"{one}.txt" for one in chosen)
-            raise DataError(f"{data / kind} has no {wanted}, a list of entities with one in a line")
-        lines = (data / kind / f"{found}.txt").read_text(encoding="utf-8").splitlines()
-        named = [[name.strip() for name in line.split("|") if name.strip()] for line in lines]
-        rows = [{"kind": kind, "names": names} for names in named if names]
-        return [Instance(f"{kind}-{found}-{number:03}", row, kind) for number, row in enumerate(rows, 1)]
+        list_name = next((stem for stem in chosen if (data / kind / f"{stem}.txt").is_file()), None)
+        if list_name is None:
+            files = " or ".join(f"{stem}.txt" for stem in chosen)
+            raise DataError(f"{data / kind} has no {files}, a list of entities with one in a line")
+        lines = (data / kind / f"{list_name}.txt").read_text(encoding="utf-8").splitlines()
+        entities = [[name.strip() for name in line.split("|") if name.strip()] for line in lines]
+        rows = [{"kind": kind, "names": names} for names in entities if names]
+        return [Instance(f"{kind}-{list_name}-{number:03}", row, kind) for number, row in enumerate(rows, 1)]
 
     def instruction(self, instance: Instance) -> str:
         """Return the rules of the game."""
@@ -97,21 +97,21 @@ class EDA(Benchmark):
 
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
         """Answer the question, and announce the last one; None when the game is over."""
-        row, asked = rollout.instance.row, questions(rollout.state)
+        row, texts = rollout.instance.row, questions(rollout.state)
         gave_up = rollout.state.agent_state == "rejected"
-        if gave_up or turn >= TURNS or named(row["names"], asked[-1]):
+        if gave_up or turn >= TURNS or contains_name(row["names"], texts[-1]):
             return None
-        answer = one_word(await rollout.ask(_prompt(row["kind"], row["names"], asked[-1])), UNSURE[row["kind"]])
+        answer = one_word(await rollout.ask(_prompt(row["kind"], row["names"], texts[-1])), UNSURE[row["kind"]])
         return f"{answer} {LAST}" if turn == TURNS - 1 else answer
 
     async def score(self, rollout: Rollout) -> Score:
         """Score the number of the winning question, 0 without one."""
-        names, asked = rollout.instance.row["names"], questions(rollout.state)[:TURNS]
-        won = next((number for number, text in enumerate(asked, 1) if named(names, text)), None)
-        told = {"entity": names[0], "won": won is not None, "turns": won or len(asked)}
-        if won is None:
-            return Score(0.0, asked[-1], told)
-        return Score(1 - 0.02 * max(won - FREE, 0), asked[won - 1], told)
+        names, texts = rollout.instance.row["names"], questions(rollout.state)[:TURNS]
+        winner = next((number for number, question in enumerate(texts, 1) if contains_name(names, question)), None)
+        details = {"entity": names[0], "won": winner is not None, "turns": winner or len(texts)}
+        if winner is None:
+            return Score(0.0, texts[-1], details)
+        return Score(1 - 0.02 * max(winner - FREE, 0), texts[winner - 1], details)
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
         """Return the share of games won, and the mean number of questions in a game."""
@@ -127,26 +127,26 @@ def questions(state: State) -> list[str]:
     Of several messages in a turn the last counts, as it is the one answered; "" stands for a turn without a question.
     Only the first 64 words of a question are kept.
     """
-    asked = [""]
-    begun = False
+    texts = [""]
+    started = False
     for action, _ in state.history:
         match action:
             case MessageAction(source="user"):
-                if begun:
-                    asked.append("")
-                begun = True
+                if started:
+                    texts.append("")
+                started = True
             case AgentFinishAction(outputs=outputs):
-                asked[-1] = _cut(str(outputs.get("message", "")))
+                texts[-1] = _cut(str(outputs.get("message", "")))
             case MessageAction(source="agent"):
-                asked[-1] = _cut(action.content)
+                texts[-1] = _cut(action.content)
             case AgentRejectAction():
-                asked[-1] = ""
+                texts[-1] = ""
             case _:
                 pass
-    return asked
+    return texts
 
 
-def named(names: Sequence[str], question: str) -> bool:
+def contains_name(names: Sequence[str], question: str) -> bool:
     """Return whether a question contains one of the names as a whole word, in upper or lower case."""
     text = question.lower()
     return any(re.search(rf"(?:^|\W){re.escape(name.lower())}(?:$|\W)", text) for name in names)
@@ -154,8 +154,8 @@ def named(names: Sequence[str], question: str) -> bool:
 
 def one_word(answer: str, unsure: str) -> str:
     """Return the first of "Yes.", "No." and the ``unsure`` word in a model's answer; without any, the latter."""
-    found = re.search(rf"\b(yes|no|{unsure.lower()})\b", answer.lower())
-    return f"{found[1].capitalize() if found else unsure}."
+    match = re.search(rf"\b(yes|no|{unsure.lower()})\b", answer.lower())
+    return f"{match[1].capitalize() if match else unsure}."
 
 
 def _lists(split: str) -> tuple[str, tuple[str, ...]]:
@@ -171,9 +171,9 @@ def _cut(text: str) -> str:
 def _prompt(kind: str, names: Sequence[str], question: str) -> str:
     """Return the prompt for the model that knows the entity, with examples that small models can follow too."""
     example, unsure = EXAMPLES[kind], UNSURE[kind]
-    what = example.partition(":")[0]
+    label = example.partition(":")[0]
     others = f" (also called {', '.join(names[1:])})" if names[1:] else ""
     return (
         f"Here questions about {SORT[kind]} are answered truthfully with one word.\n{example}\n\n"
-        f"Now answer a question in the same way, with Yes, No or {unsure}. {what}: {names[0]}{others}\n{question}"
+        f"Now answer a question in the same way, with Yes, No or {unsure}. {label}: {names[0]}{others}\n{question}"
     )

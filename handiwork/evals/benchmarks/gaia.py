@@ -23,7 +23,7 @@ COMMIT = "897f2dfbb5c952b5c3c1509e648381f9c7b70316"
 
 TRUTH, UNKNOWN = "Final answer", "?"
 FIELDS = ("task_id", "Question", "Level", TRUTH, "file_name")
-SAID = re.compile("final answer:", re.IGNORECASE)
+MARKER = re.compile("final answer:", re.IGNORECASE)
 UNITS = str.maketrans("", "", "$%,")
 PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -98,7 +98,7 @@ def _attachment(path: str) -> str:
 
 def answer_in(text: str) -> str:
     """Return the tagged answer; without a tag, the text after the last "FINAL ANSWER:", else the whole text."""
-    return SAID.split(tagged(text))[-1].strip()
+    return MARKER.split(tagged(text))[-1].strip()
 
 
 def matches(answer: str, truth: str) -> bool:
@@ -107,14 +107,14 @@ def matches(answer: str, truth: str) -> bool:
         return _number(answer.translate(UNITS)) == number
     if not re.search("[,;]", truth):
         return _plain(answer).translate(PUNCTUATION) == _plain(truth).translate(PUNCTUATION)
-    given, wanted = re.split("[,;]", answer), re.split("[,;]", truth)
-    return len(given) == len(wanted) and all(map(_same_element, given, wanted))
+    elements, expected = re.split("[,;]", answer), re.split("[,;]", truth)
+    return len(elements) == len(expected) and all(map(_same_element, elements, expected))
 
 
-def _same_element(given: str, wanted: str) -> bool:
-    if (number := _number(wanted)) is not None:
-        return _number(given.translate(UNITS)) == number
-    return _plain(given) == _plain(wanted)
+def _same_element(element: str, expected: str) -> bool:
+    if (number := _number(expected)) is not None:
+        return _number(element.translate(UNITS)) == number
+    return _plain(element) == _plain(expected)
 
 
 def _number(text: str) -> float | None:

@@ -64,7 +64,7 @@ class ApiEntry:
     """An API of a hub's database: the call's name, the texts required in an answer's call, and the API's domain."""
 
     name: str
-    needed: tuple[str, ...]
+    required_texts: tuple[str, ...]
     domain: str
     call: str
 
@@ -84,9 +84,9 @@ class GorillaAPIBench(Benchmark):
     def files(self, split: str) -> Mapping[str, str]:
         """Return a hub's questions, their answers, and the hub's database."""
         questions, answers, database = _paths(split)
-        asked = f"gorilla/eval/eval-data/questions/{split}/{questions.removeprefix('questions/')}"
+        path = f"gorilla/eval/eval-data/questions/{split}/{questions.removeprefix('questions/')}"
         return {
-            questions: f"{UPSTREAM}/{asked}",
+            questions: f"{UPSTREAM}/{path}",
             answers: f"{UPSTREAM}/data/{answers}",
             database: f"{UPSTREAM}/data/{database}",
         }
@@ -94,8 +94,8 @@ class GorillaAPIBench(Benchmark):
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the questions of a hub, with the file of its ``database``. Raises DataError, OSError."""
         files = [data / path for path in _paths(split)]
-        if lacking := [str(file.relative_to(data)) for file in files if not file.is_file()]:
-            raise DataError(f"{data} has no {', '.join(lacking)}: the split {split} cannot be run without it")
+        if missing := [str(file.relative_to(data)) for file in files if not file.is_file()]:
+            raise DataError(f"{data} has no {', '.join(missing)}: the split {split} cannot be run without it")
         questions, answers, database = files
         pairs = jsonlines.read(answers, ["api_data"])
         instances: list[Instance] = []
@@ -123,39 +123,39 @@ class GorillaAPIBench(Benchmark):
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the call's API has the question's domain; ``hallucination`` marks a call of no known API."""
         row = rollout.instance.row
-        answer = answered(rollout.said)
-        found = matched(answer, _database(row["database"], row["hub"]))
+        answer = answer_in(rollout.said)
+        entry = find_entry(answer, _database(row["database"], row["hub"]))
         details = {
             "domain": row["domain"],
-            "hallucination": found is None,
-            "api": found.call if found else "",
-            "api_domain": found.domain if found else "",
+            "hallucination": entry is None,
+            "api": entry.call if entry else "",
+            "api_domain": entry.domain if entry else "",
         }
-        return Score(float(found is not None and found.domain == row["domain"]), answer, details)
+        return Score(float(entry is not None and entry.domain == row["domain"]), answer, details)
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
         """Return the share of answers that are no API of the hub."""
-        made_up = sum(bool(score.details["hallucination"]) for score in scores)
-        return {"hallucination rate": made_up / len(scores)}
+        hallucinations = sum(bool(score.details["hallucination"]) for score in scores)
+        return {"hallucination rate": hallucinations / len(scores)}
 
 
-def answered(text: str) -> str:
+def answer_in(text: str) -> str:
     """Return the part of an answer with its call: the tagged text, and in that upstream's field if it has one."""
     answer = tagged(text)
     fields = answer.split("api_call")
     return fields[1].split("api_provider")[0].strip() if len(fields) > 1 else answer
 
 
-def matched(answer: str, database: Sequence[ApiEntry]) -> ApiEntry | None:
+def find_entry(answer: str, database: Sequence[ApiEntry]) -> ApiEntry | None:
     """Return the first entry whose call the answer contains, None if it contains none."""
-    made: dict[str, ApiCall] = {}
+    by_name: dict[str, ApiCall] = {}
     for call in calls(answer):
         # Of several calls with a name upstream sees the last in the text, and the outer before the inner.
-        if call.name not in made or call.end > made[call.name].end:
-            made[call.name] = call
+        if call.name not in by_name or call.end > by_name[call.name].end:
+            by_name[call.name] = call
     for entry in database:
-        call = made.get(entry.name)
-        if call and all(argument in call.text for argument in entry.needed):
+        call = by_name.get(entry.name)
+        if call and all(argument in call.text for argument in entry.required_texts):
             return entry
     return None
 
@@ -177,24 +177,24 @@ def calls(text: str) -> Iterator[ApiCall]:
                 break
         else:
             arguments.append(text[begin:end])
-        kept = tuple(argument.strip() for argument in arguments if argument.strip())
-        yield ApiCall(match[1], kept, text[match.start() : end], end)
+        stripped = tuple(argument.strip() for argument in arguments if argument.strip())
+        yield ApiCall(match[1], stripped, text[match.start() : end], end)
 
 
-def needed(call: ApiCall, hub: str) -> tuple[str, ...]:
+def required_texts(call: ApiCall, hub: str) -> tuple[str, ...]:
     """Return the parts of a database's call that must occur in an answer's, by the hub's own rule."""
-    wanted: list[str] = []
+    values: list[str] = []
     for argument in call.arguments:
         keyword = KEYWORD.fullmatch(argument)
         name, value = (keyword[1], keyword[2]) if keyword else ("", argument)
         match hub:
             case "torchhub":
-                wanted += [value] if "repo_or_dir" in argument or "model" in argument else []
+                values += [value] if "repo_or_dir" in argument or "model" in argument else []
             case "tensorflowhub":
-                wanted.append(value if name == "model" else argument)
+                values.append(value if name == "model" else argument)
             case _:
-                wanted.append(value)
-    return tuple(value.strip("'") for value in wanted)
+                values.append(value)
+    return tuple(value.strip("'") for value in values)
 
 
 @lru_cache(maxsize=len(HUBS))
@@ -203,8 +203,8 @@ def _database(file: str, hub: str) -> tuple[ApiEntry, ...]:
     entries: list[ApiEntry] = []
     for row in jsonlines.read(Path(file), ["api_call", "domain"]):
         call = next(calls(row["api_call"]), None)
-        if call and row["api_call"].startswith(call.text) and (wanted := needed(call, hub)):
-            entries.append(ApiEntry(call.name, wanted, row["domain"], row["api_call"]))
+        if call and row["api_call"].startswith(call.text) and (required := required_texts(call, hub)):
+            entries.append(ApiEntry(call.name, required, row["domain"], row["api_call"]))
     return tuple(entries)
 
 

@@ -55,24 +55,24 @@ class GPQA(Benchmark):
         file = data / f"gpqa_{split}.csv"
         with file.open(encoding="utf-8", newline="") as lines:
             reader = csv.DictReader(lines)
-            if lacking := set(COLUMNS) - set(reader.fieldnames or ()):
-                raise DataError(f"{file} has no column {', '.join(sorted(lacking))}: is it the file of GPQA?")
+            if missing := set(COLUMNS) - set(reader.fieldnames or ()):
+                raise DataError(f"{file} has no column {', '.join(sorted(missing))}: is it the file of GPQA?")
             return [Instance(row["Record ID"], row, row.get("High-level domain") or "") for row in reader]
 
     def instruction(self, instance: Instance) -> str:
         """Return the question, its choices by letter, and the form of the answer."""
         forms = " or ".join(f"<answer>{letter}</answer>" for letter in LETTERS)
-        listed = "\n".join(f"{letter}) {choice}" for letter, choice in choices(instance.row).items())
+        options = "\n".join(f"{letter}) {choice}" for letter, choice in choices(instance.row).items())
         return (
             "Answer this multiple-choice question. Exactly one choice is right.\n\n"
-            f"{instance.row['Question'].strip()}\n\n{listed}\n\n"
+            f"{instance.row['Question'].strip()}\n\n{options}\n\n"
             f"When you are sure, finish with the letter of your choice alone: {forms}"
         )
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for the letter of the right choice, else 0."""
-        shown = choices(rollout.instance.row)
-        right = next(letter for letter, choice in shown.items() if choice == rollout.instance.row[RIGHT].strip())
+        options = choices(rollout.instance.row)
+        right = next(letter for letter, choice in options.items() if choice == rollout.instance.row[RIGHT].strip())
         chosen = letter_in(tagged(rollout.said))
         return Score(float(chosen == right), chosen, {"right": right})
 
@@ -86,5 +86,5 @@ def choices(row: Mapping[str, Any]) -> dict[str, str]:
 
 def letter_in(answer: str) -> str:
     """Return the letter that an answer names, "" if it names none."""
-    found = next((match for pattern in NAMED if (match := pattern.fullmatch(answer))), None)
-    return found[1].upper() if found else ""
+    first = next((match for pattern in NAMED if (match := pattern.fullmatch(answer))), None)
+    return first[1].upper() if first else ""

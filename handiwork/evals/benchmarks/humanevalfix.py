@@ -31,7 +31,7 @@ class Language:
 
     The agent runs ``command`` on the files ``solution`` and ``tests``; ``programs`` are its requirements, "a|b" meaning
     either. ``seconds`` limits compiling, if any, and running together in the scorer, which runs ``scoring`` with
-    ``says`` as the last statement of the tests.
+    ``last_statement`` at the end of the tests.
     """
 
     folder: str
@@ -41,7 +41,7 @@ class Language:
     command: str
     seconds: float
     scoring: str = ""
-    says: str = ""
+    last_statement: str = ""
 
 
 # The official limits are 10 s (Python, JavaScript), 20 s (Go), 60 s for compiling and again for running (C++), 5 times
@@ -123,10 +123,10 @@ class HumanEvalFix(Benchmark):
     def skipped(self, instance: Instance) -> str:
         """Return the compilers, headers or packages for the instance that this machine lacks."""
         language = _language(instance)
-        lacking = [p for p in language.programs if not any(map(shutil.which, p.split("|")))]
-        if lacking:
-            return f"{' and '.join(lacking).replace('|', ' or ')} not installed"
-        return _lacking(instance.row, language)
+        missing = [program for program in language.programs if not any(map(shutil.which, program.split("|")))]
+        if missing:
+            return f"{' and '.join(missing).replace('|', ' or ')} not installed"
+        return _missing_requirement(instance.row, language)
 
     def prepare(self, instance: Instance, workspace: Path) -> None:
         """Write the function with its bug, and its tests."""
@@ -145,8 +145,8 @@ class HumanEvalFix(Benchmark):
         solution = await left_in(rollout.sandbox, name)
         if not solution.strip():
             return Score(0.0, details={"output": f"there is no {name}"})
-        found = await run(rollout.instance, solution)
-        return Score(float(found.passed), solution, {"output": found.output[-2000:]})
+        result = await run(rollout.instance, solution)
+        return Score(float(result.passed), solution, {"output": result.output[-2000:]})
 
 
 async def run(instance: Instance, solution: str) -> Tested:
@@ -163,7 +163,10 @@ async def run(instance: Instance, solution: str) -> Tested:
         return await run_tests(files, command, nonce, language.seconds, silent=True)
     # The file's name cannot be guessed when the solution is compiled, and the file is gone when it runs.
     tests = language.tests if language.folder == "java" else f"{nonce[:8]}_{language.tests}"
-    files = {language.solution: without_main(solution, language), tests: ended(_tests(row, language), language, nonce)}
+    files = {
+        language.solution: without_main(solution, language),
+        tests: with_nonce(_tests(row, language), language, nonce),
+    }
     return await run_tests(files, language.scoring.format(tests=tests), nonce, language.seconds)
 
 
@@ -178,12 +181,12 @@ def without_main(solution: str, language: Language) -> str:
             return solution
 
 
-def ended(tests: str, language: Language, nonce: str) -> str:
+def with_nonce(tests: str, language: Language, nonce: str) -> str:
     """Return the tests with a last statement in their one function that prints the nonce."""
     closing = re.search(r"\}\s*\}\s*$" if language.folder in ("java", "rust") else r"\}\s*$", tests)
     if closing is None:
         raise DataError(f"the tests of {language.folder} end in no function: get the file again")
-    return f"{tests[: closing.start()]}\n{language.says.format(nonce=nonce)}\n{closing[0]}"
+    return f"{tests[: closing.start()]}\n{language.last_statement.format(nonce=nonce)}\n{closing[0]}"
 
 
 def solution_of(row: Mapping[str, Any], field: str) -> str:
@@ -234,19 +237,19 @@ def _tests(row: Mapping[str, Any], language: Language) -> str:
 
 def _go_imports(row: Mapping[str, Any], code: str, *more: str) -> str:
     """Return the row's imports that the code uses: Go rejects unused ones."""
-    named: list[str] = re.findall(r'"([^"\s]+)"', f"{row['import']}\n{row['test_setup']}")
-    used = {name for name in named if re.search(rf"\b{name.rsplit('/')[-1]}\.", code)} | set(more)
+    packages: list[str] = re.findall(r'"([^"\s]+)"', f"{row['import']}\n{row['test_setup']}")
+    used = {name for name in packages if re.search(rf"\b{name.rsplit('/')[-1]}\.", code)} | set(more)
     return "".join(f'import "{name}"\n' for name in sorted(used)) + "\n"
 
 
-def _lacking(row: Mapping[str, Any], language: Language) -> str:
+def _missing_requirement(row: Mapping[str, Any], language: Language) -> str:
     """Return a task's missing requirements besides the compiler; those visible in the sandbox are below /usr."""
     code = row["declaration"] + row["canonical_solution"] + row["test"]
     match language.folder:
         case "cpp":
             headers: list[str] = re.findall(r"#include\s*<((?:boost|openssl)/[^>]+)>", code)
-            lacking = [name for name in headers if not Path("/usr/include", name).exists()]
-            return f"the headers {', '.join(lacking)} are not installed" if lacking else ""
+            missing = [name for name in headers if not Path("/usr/include", name).exists()]
+            return f"the headers {', '.join(missing)} are not installed" if missing else ""
         case "rust":
             used = sorted(set(re.findall(r"\b(rand(?=::)|Regex(?=::)|md5(?=::))", _CRATES.sub("", code))))
             return f"it needs a crate for {', '.join(used)}, and rustc alone has none" if used else ""
@@ -254,7 +257,7 @@ def _lacking(row: Mapping[str, Any], language: Language) -> str:
             used = sorted(set(re.findall(r"""require\(['"](js-md5)['"]\)""", code)))
             return f"it needs the npm package {', '.join(used)}" if used else ""
         case "go":
-            there = Path(_TESTIFY).is_dir()
-            return "" if there else f"{_TESTIFY} is not there (Debian: golang-github-stretchr-testify-dev)"
+            installed = Path(_TESTIFY).is_dir()
+            return "" if installed else f"{_TESTIFY} is not there (Debian: golang-github-stretchr-testify-dev)"
         case _:
             return ""

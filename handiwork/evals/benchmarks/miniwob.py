@@ -130,8 +130,8 @@ class MiniWoB(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the page's raw reward is above 0. Raises BrowserError."""
-        stands = await standing(rollout.sandbox)
-        return Score(float(stands.reward > 0), details={"raw reward": stands.reward, "reason": stands.reason})
+        state = await standing(rollout.sandbox)
+        return Score(float(state.reward > 0), details={"raw reward": state.reward, "reason": state.reason})
 
 
 async def begin(instance: Instance, sandbox: Sandbox) -> str:
@@ -142,8 +142,8 @@ async def begin(instance: Instance, sandbox: Sandbox) -> str:
 
 async def standing(sandbox: Sandbox) -> Standing:
     """Return the state of the episode. Raises BrowserError."""
-    found = await sandbox.browser("evaluate", expression=_STANDS)
-    match found:
+    value = await sandbox.browser("evaluate", expression=_STANDS)
+    match value:
         case [url, bool(over), int() | float() as reward, reason] if url == _url(sandbox):
             return Standing(over, float(reward), str(reason or ""))
         case _:

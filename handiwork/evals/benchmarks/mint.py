@@ -48,7 +48,7 @@ class Mint(Benchmark):
     """Six sets of tasks of MINT; the simulated user says whether a proposal is right, as upstream without feedback.
 
     The rules are those of upstream's mint/tasks and mint/envs: 5 steps in all, of which 2 may be proposals; ``correct``
-    describes right answers. A step is one of the agent's, whatever it does. In two ways it is stricter than upstream's
+    describes right answers. Every step of the agent counts. In two ways it is stricter than upstream's
     code, which reads answers from a tag only: an answer without a tag must be the answer and nothing else; and the
     letter of an option must be named, while upstream looks for it anywhere in the text, so that any sentence with a "c"
     in it is right if c is. ``more`` returns the accuracy by upstream's code. In one way it is milder: a formula of
@@ -85,38 +85,38 @@ class Mint(Benchmark):
         return (
             f"{head}{task.strip()}\n\n"
             f"You have {STEPS} steps; in some you can run Python to work the answer out. You can propose an answer "
-            f"{PROPOSALS} times, and are told whether it is right. {_how(instance)}"
+            f"{PROPOSALS} times, and are told whether it is right. {_answer_form(instance)}"
         )
 
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
         """Return that the proposal is wrong, if it is and a step is left for another."""
-        left = STEPS - rollout.state.iteration
-        if left < 1 or (await self.score(rollout)).value == 1:
+        remaining = STEPS - rollout.state.iteration
+        if remaining < 1 or (await self.score(rollout)).value == 1:
             return None
         more = PROPOSALS - turn
         return (
-            f"That answer is wrong. You have {left} step{'s' * (left > 1)} left and can propose {more} more "
-            f"answer{'s' * (more > 1)}. {_how(rollout.instance)}"
+            f"That answer is wrong. You have {remaining} step{'s' * (remaining > 1)} left and can propose {more} more "
+            f"answer{'s' * (more > 1)}. {_answer_form(rollout.instance)}"
         )
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the last proposal is right."""
-        row, said = rollout.instance.row, rollout.said.strip()
-        answer = tagged(said)
+        row, text = rollout.instance.row, rollout.said.strip()
+        answer = tagged(text)
         if row["set"] in CODE:
             code = _code(answer)
             if not code.strip():
                 return Score(0.0, details={"output": "there is no code"})
-            found = await run_program(code, row["reference"], SECONDS)
-            return Score(float(found.passed), code, {"output": found.output[-2000:]})
-        right = bool(answer) and correct(row, answer, whole=answer == said)
+            result = await run_program(code, row["reference"], SECONDS)
+            return Score(float(result.passed), code, {"output": result.output[-2000:]})
+        right = bool(answer) and correct(row, answer, whole=answer == text)
         details = {"as upstream": bool(answer) and _upstream_choice(row, answer)} if row["set"] == "mmlu" else {}
         return Score(float(right), answer, details)
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
         """Return, for mmlu, the success rate by upstream's code."""
-        found = [score.details["as upstream"] for score in scores if "as upstream" in score.details]
-        return {"success rate as upstream's code has it": sum(found) / len(found)} if found else {}
+        outcomes = [score.details["as upstream"] for score in scores if "as upstream" in score.details]
+        return {"success rate as upstream's code has it": sum(outcomes) / len(outcomes)} if outcomes else {}
 
 
 def correct(row: Mapping[str, Any], answer: str, whole: bool = False) -> bool:
@@ -136,7 +136,7 @@ def correct(row: Mapping[str, Any], answer: str, whole: bool = False) -> bool:
             return _near(str(reference).strip().lower(), answer.lower(), whole)
 
 
-def _how(instance: Instance) -> str:
+def _answer_form(instance: Instance) -> str:
     return f"Finish with your answer between <answer> and </answer>: {FORMS[instance.row['set']]}, and nothing else."
 
 
@@ -160,18 +160,18 @@ def _options(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _choice(row: Mapping[str, Any], answer: str) -> bool:
     answer, reference, options = answer.strip().lower(), row["reference"].strip().lower(), _options(row)
-    named = set(re.findall(r"(?<![a-z])([a-z]) ?\)", answer)) & set(options)
-    if alone := re.fullmatch(
+    letters = set(re.findall(r"(?<![a-z])([a-z]) ?\)", answer)) & set(options)
+    if single := re.fullmatch(
         r"\W*(?:(?:the )?(?:correct |right )?(?:option|answer|choice)(?: is)?\W*)?([a-z])\W*", answer
     ):
-        named = {alone[1]}
-    if named:
-        return named == {reference}
+        letters = {single[1]}
+    if letters:
+        return letters == {reference}
     return _by_text(options, reference, answer)
 
 
 def _by_text(options: Mapping[str, str], reference: str, answer: str) -> bool:
-    """Return whether the answer contains the right option's text, and no wrong one's that is not a part of it."""
+    """Return whether the answer contains the right option's text, and no other option's that is not part of it."""
     right = options.get(reference, "")
     wrong = [text for text in options.values() if text not in right]
     return bool(right) and right in answer and not any(text in answer for text in wrong)
@@ -191,7 +191,7 @@ def _theorem_answer(text: str) -> str:
         return str("True" in text or text in ("true", "yes"))
     text = text.split(" or ")[0]
     for unit in _UNITS:
-        text = found[1] if (found := re.fullmatch(unit, text)) else text
+        text = match[1] if (match := re.fullmatch(unit, text)) else text
     text = re.sub(r" [x×] ", "*", text.replace("10^", "10**"))
     if re.fullmatch(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?", text):
         text = text.replace(",", "")
@@ -207,8 +207,8 @@ def _same(value: Value | None, reference: Value) -> bool:
         case str():
             return value in (reference, f"({reference})")
         case list():
-            values, wanted = _numbers(value), _numbers(reference)
-            return len(values) == len(wanted) > 0 and all(map(_same, values, wanted))
+            values, expected = _numbers(value), _numbers(reference)
+            return len(values) == len(expected) > 0 and all(map(_same, values, expected))
         case _:
             if not isinstance(value, int | float) or not isfinite(value):
                 return False

@@ -68,10 +68,10 @@ class ProofWriter(Benchmark):
 
     def instruction(self, instance: Instance) -> str:
         """Return the facts and rules, the question with its options, and the form of the answer."""
-        row, listed = instance.row, "\n".join(instance.row["options"])
+        row, options = instance.row, "\n".join(instance.row["options"])
         forms = " or ".join(f"<answer>{option.strip()[0]}</answer>" for option in row["options"])
         return (
-            f"Facts and rules:\n{row['context'].strip()}\n\n{row['question'].strip()}\n\n{listed}\n\n"
+            f"Facts and rules:\n{row['context'].strip()}\n\n{row['question'].strip()}\n\n{options}\n\n"
             "Unknown means that neither the statement nor its opposite follows from the facts and rules.\n"
             f"When you are sure, finish with the letter of your choice alone: {forms}"
         )
@@ -87,6 +87,6 @@ def letter_in(answer: str) -> str:
     """Return the letter that an answer names by Logic-LM's rule, "" if it names none."""
     answer = answer.split(LABEL)[-1].strip()
     if answer[:1] not in LETTERS:
-        phrase = next((one for one in PHRASES if one in answer), "")
+        phrase = next((phrase for phrase in PHRASES if phrase in answer), "")
         answer = answer.split(phrase)[1].strip() if phrase else ""
     return answer[:1] if answer[:1] in LETTERS else ""

@@ -81,21 +81,21 @@ class ToolQA(Benchmark):
     def instruction(self, instance: Instance) -> str:
         """Return the question, the place of the corpus, and the form of the answer."""
         corpus = instance.row["corpus"]
-        about = (
+        hint = (
             f"The answer is in the files of the folder {Path(corpus).name} in your working directory. Look it up there "
             "and give it as it is written there."
             if corpus
             else "The answer is a number. Write it with a decimal point and without a unit, for example 12.0 or 0.75."
         )
         return (
-            f"Answer this question.\n\n{instance.row['question'].strip()}\n\n{about} "
+            f"Answer this question.\n\n{instance.row['question'].strip()}\n\n{hint} "
             "Finish with the answer alone, in this form:\n<answer>ANSWER</answer>"
         )
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for the same text after normalising, else 0."""
         answer, truth = answer_in(rollout.said), str(rollout.instance.row["answer"])
-        same = answer != "" and normalised(answer) == normalised(truth)
+        same = answer != "" and normalise(answer) == normalise(truth)
         details = {"truth": truth, "same_number": same or _same_number(answer, truth)}
         return Score(float(same), answer, details)
 
@@ -108,11 +108,11 @@ class ToolQA(Benchmark):
 def answer_in(text: str) -> str:
     """Return the tagged answer; in that, the content of upstream's ``Finish[...]`` if there is one."""
     answer = tagged(text)
-    _, found, after = answer.rpartition(FINISH)
-    return after[: after.rfind("]")].strip() if found and "]" in after else answer
+    _, marker, after = answer.rpartition(FINISH)
+    return after[: after.rfind("]")].strip() if marker and "]" in after else answer
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Return a text normalised for comparison."""
     bare = text.lower().translate(PUNCTUATION)
     return " ".join(re.sub(r"\b(a|an|the|usd)\b", " ", bare).split())

@@ -17,7 +17,7 @@ from .forward import Forwarder
 from .hardening import filter_calls, refuse_inspection
 from .server import App
 
-_OWN_PREFIX = "HANDIWORK_INSIDE_"
+_PREFIX = "HANDIWORK_INSIDE_"
 _BACKLOG = 128
 
 
@@ -31,14 +31,14 @@ def main() -> None:
         return
     state_from: int | None = options.shell_state
     if options.giver is not None:
-        listener, state_from = _given(options.giver)
+        listener, state_from = _receive_listener(options.giver)
     else:
         listener = _listen(options.unix) if options.fd is None else socket.socket(fileno=options.fd)
     state = b"" if state_from is None else _read_all(state_from)
     if options.until is not None:
-        _end_with(lambda: os.read(options.until, 1))
+        _exit_after(lambda: os.read(options.until, 1))
     if options.lifeline:
-        state = _told()
+        state = _read_state()
     _keep_descriptors_from_children()
     _serve(options, listener, state)
 
@@ -112,7 +112,7 @@ def _listen(path: str) -> socket.socket:
     return listener
 
 
-def _given(path: str) -> tuple[socket.socket, int]:
+def _receive_listener(path: str) -> tuple[socket.socket, int]:
     """Receive the listening socket and a descriptor of the shell's initial state from the platform.
 
     This process ends when the platform does.
@@ -121,30 +121,30 @@ def _given(path: str) -> tuple[socket.socket, int]:
     platform.connect(path)
     _, (descriptor, state), _, _ = socket.recv_fds(platform, 1, 2)
 
-    _end_with(lambda: platform.recv(1))
+    _exit_after(lambda: platform.recv(1))
     return socket.socket(fileno=descriptor), state
 
 
-def _told() -> bytes:
+def _read_state() -> bytes:
     """Read the size in bytes and then the shell's state from stdin; report on stdout that the server listens.
 
     This process ends when stdin does.
     """
-    platform, told = os.dup(0), os.dup(1)
-    with open(os.devnull, "r+b", buffering=0) as nothing:
-        os.dup2(nothing.fileno(), 0)
-        os.dup2(nothing.fileno(), 1)
+    platform, stdout = os.dup(0), os.dup(1)
+    with open(os.devnull, "r+b", buffering=0) as null:
+        os.dup2(null.fileno(), 0)
+        os.dup2(null.fileno(), 1)
     with open(platform, "rb", buffering=0, closefd=False) as stream:
         state, size = b"", int(stream.readline())
         while len(state) < size and (piece := stream.read(size - len(state))):
             state += piece
-    os.write(told, b"listening\n")
-    os.close(told)
-    _end_with(lambda: os.read(platform, 1))
+    os.write(stdout, b"listening\n")
+    os.close(stdout)
+    _exit_after(lambda: os.read(platform, 1))
     return state
 
 
-def _end_with(wait: Callable[[], object]) -> None:
+def _exit_after(wait: Callable[[], object]) -> None:
     """End this process when ``wait`` returns or raises."""
 
     def end() -> None:
@@ -165,9 +165,9 @@ def _keep_descriptors_from_children() -> None:
 
 def _shell_environment() -> dict[str, str]:
     """Return the environment without the variables that only this server needs."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(_OWN_PREFIX)}
-    own = str(Path(__file__).resolve().parents[1])
-    paths = [path for path in environment.pop("PYTHONPATH", "").split(os.pathsep) if path and path != own]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(_PREFIX)}
+    package = str(Path(__file__).resolve().parents[1])
+    paths = [path for path in environment.pop("PYTHONPATH", "").split(os.pathsep) if path and path != package]
     if paths:
         environment["PYTHONPATH"] = os.pathsep.join(paths)
     return environment

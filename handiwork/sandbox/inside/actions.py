@@ -114,15 +114,15 @@ class Actions:
         if fields.flag("background"):
             return await self._start(fields, keep)
         if fields.flag("is_input"):
-            typed = KEYS.get(command) or _encoded(command) + b"\n"
-            result = await self._shell.send(typed, keep, timeout, on_output)
+            keys = KEYS.get(command) or _encode(command) + b"\n"
+            result = await self._shell.send(keys, keep, timeout, on_output)
         elif not command.strip() and self._shell.unreported:
             result = await self._shell.wait(keep, timeout, on_output)
         else:
-            result = await self._shell.run(_encoded(command), keep, timeout, on_output, fields.secrets)
+            result = await self._shell.run(_encode(command), keep, timeout, on_output, fields.secrets)
         return {
             "type": "CmdOutputObservation",
-            **_with_line(result.text, self._jobs.endings()),
+            **_append_line(result.text, self._jobs.endings()),
             "command": command,
             "exit_code": result.exit_code,
             "status": result.status,
@@ -133,10 +133,10 @@ class Actions:
         command = fields.text("command")
         if fields.flag("is_input") or not command.strip():
             raise ActionError("bad_command", "Only a command can run in the background.")
-        job = await self._jobs.start(_encoded(command), fields.seconds("timeout"), keep, fields.secrets)
+        job = await self._jobs.start(_encode(command), fields.seconds("timeout"), keep, fields.secrets)
         return {
             "type": "CmdOutputObservation",
-            **_with_line(job.text, self._jobs.endings()),
+            **_append_line(job.text, self._jobs.endings()),
             "command": command,
             "exit_code": job.exit_code,
             "status": "background" if job.status == "running" else "done",
@@ -156,7 +156,7 @@ class Actions:
 
     async def _run_cell(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         code, timeout = fields.text("code"), fields.seconds("timeout")
-        _encoded(code, nul=True)
+        _encode(code, nul=True)
         cell = await self._notebook.run(code, self._shell.directory, keep, timeout, on_output, fields.secrets)
         if cell.directory not in (None, self._shell.directory):
             await self._follow(os.fsencode(cell.directory))
@@ -178,18 +178,18 @@ class Actions:
 
     async def _read(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, start, end = fields.text("path"), fields.line("start") or 1, fields.line("end")
-        found = await asyncio.to_thread(read_lines, self._absolute(path), start, end, keep, self._spools)
+        line_range = await asyncio.to_thread(read_lines, self._absolute(path), start, end, keep, self._spools)
         return {
             "type": "FileReadObservation",
-            **found.text.fields(),
+            **line_range.text.fields(),
             "path": path,
-            "start": found.start,
-            "end": found.end,
-            "lines": found.lines,
+            "start": line_range.start,
+            "end": line_range.end,
+            "lines": line_range.lines,
         }
 
     async def _write(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
-        path, content = fields.text("path"), _encoded(fields.text("content"), nul=True)
+        path, content = fields.text("path"), _encode(fields.text("content"), nul=True)
         created = await asyncio.to_thread(write_bytes, self._absolute(path), content)
         return {"type": "FileWriteObservation", **self._text("", keep), "path": path, "created": created}
 
@@ -208,17 +208,17 @@ class Actions:
         view, marks = fields.text("view"), fields.flag("marks")
         if fields.text("type") == "BrowseURLAction":
             url = fields.text("url")
-            asked, request = f"goto({url!r})", {"do": "goto", "url": url}
+            calls, request = f"goto({url!r})", {"do": "goto", "url": url}
         else:
-            asked = fields.text("browser_actions")
-            request = {"do": "act", "calls": asked}
-        seen = await self._browser.act({**request, "view": view}, marks=marks)
-        text = seen.pop("text")
+            calls = fields.text("browser_actions")
+            request = {"do": "act", "calls": calls}
+        observation = await self._browser.act({**request, "view": view}, marks=marks)
+        text = observation.pop("text")
         return {
             "type": "BrowserOutputObservation",
             **self._text(text if isinstance(text, str) else "", keep),
-            "last_action": asked,
-            **seen,
+            "last_action": calls,
+            **observation,
         }
 
     def _absolute(self, path: str) -> str:
@@ -249,14 +249,14 @@ def parse_keep(value: object) -> Keep:
 
 def parse_secrets(value: object) -> dict[str, str]:
     """Return a request's secrets by name; raises RequestError."""
-    found: object = value or {}
-    pairs = cast("dict[object, object]", found).items() if isinstance(found, dict) else [(None, None)]
+    secrets: object = value or {}
+    pairs = cast("dict[object, object]", secrets).items() if isinstance(secrets, dict) else [(None, None)]
     if not all(isinstance(part, str) for pair in pairs for part in pair):
         raise RequestError('"secrets" must be an object of strings.')
-    return cast("dict[str, str]", found)
+    return cast("dict[str, str]", secrets)
 
 
-def _with_line(text: Text, line: str) -> dict[str, object]:
+def _append_line(text: Text, line: str) -> dict[str, object]:
     """Return the fields of a text with a line of the server appended, if there is one."""
     fields = text.fields()
     if line:
@@ -267,7 +267,7 @@ def _with_line(text: Text, line: str) -> dict[str, object]:
     return fields
 
 
-def _encoded(text: str, *, nul: bool = False) -> bytes:
+def _encode(text: str, *, nul: bool = False) -> bytes:
     if "\0" in text and not nul:
         raise ActionError("bad_text", "The command has a NUL character, which bash cannot take.")
     try:

@@ -12,10 +12,10 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 class Children:
-    """Reaps every child that ends, except those in ``own``, which their starters wait for."""
+    """Reaps every child that ends, except those in ``owned_pids``, which their starters wait for."""
 
     def __init__(self) -> None:
-        self.own: set[int] = set()
+        self.owned_pids: set[int] = set()
 
     def open(self) -> None:
         """Start reaping; the event loop must run in the main thread."""
@@ -25,7 +25,7 @@ class Children:
     def close(self) -> None:
         """Kill the remaining adopted processes and stop."""
         asyncio.get_running_loop().remove_signal_handler(signal.SIGCHLD)
-        while adopted := [pid for pid in _children() if pid not in self.own]:
+        while adopted := [pid for pid in _children() if pid not in self.owned_pids]:
             for pid in adopted:
                 with contextlib.suppress(ProcessLookupError, ChildProcessError):
                     os.kill(pid, signal.SIGKILL)
@@ -33,7 +33,7 @@ class Children:
 
     def _reap(self) -> None:
         for pid in _children():
-            if pid not in self.own:
+            if pid not in self.owned_pids:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(pid, os.WNOHANG)
 
@@ -45,8 +45,8 @@ def give_way(pid: int) -> None:
 
 
 def _children() -> list[int]:
-    found: list[int] = []
+    pids: list[int] = []
     for thread in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
-            found += map(int, file.read().split())
-    return found
+            pids += map(int, file.read().split())
+    return pids

@@ -1,4 +1,4 @@
-"""The sandbox's end of its way out: forwards connections from a loopback port to a unix socket."""
+"""The sandbox's end of the egress proxy: forwards connections from a loopback port to a unix socket."""
 
 from __future__ import annotations
 

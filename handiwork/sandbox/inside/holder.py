@@ -39,9 +39,9 @@ class Holder:
             )
         finally:
             os.close(end)
-        children.own.add(self.pid)
+        children.owned_pids.add(self.pid)
         self._process = os.pidfd_open(self.pid)
-        asyncio.get_running_loop().add_reader(self._process, self._ended)
+        asyncio.get_running_loop().add_reader(self._process, self._on_exit)
 
     def path(self, descriptor: int) -> str:
         """Return the path under which other processes open one of the descriptors."""
@@ -54,13 +54,13 @@ class Holder:
                 os.kill(self.pid, signal.SIGKILL)
             self._release()
 
-    def _ended(self) -> None:
+    def _on_exit(self) -> None:
         self._release()
         self._lost()
 
     def _release(self) -> None:
         os.waitpid(self.pid, 0)
-        self._children.own.discard(self.pid)
+        self._children.owned_pids.discard(self.pid)
         asyncio.get_running_loop().remove_reader(self._process)
         os.close(self._process)
         os.close(self._lifeline)

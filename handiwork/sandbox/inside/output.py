@@ -99,8 +99,8 @@ class Output:
 
     def take(self, keep: Keep, *, final: bool = True) -> tuple[Text, bytes]:
         """Close the collection; return its text, and, unless ``final``, the bytes of a character cut at the end."""
-        everything = self.size <= keep.head + keep.tail
-        if everything:
+        fits = self.size <= keep.head + keep.tail
+        if fits:
             cut = b"" if final else incomplete_suffix(self._head)
             data = self._head[: len(self._head) - len(cut)]
             return Text(decode(data), "", len(data), None), bytes(cut)
@@ -111,7 +111,7 @@ class Output:
         tail = bytes(ending) if keep.tail else b""
         self.discard(keep_spool=not self._incomplete)
         head = head[: len(head) - len(incomplete_suffix(head))]
-        end = decode(_from_character(tail))
+        end = decode(_skip_partial_character(tail))
         if self.size > SPOOLED and self._spool is not None:
             end += f"\n[of these {self.size} bytes only the first {SPOOLED} and this end were kept]"
         return Text(decode(head), end, self.size, self._spool), b""
@@ -152,14 +152,14 @@ def incomplete_suffix(data: bytes | bytearray) -> bytes:
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]
         if byte >= 0xC0:
-            wanted = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
-            return bytes(data[-back:]) if back < wanted else b""
+            length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
+            return bytes(data[-back:]) if back < length else b""
         if byte < 0x80:
             return b""
     return b""
 
 
-def _from_character(data: bytes) -> bytes:
+def _skip_partial_character(data: bytes) -> bytes:
     start = 0
     while start < min(3, len(data)) and 0x80 <= data[start] < 0xC0:
         start += 1

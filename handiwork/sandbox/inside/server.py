@@ -17,7 +17,7 @@ from .actions import Actions, Json, RequestError, parse_keep, parse_secrets
 from .browser.process import Browser
 from .children import Children
 from .errors import ActionError
-from .files.files import CHUNK, list_directory, open_file, replacing, telling
+from .files.files import CHUNK, action_errors, list_directory, open_file, replacing
 from .forward import Forwarder
 from .notebook.notebook import Notebook
 from .output import Keep, Spools, write_all
@@ -43,15 +43,15 @@ class _Stream:
         self._send = send
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._pending = bytearray()
-        self._left = _LIMIT
+        self._remaining = _LIMIT
         self._arrived = asyncio.Event()
         self._sending = asyncio.Lock()
 
     def feed(self, data: bytes) -> None:
         """Add bytes; those over the limit are dropped."""
-        data = data[: self._left]
+        data = data[: self._remaining]
         if data:
-            self._left -= len(data)
+            self._remaining -= len(data)
             self._pending += data
             self._arrived.set()
 
@@ -79,7 +79,7 @@ class _Stream:
 class App:
     """One sandbox's server: one shell, one action at a time. The ASGI server must send lifespan events.
 
-    ``state`` is the result of another shell's ``Shell.kept``; this server's shell starts from it.
+    ``state`` is the result of another shell's ``Shell.saved_state``; this server's shell starts from it.
     """
 
     def __init__(
@@ -169,16 +169,16 @@ class App:
         stream = _Stream(_chunks(send))
         work = asyncio.create_task(self._perform(action, keep, stream, secrets))
         pump = asyncio.create_task(stream.pump())
-        gone = asyncio.create_task(_disconnected(receive))
+        disconnect = asyncio.create_task(_wait_for_disconnect(receive))
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, disconnect}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 await stream.finish({"observation": work.result()})
             else:
                 await self._abandon(work)
         finally:
             pump.cancel()
-            gone.cancel()
+            disconnect.cancel()
 
     async def _perform(self, action: Json, keep: Keep, stream: _Stream, secrets: Mapping[str, str]) -> Json:
         async with self._turn:
@@ -204,9 +204,9 @@ class App:
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise RequestError('The body must have the text "command" and the object "arguments".')
         work = asyncio.create_task(self._in_turn(name, cast(Json, arguments)))
-        gone = asyncio.create_task(_disconnected(receive))
+        disconnect = asyncio.create_task(_wait_for_disconnect(receive))
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, disconnect}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 work.cancel()
                 return
@@ -214,7 +214,7 @@ class App:
         except ActionError as error:
             await _respond(send, 409, {"error": str(error), "error_id": error.error_id})
         finally:
-            gone.cancel()
+            disconnect.cancel()
 
     async def _in_turn(self, name: str, arguments: Json) -> object:
         async with self._turn:
@@ -228,7 +228,7 @@ class App:
 
     async def _delete_spool(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = self._spool_path(scope)
-        with telling(path.name):
+        with action_errors(path.name):
             path.unlink()
         await _respond(send, 200, {"deleted": True})
 
@@ -245,7 +245,7 @@ class App:
                     raise RequestError("The upload was cut.")
                 data: bytes = message.get("body", b"")
                 size += len(data)
-                with telling(path):
+                with action_errors(path):
                     write_all(file, data)
                 more = message.get("more_body", False)
         await _respond(send, 200, {"size": size})
@@ -255,7 +255,7 @@ class App:
 
     async def _get_shell(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _begin(send, 200, _BYTES)
-        await send({"type": "http.response.body", "body": await self._shell.kept()})
+        await send({"type": "http.response.body", "body": await self._shell.saved_state()})
 
     def _path(self, scope: Scope) -> str:
         query = urllib.parse.parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -266,7 +266,7 @@ class App:
 
     def _spool_path(self, scope: Scope) -> Path:
         spool = scope["path"].removeprefix("/spool/")
-        with telling(spool):
+        with action_errors(spool):
             return self._spools.path(spool)
 
 
@@ -299,19 +299,19 @@ async def _body(receive: Receive) -> bytes:
             return bytes(body)
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
 def _chunks(send: Send) -> Callable[[bytes, bool], Awaitable[None]]:
     """Return a function that sends parts of a body; the first call also starts the response."""
-    begun = False
+    started = False
 
     async def chunk(data: bytes, last: bool) -> None:
-        nonlocal begun
-        if not begun:
-            begun = True
+        nonlocal started
+        if not started:
+            started = True
             await _begin(send, 200, _LINES)
         await send({"type": "http.response.body", "body": data, "more_body": not last})
 

@@ -2,7 +2,7 @@
 
 The rule is upstream's (https://github.com/THUDM/AgentBench, src/server/tasks/os_interaction/task.py): an answer is
 compared with the record's; or scripts check the machine after the agent has ended, one after the other, each of which
-must exit with 0. An agent has 8 rounds, and its work counts only if it then says that it is done.
+must exit with 0. An agent has 8 rounds, and its work counts only if it then reports that it is done.
 
 The tasks assume a machine on which the agent is root. A sandbox without root cannot be that machine for all of them:
 an instance runs only if its set-up, and then its own example on a second such machine, succeed; otherwise it has no
@@ -36,7 +36,7 @@ FILES = {
 """The upstream files of each split, without folder and suffix."""
 
 ENDED = frozenset({"finished", "awaiting_user_input"})
-"""States in which an agent has said that it is done, or its answer."""
+"""States in which an agent has reported its answer, or that it is done."""
 
 
 class AgentBenchOS(Benchmark):
@@ -63,16 +63,16 @@ class AgentBenchOS(Benchmark):
 
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the tasks, named as upstream does, by the folder they are in. Raises DataError, OSError."""
-        found = [path for path in sorted(self.files(split)) if (data / path).is_file()]
-        if not found:
+        paths = [path for path in sorted(self.files(split)) if (data / path).is_file()]
+        if not paths:
             raise DataError(f"{data} has none of {', '.join(self.files(split))}: is it AgentBench's os_interaction?")
-        return [instance for path in found for instance in _instances(data, path, split)]
+        return [instance for path in paths for instance in _instances(data, path, split)]
 
     def skipped(self, instance: Instance) -> str:
         """Return which of the task's scripts are missing in the data folder."""
-        lacking = _task(instance).lacking
-        where = f"scripts/{instance.row['folder']}"
-        return f"the data folder has no {', '.join(f'{where}/{one}' for one in lacking)}" if lacking else ""
+        missing = _task(instance).missing_files
+        folder = f"scripts/{instance.row['folder']}"
+        return f"the data folder has no {', '.join(f'{folder}/{name}' for name in missing)}" if missing else ""
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
         """Set the machine up, after the task's example has passed on a second one. Raises UnfitError, SandboxError."""
@@ -106,7 +106,7 @@ class AgentBenchOS(Benchmark):
         if task.match is not None:
             return Score(float(scripts.matches(task.match, answer)), answer)
         await rollout.sandbox.interrupt()
-        passed, output = await scripts.checked(rollout.sandbox, task, answer or scripts.NO_ANSWER)
+        passed, output = await scripts.run_checks(rollout.sandbox, task, answer or scripts.NO_ANSWER)
         return Score(float(passed), answer, {"last output": output})
 
 
@@ -116,11 +116,15 @@ def _task(instance: Instance) -> scripts.AgentBenchTask:
 
 def _instances(data: Path, path: str, split: str) -> Iterator[Instance]:
     """Yield the tasks of a file, with the available scripts of its folder."""
-    records = scripts.listed(json.loads((data / path).read_text(encoding="utf-8")))
+    records = scripts.as_list(json.loads((data / path).read_text(encoding="utf-8")))
     folder = "dev" if split == "dev" else Path(path).parent.name
     prefix = f"{split}-{'001' if split == 'dev' else folder.zfill(3)}-{Path(path).stem}"
-    below = data / "scripts" / folder
-    files = {str(file.relative_to(below)): file.read_text("utf-8") for file in below.rglob("*") if _is_script(file)}
+    scripts_folder = data / "scripts" / folder
+    files = {
+        str(file.relative_to(scripts_folder)): file.read_text("utf-8")
+        for file in scripts_folder.rglob("*")
+        if _is_script(file)
+    }
     for number, record in enumerate(records):
         instance = Instance(f"{prefix}-{number:05}", {**record, "folder": folder, "scripts": files}, folder)
         try:

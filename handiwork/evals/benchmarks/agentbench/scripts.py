@@ -93,10 +93,10 @@ class AgentBenchTask:
     example: Script | None
 
     @property
-    def lacking(self) -> list[str]:
+    def missing_files(self) -> list[str]:
         """The task's files that are missing in the data folder."""
-        scripts = [one for one in (*self.init, self.start, *self.check, self.example) if one is not None]
-        return sorted({one.file for one in scripts if one.code is None and one.comparison is None})
+        scripts = [script for script in (*self.init, self.start, *self.check, self.example) if script is not None]
+        return sorted({script.file for script in scripts if script.code is None and script.comparison is None})
 
 
 def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> AgentBenchTask:
@@ -105,29 +105,29 @@ def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> AgentBenchTa
     Raises DataError, or KeyError for a record that lacks a required field.
     """
 
-    def script(found: Any) -> Script | None:
-        if found is None:
+    def script(value: Any) -> Script | None:
+        if value is None:
             return None
-        if isinstance(found, str):
-            return Script("bash", found)
-        language, file = found.get("language", "bash"), found.get("file", "")
+        if isinstance(value, str):
+            return Script("bash", value)
+        language, file = value.get("language", "bash"), value.get("file", "")
         if language not in INTERPRETERS:
             raise DataError(f"a script is in {language}; known are {', '.join(INTERPRETERS)}")
-        return Script(language, files.get(file) if file else found["code"], file)
+        return Script(language, files.get(file) if file else value["code"], file)
 
     create: Any = record.get("create")
-    init = listed(cast("dict[str, Any]", create).get("init")) if isinstance(create, dict) else []
+    init = as_list(cast("dict[str, Any]", create).get("init")) if isinstance(create, dict) else []
     evaluation: Mapping[str, Any] = record["evaluation"]
     match = evaluation.get("match")
     example = script(evaluation.get("example")) if match is None else None
-    check = [script(one) or example for one in listed(evaluation["check"])] if match is None else []
+    check = [script(item) or example for item in as_list(evaluation["check"])] if match is None else []
     if None in check:
         raise DataError("its check needs the output of an example, and it has none")
     return AgentBenchTask(
-        [one for one in map(script, init) if one is not None],
+        [item for item in map(script, init) if item is not None],
         script(record.get("start")),
         {"answer": match} if isinstance(match, str) else match,
-        [one for one in check if one is not None],
+        [item for item in check if item is not None],
         example,
     )
 
@@ -137,12 +137,12 @@ async def make(sandbox: Sandbox, task: AgentBenchTask) -> None:
     for script in task.init:
         code, output = await run(sandbox, script)
         if code or REFUSED.search(output):
-            raise _cannot(sandbox, "the script that makes it", output)
+            raise _unfit(sandbox, "the script that makes it", output)
     if task.start is not None:
-        done = await command_in(sandbox, _code(task.start), SECONDS)
-        after = await command_in(sandbox, f"sleep {STARTED:g}; jobs", SECONDS) if done.exit_code == 0 else done
-        if after.exit_code or REFUSED.search(done.content + after.content):
-            raise _cannot(sandbox, "what starts the task", done.content + after.content)
+        result = await command_in(sandbox, _code(task.start), SECONDS)
+        jobs = await command_in(sandbox, f"sleep {STARTED:g}; jobs", SECONDS) if result.exit_code == 0 else result
+        if jobs.exit_code or REFUSED.search(result.content + jobs.content):
+            raise _unfit(sandbox, "what starts the task", result.content + jobs.content)
 
 
 async def try_out(sandbox: Sandbox, task: AgentBenchTask) -> None:
@@ -151,13 +151,13 @@ async def try_out(sandbox: Sandbox, task: AgentBenchTask) -> None:
         return
     code, output = await run(sandbox, task.example)
     if code or REFUSED.search(output):
-        raise _cannot(sandbox, "the example that solves it", output)
-    passed, said = await checked(sandbox, task, output, output)
+        raise _unfit(sandbox, "the example that solves it", output)
+    passed, check_output = await run_checks(sandbox, task, output, output)
     if not passed:
-        raise _cannot(sandbox, "the check of the example that solves it", said)
+        raise _unfit(sandbox, "the check of the example that solves it", check_output)
 
 
-async def checked(
+async def run_checks(
     sandbox: Sandbox, task: AgentBenchTask, answer: str, reference: str | None = None
 ) -> tuple[bool, str]:
     """Run the chain of checks and return whether all passed, with the last output.
@@ -165,35 +165,35 @@ async def checked(
     Each gets the answer and the outputs of the checks before it. ``reference`` is the example's output if known. Raises
     SandboxError.
     """
-    given = [answer]
+    arguments = [answer]
     for script in task.check:
         if script is task.example and reference is not None:
-            given.append(reference)
+            arguments.append(reference)
         elif compare := script.comparison:
-            if not compare(*given[:2]):
-                return False, given[-1]
+            if not compare(*arguments[:2]):
+                return False, arguments[-1]
         else:
-            code, output = await run(sandbox, script, *given)
+            code, output = await run(sandbox, script, *arguments)
             if code:
                 return False, output
-            given.append(output)
-    return True, given[-1]
+            arguments.append(output)
+    return True, arguments[-1]
 
 
-async def run(sandbox: Sandbox, script: Script, *given: str) -> tuple[int, str]:
+async def run(sandbox: Sandbox, script: Script, *arguments: str) -> tuple[int, str]:
     """Run a script in the workspace with the environment the sandbox started with; return its exit code and output.
 
     Raises SandboxError.
     """
     marks = ["--"] if script.language == "bash" else []
-    whole = shlex.join([*INTERPRETERS[script.language], _code(script), *marks, *given])
+    command = shlex.join([*INTERPRETERS[script.language], _code(script), *marks, *arguments])
     mark = secrets.token_hex(8)
     output = f"/tmp/{secrets.token_hex(16)}"
-    run_it = _SCRIPT.format(workspace=shlex.quote(sandbox.workspace), command=whole, output=output)
-    quoted = {"script": shlex.quote(run_it), "show": shlex.quote(_SHOW.format(mark=mark))}
-    done = await command_in(sandbox, _APART.format(output=output, **quoted), SECONDS)
-    within = re.search(rf"{mark}\n(.*){mark}\n", done.content.replace("\r\n", "\n"), re.DOTALL)
-    return (1 if done.exit_code is None else done.exit_code), within[1] if within else done.content
+    script_text = _SCRIPT.format(workspace=shlex.quote(sandbox.workspace), command=command, output=output)
+    quoted = {"script": shlex.quote(script_text), "show": shlex.quote(_SHOW.format(mark=mark))}
+    result = await command_in(sandbox, _APART.format(output=output, **quoted), SECONDS)
+    match = re.search(rf"{mark}\n(.*){mark}\n", result.content.replace("\r\n", "\n"), re.DOTALL)
+    return (1 if result.exit_code is None else result.exit_code), match[1] if match else result.content
 
 
 def _code(script: Script) -> str:
@@ -209,19 +209,19 @@ def matches(match: Mapping[str, Any], answer: str) -> bool:
     return re.search(match["regex"], answer) is not None
 
 
-def _cannot(sandbox: Sandbox, what: str, output: str) -> UnfitError:
-    said = next((line for line in output.splitlines() if REFUSED.search(line)), output.strip()[:200] or "no output")
+def _unfit(sandbox: Sandbox, step: str, output: str) -> UnfitError:
+    reason = next((line for line in output.splitlines() if REFUSED.search(line)), output.strip()[:200] or "no output")
     return UnfitError(
-        f"this {sandbox.name} sandbox cannot be the machine of the task: {what} failed ({said.strip()}). Such a task "
+        f"this {sandbox.name} sandbox cannot be the machine of the task: {step} failed ({reason.strip()}). Such a task "
         "needs a sandbox whose system the agent may change."
     )
 
 
-def listed(found: Any) -> list[Any]:
+def as_list(value: Any) -> list[Any]:
     """Return a record's optional value, which may be missing, one or a list, as a list."""
-    if found is None:
+    if value is None:
         return []
-    return cast("list[Any]", found) if isinstance(found, list) else [found]
+    return cast("list[Any]", value) if isinstance(value, list) else [value]
 
 
 def _integers(answer: str, reference: str) -> bool:
@@ -244,8 +244,8 @@ def _sizes(answer: str, reference: str) -> bool:
 
 
 def _bytes(text: str) -> float | None:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:B|Byte)?", text.strip())
-    return float(found[1]) * 1024 ** " KMGTP".index(found[2] or " ") if found else None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:B|Byte)?", text.strip())
+    return float(match[1]) * 1024 ** " KMGTP".index(match[2] or " ") if match else None
 
 
 def _text(text: str) -> str:

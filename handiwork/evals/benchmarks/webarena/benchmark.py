@@ -1,6 +1,6 @@
 """WebArena: tasks on a shop, its back office, a forum, GitLab, a map and an encyclopedia.
 
-The sites are not Handiwork's: the user hosts them as upstream says, and names them in the environment, see ``sites``.
+The sites are not Handiwork's: the user hosts them as upstream asks, and names them in the environment, see ``sites``.
 The rule is upstream's, see ``evaluators`` and ``pages``: the product of the results of the task's evaluators for the
 answer, the address and pages. An agent has 30 steps, as in upstream's run.py; if they are used up before it has
 answered, its answer is empty. Its report_infeasible is the answer "N/A", as in BrowserGym.
@@ -62,12 +62,12 @@ class WebArena(Benchmark):
 
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the tasks, by number, with the addresses of the available sites. Raises DataError, OSError."""
-        text = sites.filled((data / FILE).read_text(encoding="utf-8"), sites.urls())
+        text = sites.fill((data / FILE).read_text(encoding="utf-8"), sites.urls())
         return [Instance(str(row["task_id"]), row, " and ".join(row["sites"])) for row in json.loads(text)]
 
     def skipped(self, instance: Instance) -> str:
         """Return which of the task's sites have no address."""
-        return lacking(instance.row["sites"], instance.row)
+        return missing_sites(instance.row["sites"], instance.row)
 
     def allow_net(self, instance: Instance) -> tuple[str, ...]:
         """Return all the sites, as some tasks lead from one to another."""
@@ -93,16 +93,16 @@ class WebArena(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score the product of the task's evaluators, up to the first 0. Raises LLMError, BrowserError."""
-        task, answer, said = rollout.instance.row, answered(rollout), dict[str, float]()
+        task, answer, results = rollout.instance.row, answer_of(rollout), dict[str, float]()
         value = 1.0
         for kind in task["eval"]["eval_types"]:
-            said[kind] = await self._evaluated(kind, task, answer, rollout)
-            value *= said[kind]
+            results[kind] = await self._evaluate(kind, task, answer, rollout)
+            value *= results[kind]
             if not value:
                 break
-        return Score(value, answer, {"evaluators": said})
+        return Score(value, answer, {"evaluators": results})
 
-    async def _evaluated(self, kind: str, task: Mapping[str, Any], answer: str, rollout: Rollout) -> float:
+    async def _evaluate(self, kind: str, task: Mapping[str, Any], answer: str, rollout: Rollout) -> float:
         match kind:
             case "string_match":
                 return await string_match(task, answer, rollout.ask)
@@ -115,14 +115,16 @@ class WebArena(Benchmark):
                 raise ValueError(f"task {task['task_id']} has an evaluator {kind}, which nobody knows")
 
 
-def lacking(needed: list[str], row: Mapping[str, Any]) -> str:
+def missing_sites(needed: list[str], row: Mapping[str, Any]) -> str:
     """Return which of a task's sites have no address, "" if all have."""
-    left = {name.lower() for name in re.findall("__([A-Z_]+?)__", json.dumps(row))} & set(sites.SITES)
-    names = ", ".join(f"WA_{site.upper()}" for site in sorted({*needed, *left} - sites.urls().keys()))
+    placeholders = {name.lower() for name in re.findall("__([A-Z_]+?)__", json.dumps(row))} & set(sites.SITES)
+    names = ", ".join(f"WA_{site.upper()}" for site in sorted({*needed, *placeholders} - sites.urls().keys()))
     return f"the environment has no {names}: host the sites, and say there where they are" if names else ""
 
 
-def answered(rollout: Rollout) -> str:
+def answer_of(rollout: Rollout) -> str:
     """Return the agent's answer; a task reported as infeasible is answered with NOT_POSSIBLE."""
-    shown = [found for _, found in rollout.state.history if isinstance(found, BrowserOutputObservation)]
-    return NOT_POSSIBLE if shown and shown[-1].infeasible else rollout.said
+    observations = [
+        observation for _, observation in rollout.state.history if isinstance(observation, BrowserOutputObservation)
+    ]
+    return NOT_POSSIBLE if observations and observations[-1].infeasible else rollout.said

@@ -43,7 +43,7 @@ implicitly? If it does, reply 'same', otherwise reply 'different'."""
 
 async def string_match(task: Mapping[str, Any], answer: str, ask: Ask) -> float:
     """Score an answer; ``ask`` sends a question to the judging model. Raises LLMError."""
-    answer = cleaned(answer)
+    answer = clean(answer)
     if not answer:
         return 0.0
     score = 1.0
@@ -52,12 +52,12 @@ async def string_match(task: Mapping[str, Any], answer: str, ask: Ask) -> float:
             case "exact_match":
                 score *= exact_match(reference, answer)
             case "must_include":
-                score *= all(must_include(one, answer, as_word=len(reference) == 1) for one in reference)
+                score *= all(must_include(text, answer, as_word=len(reference) == 1) for text in reference)
             case "fuzzy_match" if reference == NOT_POSSIBLE:
                 score *= exact_match(reference, answer) or await _unachievable(task, answer, ask)
             case "fuzzy_match":
-                for one in reference:
-                    score *= score and await _fuzzy(task["intent"], one, answer, ask)
+                for text in reference:
+                    score *= score and await _fuzzy(task["intent"], text, answer, ask)
             case _:
                 raise ValueError(f"task {task['task_id']} is to be matched by {approach}, which nobody knows")
     return score
@@ -68,28 +68,28 @@ def url_match(evaluation: Mapping[str, Any], url: str) -> float:
     rule = evaluation.get("url_note", "GOLD in PRED")
     if rule != "GOLD in PRED":
         raise ValueError(f"addresses are to be matched by {rule!r}, which nobody knows")
-    references = [_parts(one) for one in evaluation["reference_url"].split(OR)]
+    references = [_parts(text) for text in evaluation["reference_url"].split(OR)]
     base, query = _parts(url)
-    wanted: dict[str, set[str]] = defaultdict(set)
+    expected: dict[str, set[str]] = defaultdict(set)
     for _, queries in references:
         for name, values in queries.items():
-            wanted[name].update(values)
-    right = all(values & set(query.get(name, ())) for name, values in wanted.items())
+            expected[name].update(values)
+    right = all(values & set(query.get(name, ())) for name, values in expected.items())
     return float(right and any(reference in base for reference, _ in references))
 
 
-def required(contents: Mapping[str, Any], found: str) -> float:
-    """Score the text found on a page."""
-    found = html.unescape(found)
+def match_contents(contents: Mapping[str, Any], text: str) -> float:
+    """Score the text of a page against the required contents."""
+    text = html.unescape(text)
     if "exact_match" in contents:
-        return exact_match(contents["exact_match"], found)
+        return exact_match(contents["exact_match"], text)
     if "must_include" not in contents:
         raise ValueError(f"contents are to be matched by {', '.join(contents)}, which nobody knows")
-    wanted: Sequence[str] = contents["must_include"]
-    return float(all(any(must_include(one, found) for one in each.split(OR)) for each in wanted))
+    phrases: Sequence[str] = contents["must_include"]
+    return float(all(any(must_include(phrase, text) for phrase in alternatives.split(OR)) for alternatives in phrases))
 
 
-def cleaned(answer: str) -> str:
+def clean(answer: str) -> str:
     """Return an answer in lower case, without white space and one pair of quotation marks around it."""
     answer = answer.strip()
     if (answer.startswith("'") and answer.endswith("'")) or (answer.startswith('"') and answer.endswith('"')):
@@ -99,12 +99,12 @@ def cleaned(answer: str) -> str:
 
 def exact_match(reference: str, answer: str) -> float:
     """Score 1 if the two are the same."""
-    return float(cleaned(answer) == cleaned(reference))
+    return float(clean(answer) == clean(reference))
 
 
 def must_include(reference: str, answer: str, *, as_word: bool = False) -> float:
     """Score 1 if the answer contains the reference; a single character, ``as_word``, must be a word of its own."""
-    reference, answer = cleaned(reference), cleaned(answer)
+    reference, answer = clean(reference), clean(answer)
     return float(reference in (words(answer) if as_word and len(reference) == 1 else answer))
 
 
@@ -126,11 +126,11 @@ def _parts(url: str) -> tuple[str, dict[str, list[str]]]:
 
 
 async def _fuzzy(intent: str, reference: str, answer: str, ask: Ask) -> float:
-    said = (await ask(_FUZZY.format(intent=intent, reference=reference, answer=answer))).lower()
-    return float("correct" in said and "partially correct" not in said and "incorrect" not in said)
+    judgement = (await ask(_FUZZY.format(intent=intent, reference=reference, answer=answer))).lower()
+    return float("correct" in judgement and "partially correct" not in judgement and "incorrect" not in judgement)
 
 
 async def _unachievable(task: Mapping[str, Any], answer: str, ask: Ask) -> float:
     reason = task["eval"].get("string_note", "")
-    said = (await ask(_UNACHIEVABLE.format(intent=task["intent"], reference=reason, answer=answer))).lower()
-    return float("same" in said and "different" not in said)
+    judgement = (await ask(_UNACHIEVABLE.format(intent=task["intent"], reference=reason, answer=answer))).lower()
+    return float("same" in judgement and "different" not in judgement)

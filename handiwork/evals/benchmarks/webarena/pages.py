@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from handiwork.errors import BrowserError, SandboxError
-from handiwork.evals.benchmarks.webarena.evaluators import required
+from handiwork.evals.benchmarks.webarena.evaluators import match_contents
 from handiwork.sandbox.base import Sandbox
 
 SETTLE = 3.0
@@ -43,52 +43,52 @@ _ROLE = """const names = [...document.querySelectorAll("td[data-label='Account']
   return document.querySelectorAll('td.col-max-role span')[place].outerText;"""
 
 
-async def program_html(task: Mapping[str, Any], sandbox: Sandbox, known: Mapping[str, str], settle: float) -> float:
-    """Score the pages of a task. ``known`` are the sites' addresses, ``settle`` is seconds.
+async def program_html(task: Mapping[str, Any], sandbox: Sandbox, urls: Mapping[str, str], settle: float) -> float:
+    """Score the pages of a task. ``urls`` are the sites' addresses, ``settle`` is seconds.
 
     Raises BrowserError if a page cannot be opened.
     """
     for target in task["eval"]["program_html"]:
-        found = await _found(target, sandbox, known, settle)
-        if not required(target["required_contents"], found):
+        text = await _page_text(target, sandbox, urls, settle)
+        if not match_contents(target["required_contents"], text):
             return 0.0
     return 1.0
 
 
-async def _found(target: Mapping[str, Any], sandbox: Sandbox, known: Mapping[str, str], settle: float) -> str:
+async def _page_text(target: Mapping[str, Any], sandbox: Sandbox, urls: Mapping[str, str], settle: float) -> str:
     """Return the text that a target's locator finds on its page, "" if it finds nothing."""
     locator = target["locator"].strip()
     if locator.startswith("func:shopping_get_sku_latest_review_"):
-        return await _review(*_call(locator), sandbox, known)
-    url = await _url(target["url"], sandbox, known)
+        return await _review(*_call(locator), sandbox, urls)
+    url = await _url(target["url"], sandbox, urls)
     if not locator:
         body = "return document.documentElement.outerHTML;"
     elif locator.startswith("func:"):
         _, account = _call(locator)
         body = _ROLE % json.dumps(account)
     else:
-        prepared = "".join(f"{one};" for one in target.get("prep_actions", ()))
-        body = f"try {{ {prepared} }} catch (error) {{}} return ({locator});"
+        actions = "".join(f"{action};" for action in target.get("prep_actions", ()))
+        body = f"try {{ {actions} }} catch (error) {{}} return ({locator});"
     waiting = 0 if url is None else 1000 * settle
     expression = f"""async () => {{
       await new Promise((done) => setTimeout(done, {waiting}));
       try {{ return [await (async () => {{ {body} }})()]; }} catch (error) {{ return []; }}
     }}"""
-    found: JsonValue = None
+    value: JsonValue = None
     try:
         if url is None:
-            found = await sandbox.browser("evaluate", expression=expression)
+            value = await sandbox.browser("evaluate", expression=expression)
         elif isinstance(answer := await sandbox.browser("visit", url=url, expression=expression), dict):
-            found = answer["value"]
+            value = answer["value"]
     except BrowserError:
         if url == target["url"]:
             raise
         return ""  # it is the agent's last page, or derived from its address
     # Values are formatted as in Python: null is "None", as upstream's data expect.
-    return str(found[0]) if isinstance(found, list) and found and found[0] != "" else ""
+    return str(value[0]) if isinstance(value, list) and value and value[0] != "" else ""
 
 
-async def _url(text: str, sandbox: Sandbox, known: Mapping[str, str]) -> str | None:
+async def _url(text: str, sandbox: Sandbox, urls: Mapping[str, str]) -> str | None:
     """Return the address of a target's page, None for the agent's open page."""
     if text == "last":
         return None
@@ -97,7 +97,7 @@ async def _url(text: str, sandbox: Sandbox, known: Mapping[str, str]) -> str | N
     name, _ = _call(text)
     if name == "shopping_get_latest_order_url":
         body = f"return Number((await get({json.dumps(_LATEST_ORDER)})).items[0].increment_id);"
-        return f"{known['shopping']}/sales/order/view/order_id/{await _asked(body, sandbox, known)}/"
+        return f"{urls['shopping']}/sales/order/view/order_id/{await _ask_shop(body, sandbox, urls)}/"
     if name == "reddit_get_post_url":
         state = await sandbox.browser("state")
         return post_url(str(state["url"]) if isinstance(state, dict) else "")
@@ -113,30 +113,30 @@ def post_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}/f/{path[2]}/{path[3]}/"
 
 
-async def _review(name: str, sku: str, sandbox: Sandbox, known: Mapping[str, str]) -> str:
+async def _review(name: str, sku: str, sandbox: Sandbox, urls: Mapping[str, str]) -> str:
     part = {
         "shopping_get_sku_latest_review_author": "last.nickname",
         "shopping_get_sku_latest_review_rating": "String(last.ratings[0].percent)",
     }[name]
     path = json.dumps(f"V1/products/{sku}/reviews")
     body = f"const last = (await get({path})).at(-1); return last ? {part} : '';"
-    return str(await _asked(body, sandbox, known))
+    return str(await _ask_shop(body, sandbox, urls))
 
 
-async def _asked(body: str, sandbox: Sandbox, known: Mapping[str, str]) -> Any:
+async def _ask_shop(body: str, sandbox: Sandbox, urls: Mapping[str, str]) -> Any:
     """Return the answer of the shop's interface. Raises SandboxError if it does not answer."""
-    call = f"await (async () => {{ {_SHOP % json.dumps(known['shopping'])} {body} }})()"
+    call = f"await (async () => {{ {_SHOP % json.dumps(urls['shopping'])} {body} }})()"
     expression = f"async () => {{ try {{ return [{call}]; }} catch (error) {{ return error.message; }} }}"
-    answer = await sandbox.browser("visit", url=known["shopping"], expression=expression)
+    answer = await sandbox.browser("visit", url=urls["shopping"], expression=expression)
     value = answer.get("value") if isinstance(answer, dict) else None
     if not isinstance(value, list):
-        raise SandboxError(f"{known['shopping']}/rest does not answer as the shop's interface: {value}")
+        raise SandboxError(f"{urls['shopping']}/rest does not answer as the shop's interface: {value}")
     return value[0]
 
 
 def _call(text: str) -> tuple[str, str]:
     """Return a function's name and its last text argument, from ``func:name(__page__, 'argument')``."""
-    found = re.fullmatch(r"func:(\w+)\((?:__page__, )?(?:'([^']*)')?\)", text)
-    if found is None:
+    match = re.fullmatch(r"func:(\w+)\((?:__page__, )?(?:'([^']*)')?\)", text)
+    if match is None:
         raise ValueError(f"{text} is no call of a function that is known")
-    return found[1], found[2] or ""
+    return match[1], match[2] or ""

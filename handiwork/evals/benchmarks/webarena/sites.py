@@ -67,16 +67,16 @@ def urls() -> dict[str, str]:
 
     Raises DataError for an invalid address.
     """
-    found = {site: os.environ.get(f"WA_{site.upper()}", "").strip().rstrip("/") for site in SITES}
-    for site, url in found.items():
+    addresses = {site: os.environ.get(f"WA_{site.upper()}", "").strip().rstrip("/") for site in SITES}
+    for site, url in addresses.items():
         if url and (urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname):
             raise DataError(f"WA_{site.upper()} is {url}: it must be the site's address, as http://10.0.0.5:7770")
-    return {site: url for site, url in found.items() if url}
+    return {site: url for site, url in addresses.items() if url}
 
 
-def hosts(known: Mapping[str, str]) -> tuple[str, ...]:
+def hosts(addresses: Mapping[str, str]) -> tuple[str, ...]:
     """Return the sites' hosts and ports, in the form of a sandbox's allowed hosts."""
-    return tuple(sorted({_host(url) for url in known.values()}))
+    return tuple(sorted({_host(url) for url in addresses.values()}))
 
 
 def _host(url: str) -> str:
@@ -85,52 +85,52 @@ def _host(url: str) -> str:
     return f"{name}:{parts.port or (443 if parts.scheme == 'https' else 80)}"
 
 
-def filled(text: str, known: Mapping[str, str]) -> str:
+def fill(text: str, addresses: Mapping[str, str]) -> str:
     """Return a text with the sites' addresses in place of upstream's __SHOPPING__ and the like."""
-    for site, url in known.items():
+    for site, url in addresses.items():
         text = text.replace(f"__{site.upper()}__", url)
     return text
 
 
 async def enter(sandbox: Sandbox, task: Mapping[str, Any], viewport: Sequence[int], **more: Any) -> None:
-    """Open the browser on the task's pages, logged in if the task says so. Raises SandboxError.
+    """Open the browser on the task's pages, logged in if the task requires it. Raises SandboxError.
 
     If WA_AUTH names a folder, the browser states that upstream's auto_login.py left there are used instead of the
     forms. ``more`` are further arguments for opening the browser.
     """
     try:
-        state = await _logged_in(sandbox, task)
-        first, *others = task["start_url"].split(" |AND| ")
-        await sandbox.browser("open", url=first, viewport=list(viewport), storage_state=state, **more)
-        if others:
-            calls = "\n".join(f"new_tab()\ngoto({url!r})" for url in others)
-            shown = await sandbox.execute(BrowseInteractiveAction(browser_actions=f"{calls}\ntab_focus(0)"))
-            if not isinstance(shown, BrowserOutputObservation) or shown.last_action_error:
-                raise SandboxError(f"The tabs of task {task['task_id']} cannot be opened: {shown.content}")
+        state = await _storage_state(sandbox, task)
+        start, *further = task["start_url"].split(" |AND| ")
+        await sandbox.browser("open", url=start, viewport=list(viewport), storage_state=state, **more)
+        if further:
+            calls = "\n".join(f"new_tab()\ngoto({url!r})" for url in further)
+            observation = await sandbox.execute(BrowseInteractiveAction(browser_actions=f"{calls}\ntab_focus(0)"))
+            if not isinstance(observation, BrowserOutputObservation) or observation.last_action_error:
+                raise SandboxError(f"The tabs of task {task['task_id']} cannot be opened: {observation.content}")
     except BrowserError as error:
         raise SandboxError(f"The sites of task {task['task_id']} cannot be opened: {error}") from error
 
 
-async def _logged_in(sandbox: Sandbox, task: Mapping[str, Any]) -> Any:
+async def _storage_state(sandbox: Sandbox, task: Mapping[str, Any]) -> Any:
     """Return the state of a browser that is logged in to the task's sites."""
-    kept = task.get("storage_state")
-    if kept and (folder := os.environ.get("WA_AUTH")):
-        file = Path(folder, Path(kept).name)
+    stored = task.get("storage_state")
+    if stored and (folder := os.environ.get("WA_AUTH")):
+        file = Path(folder, Path(stored).name)
         try:
             return json.loads(await asyncio.to_thread(file.read_text))
         except (OSError, ValueError) as error:
             raise SandboxError(f"{file}, below WA_AUTH, is no state of a browser: {error}") from error
-    known = urls()
+    addresses = urls()
     await sandbox.browser("open")
     for site in task["sites"]:
         if site in ACCOUNTS:
             name, password, path = ACCOUNTS[site]
-            url = f"{known[site]}{path}"
+            url = f"{addresses[site]}{path}"
             expression = f"() => ({_LOG_IN})({json.dumps([name, password])})"
             answer = await sandbox.browser("visit", url=url, expression=expression)
             if not isinstance(answer, dict) or answer.get("value"):
-                why = answer.get("value") if isinstance(answer, dict) else answer
-                raise SandboxError(f"Logging in to {url} as {name} failed: {why}")
+                reason = answer.get("value") if isinstance(answer, dict) else answer
+                raise SandboxError(f"Logging in to {url} as {name} failed: {reason}")
     return await sandbox.browser("storage")
 
 
@@ -145,19 +145,19 @@ async def turn(writes: bool) -> AsyncGenerator[None]:
     if not command and not service:
         yield
         return
-    these = hashlib.sha256(json.dumps(sorted(urls().values())).encode()).hexdigest()[:12]
-    folder = cache_dir() / "webarena" / these
+    digest = hashlib.sha256(json.dumps(sorted(urls().values())).encode()).hexdigest()[:12]
+    folder = cache_dir() / "webarena" / digest
     folder.mkdir(parents=True, exist_ok=True)
-    written = folder / "written"
+    marker = folder / "written"
     while True:
-        async with locked(folder / "lock", exclusive=writes or written.exists()):
-            if not written.exists():
+        async with locked(folder / "lock", exclusive=writes or marker.exists()):
+            if not marker.exists():
                 if writes:
-                    written.touch()
+                    marker.touch()
                 yield
                 return
             await (_run(command) if command else _ask(service))
-            written.unlink()
+            marker.unlink()
 
 
 async def _run(command: str) -> None:
@@ -169,23 +169,23 @@ async def _run(command: str) -> None:
     )
     try:
         async with asyncio.timeout(RESET_TIME):
-            said, _ = await process.communicate()
+            output, _ = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode:
-        text = said.decode(errors="replace").strip()[-500:]
+        text = output.decode(errors="replace").strip()[-500:]
         raise SandboxError(f"WA_RESET, {command}, ended with {process.returncode}: {text}")
 
 
 async def _ask(service: str) -> None:
     """Let BrowserGym's service reset the sites, and wait until it reports them ready."""
-    begun, running = 200, 418
+    started, running = 200, 418
     try:
         async with httpx2.AsyncClient(timeout=60) as client:
             answer = await client.get(f"{service}/reset")
-            if answer.status_code not in (begun, running):
+            if answer.status_code not in (started, running):
                 raise SandboxError(f"WA_FULL_RESET, {service}/reset, answered {answer.status_code}: {answer.text}")
             end = time.monotonic() + RESET_TIME
             while time.monotonic() < end:

@@ -19,7 +19,7 @@ from typing import Any
 
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
 from handiwork.evals.benchmarks.webarena import sites
-from handiwork.evals.benchmarks.webarena.benchmark import STEPS, VIEWPORT, lacking
+from handiwork.evals.benchmarks.webarena.benchmark import STEPS, VIEWPORT, missing_sites
 from handiwork.evals.scoring import packages
 from handiwork.evals.scoring.answers import fenced
 from handiwork.evals.scoring.browsing import on_open_page
@@ -85,16 +85,16 @@ class WebArenaVerified(Benchmark):
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the tasks, by number, with the addresses of the available sites. Raises DataError, OSError."""
         folder = packages.fetched(PACKAGE) / DATA
-        text = sites.filled((folder / "webarena-verified.json").read_text(encoding="utf-8"), sites.urls())
-        found = [Instance(str(row["task_id"]), row, " and ".join(row["sites"])) for row in json.loads(text)]
+        text = sites.fill((folder / "webarena-verified.json").read_text(encoding="utf-8"), sites.urls())
+        instances = [Instance(str(row["task_id"]), row, " and ".join(row["sites"])) for row in json.loads(text)]
         if split == "hard":
             subset = json.loads((folder / "subsets/webarena-verified-hard.json").read_text(encoding="utf-8"))
-            return [one for one in found if int(one.id) in set(subset["task_ids"])]
-        return found
+            return [instance for instance in instances if int(instance.id) in set(subset["task_ids"])]
+        return instances
 
     def skipped(self, instance: Instance) -> str:
         """Return which of the task's sites have no address."""
-        return lacking(instance.row["sites"], instance.row)
+        return missing_sites(instance.row["sites"], instance.row)
 
     def allow_net(self, instance: Instance) -> tuple[str, ...]:
         """Return the sites."""
@@ -102,7 +102,7 @@ class WebArenaVerified(Benchmark):
 
     def turn(self, instance: Instance) -> AbstractAsyncContextManager[object]:
         """Wait until the sites are reset, and keep other rollouts from changing them, if they can be reset."""
-        return sites.turn(any(one["expected"].get("task_type") == "mutate" for one in instance.row["eval"]))
+        return sites.turn(any(evaluator["expected"].get("task_type") == "mutate" for evaluator in instance.row["eval"]))
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
         """Open the browser on the task's pages, logged in, and record its traffic. Raises SandboxError."""
@@ -119,25 +119,25 @@ class WebArenaVerified(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score by the package. Raises BrowserError, SandboxError."""
-        said = rollout.said
-        answer = fenced(said, "json", "").strip() or said
+        text = rollout.said
+        answer = fenced(text, "json", "").strip() or text
         await rollout.sandbox.browser("close")
         har = b"".join([piece async for piece in rollout.sandbox.download(f"{rollout.sandbox.workspace}/{HAR}")])
-        found = await scored(int(rollout.instance.id), answer, har)
-        failed = [one["evaluator_name"] for one in found["evaluators_results"] if one["score"] < 1]
-        return Score(float(found["score"]), answer, {"failed": failed})
+        result = await evaluate(int(rollout.instance.id), answer, har)
+        failed = [evaluator["evaluator_name"] for evaluator in result["evaluators_results"] if evaluator["score"] < 1]
+        return Score(float(result["score"]), answer, {"failed": failed})
 
 
-async def scored(task: int, answer: str, har: bytes) -> dict[str, Any]:
+async def evaluate(task: int, answer: str, har: bytes) -> dict[str, Any]:
     """Return the package's evaluation of a task's answer and traffic; an unreadable answer scores 0.
 
     Raises RuntimeError if the package can read no answer to the task, or not the traffic.
     """
     tree = await asyncio.to_thread(packages.fetched, PACKAGE)
-    with tempfile.TemporaryDirectory() as place:
-        file = Path(place, "network.har")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "network.har")
         await asyncio.to_thread(file.write_bytes, har)
-        given = {
+        request = {
             "tree": str(tree),
             "urls": sorted((site, url) for site, url in sites.urls().items() if site != "homepage"),
             "task": task,
@@ -149,14 +149,14 @@ async def scored(task: int, answer: str, har: bytes) -> dict[str, Any]:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            cwd=place,
+            cwd=folder,
         )
         try:
-            said, problems = await process.communicate(json.dumps(given).encode())
+            output, problems = await process.communicate(json.dumps(request).encode())
         finally:
             if process.returncode is None:
                 process.kill()
                 await process.wait()
     if process.returncode:
         raise RuntimeError(f"webarena-verified ended with {process.returncode}: {problems.decode()[-1000:]}")
-    return json.loads(said.splitlines()[-1])
+    return json.loads(output.splitlines()[-1])

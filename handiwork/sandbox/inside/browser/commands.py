@@ -13,7 +13,7 @@ from playwright.async_api import Page
 
 from .actions.elements import DoneWrong
 from .actions.primitives import goto
-from .engine import Engine, described
+from .engine import Engine, describe_dialog
 from .explain import failure
 from .window import Window
 
@@ -34,9 +34,9 @@ async def run_command(engine: Engine, name: str, arguments: dict[str, Any], work
         raise CommandError(f"there is no command {name!r} of the browser: there are {', '.join(_COMMANDS)}")
     try:
         async with asyncio.timeout(TIMEOUT):
-            return await command(_Asked(engine, workspace), **arguments)
+            return await command(_Commands(engine, workspace), **arguments)
     except TypeError as error:
-        raise CommandError(f"{name}: {str(error).removeprefix('_Asked.')}") from error
+        raise CommandError(f"{name}: {str(error).removeprefix('_Commands.')}") from error
     except DoneWrong as error:
         raise CommandError(f"{name}: {error}") from error
     except PlaywrightError as error:
@@ -45,7 +45,7 @@ async def run_command(engine: Engine, name: str, arguments: dict[str, Any], work
         raise CommandError(f"{name}: it took longer than {TIMEOUT:.0f} s") from error
 
 
-class _Asked:
+class _Commands:
     """The commands, as methods of the same names."""
 
     def __init__(self, engine: Engine, workspace: Path) -> None:
@@ -77,12 +77,12 @@ class _Asked:
             if window.traffic.failure:
                 raise CommandError(window.traffic.failure)
         page = await window.page()
-        return {"url": page.url, "title": await self._through(window, page.title())}
+        return {"url": page.url, "title": await self._result_of(window, page.title())}
 
     async def evaluate(self, expression: str, argument: Any = None) -> Any:
         window = await self._engine.window()
         page = await window.page()
-        return await self._through(window, page.evaluate(expression, argument))
+        return await self._result_of(window, page.evaluate(expression, argument))
 
     async def visit(self, url: str, expression: str = "") -> Any:
         window = await self._engine.window()
@@ -120,22 +120,22 @@ class _Asked:
 
     async def _title(self, window: Window, page: Page) -> str:
         with contextlib.suppress(CommandError):
-            return await self._through(window, page.title())
+            return await self._result_of(window, page.title())
         return ""
 
-    async def _through(self, window: Window, work: Awaitable[_T]) -> _T:
+    async def _result_of(self, window: Window, work: Awaitable[_T]) -> _T:
         """Return the result of work that a dialog would block."""
-        done = asyncio.ensure_future(work)
-        if not await window.during(done):
+        task = asyncio.ensure_future(work)
+        if not await window.during(task):
             assert window.dialog is not None
-            raise CommandError(f"a dialog is open: {described(window.dialog, window.typed)}")
-        return done.result()
+            raise CommandError(f"a dialog is open: {describe_dialog(window.dialog, window.typed)}")
+        return task.result()
 
 
 _COMMANDS: dict[str, Callable[..., Awaitable[Any]]] = {
     command.__name__: command
     for command in (
-        *(_Asked.open, _Asked.evaluate, _Asked.visit, _Asked.state),
-        *(_Asked.storage, _Asked.request, _Asked.close),
+        *(_Commands.open, _Commands.evaluate, _Commands.visit, _Commands.state),
+        *(_Commands.storage, _Commands.request, _Commands.close),
     )
 }

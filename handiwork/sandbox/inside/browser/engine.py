@@ -19,7 +19,7 @@ from .actions.primitives import ACTIONS
 from .cdp.chromium import Chromium
 from .explain import failure
 from .observation.observe import Look, look
-from .traffic import LOADING, answers
+from .traffic import LOADING, responds
 from .window import Window
 
 BUDGET = 50.0
@@ -63,8 +63,8 @@ class Engine:
         """Run the calls in ``text`` and return the observation's fields. Raises LostError."""
         try:
             calls, error = parse_calls(text, ACTIONS), ""
-        except CallError as wrong:
-            calls, error = [], str(wrong)
+        except CallError as problem:
+            calls, error = [], str(problem)
         return await self._answer(calls, error, wish)
 
     async def goto(self, url: str, wish: Wish) -> dict[str, Any]:
@@ -131,8 +131,8 @@ class Engine:
             note = ""
             if not error:
                 outcome = await self._interruptible(_perform(window, calls), BUDGET)
-                late = _INTERRUPTED if self._interrupted else f"stopped after {BUDGET:.0f} s: the rest was not run"
-                error, note = (late, "") if outcome is None else outcome
+                reason = _INTERRUPTED if self._interrupted else f"stopped after {BUDGET:.0f} s: the rest was not run"
+                error, note = (reason, "") if outcome is None else outcome
             return {**await self._observation(window, wish, note), "last_action_error": error}
         except PlaywrightError as lost:
             if self._starting is not None and (await self.chromium()).alive:
@@ -156,42 +156,44 @@ class Engine:
 
     async def _observation(self, window: Window, wish: Wish, note: str) -> dict[str, Any]:
         page = await window.page()
-        seen: Look | None = None
+        snapshot: Look | None = None
         if window.dialog is None:
             chromium = await self.chromium()
-            patience = _HURRY if self._interrupted else LOOKING if await answers(page) else LOOKING_STUCK
-            looking = look(page, chromium.devtools, view=wish.view, marks=wish.marked is not None)
-            timed = asyncio.ensure_future(asyncio.wait_for(looking, patience))
-            self._current = timed
+            patience = _HURRY if self._interrupted else LOOKING if await responds(page) else LOOKING_STUCK
+            observing = look(page, chromium.devtools, view=wish.view, marks=wish.marked is not None)
+            task = asyncio.ensure_future(asyncio.wait_for(observing, patience))
+            self._current = task
             with contextlib.suppress(TimeoutError, asyncio.CancelledError):
-                if await window.during(timed):
-                    seen = timed.result()
+                if await window.during(task):
+                    snapshot = task.result()
             self._current = None
         answer: dict[str, Any] = {
-            "url": _cut(seen.url if seen else page.url, 2000),
-            "title": _cut(seen.title if seen else "", 1000),
-            "focused_element": seen.focused if seen else "",
+            "url": _cut(snapshot.url if snapshot else page.url, 2000),
+            "title": _cut(snapshot.title if snapshot else "", 1000),
+            "focused_element": snapshot.focused if snapshot else "",
             "open_pages": [_cut(each.url, 2000) for each in window.pages],
             "active_page": window.active,
-            "messages": window.said,
+            "messages": window.messages,
             "infeasible": window.infeasible,
             "downloads": window.take_downloads(),
             "console": window.take_errors(),
             "dialog": "",
         }
-        window.said, window.infeasible = [], ""
+        window.messages, window.infeasible = [], ""
         if window.dialog is not None:
-            answer["dialog"] = described(window.dialog, window.typed)
+            answer["dialog"] = describe_dialog(window.dialog, window.typed)
             text = "[A dialog is open, and the page stands still until it is answered.]"
-        elif seen is None:
-            why = "this was interrupted" if self._interrupted else "its scripts are busy"
-            text = f"[The page did not show itself in time: {why}. noop() waits and looks again, goto(url) leaves it.]"
+        elif snapshot is None:
+            reason = "this was interrupted" if self._interrupted else "its scripts are busy"
+            text = (
+                f"[The page did not show itself in time: {reason}. noop() waits and looks again, goto(url) leaves it.]"
+            )
         else:
-            text = seen.text
-            if seen.screenshot:
-                wish.screenshot.write_bytes(seen.screenshot)
-            if seen.marked and wish.marked:
-                wish.marked.write_bytes(seen.marked)
+            text = snapshot.text
+            if snapshot.screenshot:
+                wish.screenshot.write_bytes(snapshot.screenshot)
+            if snapshot.marked and wish.marked:
+                wish.marked.write_bytes(snapshot.marked)
         return {**answer, "text": f"[{note}]\n{text}" if note else text}
 
 
@@ -199,20 +201,20 @@ async def _perform(window: Window, calls: list[PrimitiveCall]) -> tuple[str, str
     """Run the calls up to the first failure; return its reason, and a note about the page."""
     quiet = True
     for number, call in enumerate(calls, 1):
-        wrong = ""
+        problem = ""
         try:
             quiet = await _run(window, call)
-            wrong = window.traffic.failure
+            problem = window.traffic.failure
         except DoneWrong as error:
-            wrong = str(error)
+            problem = str(error)
         except PlaywrightError as error:
-            wrong = failure(error)
-        if wrong:
-            which = f"call {number} of {len(calls)}, " if len(calls) > 1 else ""
+            problem = failure(error)
+        if problem:
+            position = f"call {number} of {len(calls)}, " if len(calls) > 1 else ""
             rest = " What follows it was not run." if number < len(calls) else ""
-            return f"{which}{_cut(call.text, 200)}: {wrong}.{rest}", window.traffic.status
-    late = "" if quiet else f"The page had not finished loading after {LOADING:.0f} s."
-    return "", window.traffic.status or late
+            return f"{position}{_cut(call.text, 200)}: {problem}.{rest}", window.traffic.status
+    warning = "" if quiet else f"The page had not finished loading after {LOADING:.0f} s."
+    return "", window.traffic.status or warning
 
 
 async def _run(window: Window, call: PrimitiveCall) -> bool:
@@ -231,24 +233,26 @@ async def _run(window: Window, call: PrimitiveCall) -> bool:
         case "noop", _:
             await action(window, **call.arguments)
         case _:
-            raise DoneWrong(f"a dialog is open and must be answered first: {described(window.dialog, window.typed)}")
+            raise DoneWrong(
+                f"a dialog is open and must be answered first: {describe_dialog(window.dialog, window.typed)}"
+            )
     return True
 
 
-def described(dialog: Dialog, typed: str) -> str:
-    """Return a dialog's text and how to answer it."""
+def describe_dialog(dialog: Dialog, typed: str) -> str:
+    """Return a dialog's text and the calls that answer it."""
     accept, dismiss = 'keyboard_press("Enter")', 'keyboard_press("Escape")'
     if dialog.type == "beforeunload":
         return f"the page asks whether to leave it, as changes may be lost: {accept} leaves, {dismiss} stays"
-    said = f'{dialog.type}: "{_cut(dialog.message, 2000)}"'
+    message = f'{dialog.type}: "{_cut(dialog.message, 2000)}"'
     match dialog.type:
         case "alert":
-            return f"{said} - {accept} closes it"
+            return f"{message} - {accept} closes it"
         case "prompt":
             answer = f', its answer is now "{typed or dialog.default_value}"'
-            return f'{said}{answer} - keyboard_type("...") writes another, {accept} sends it, {dismiss} cancels'
+            return f'{message}{answer} - keyboard_type("...") writes another, {accept} sends it, {dismiss} cancels'
         case _:
-            return f"{said} - {accept} accepts, {dismiss} cancels"
+            return f"{message} - {accept} accepts, {dismiss} cancels"
 
 
 def _cut(text: str, most: int) -> str:

@@ -28,8 +28,8 @@ TIMEOUT = 90.0
 
 _GRACE = 1.5  # seconds in which an interrupted request is answered
 _CLOSING = 2.0  # seconds in which it ends by itself after writing its recordings
-_SAID = 2000  # bytes of its error output
-_ANEW = "The next action starts a new one, at a blank page."
+_ERROR_OUTPUT_LIMIT = 2000  # bytes of its error output
+_RESTART_NOTE = "The next action starts a new one, at a blank page."
 
 
 class Browser:
@@ -53,8 +53,8 @@ class Browser:
         paths = {name: str(self._spools.path(spool)) if spool else None for name, spool in pictures.items()}
         answer = cast("Json", await self._ask({**request, **paths}))
         for name, spool in pictures.items():
-            taken = bool(spool) and self._spools.path(spool).exists()
-            answer[name] = {"spool": spool, "media_type": "image/png"} if taken else None
+            exists = bool(spool) and self._spools.path(spool).exists()
+            answer[name] = {"spool": spool, "media_type": "image/png"} if exists else None
         return answer
 
     async def command(self, name: str, arguments: Json) -> object:
@@ -98,7 +98,7 @@ class Browser:
         except TimeoutError:
             self._kill()
             raise ActionError(
-                "browser", f"The browser did not answer in {TIMEOUT:.0f} s and was ended. {_ANEW}"
+                "browser", f"The browser did not answer in {TIMEOUT:.0f} s and was ended. {_RESTART_NOTE}"
             ) from None
         except asyncio.CancelledError:
             self._kill()
@@ -111,9 +111,9 @@ class Browser:
             case {"error": str(error)} | {"lost": str(error)}:
                 raise ActionError("browser", error)
             case _:
-                ended = self._ended()
+                message = self._end_message()
                 self._kill()
-                raise ActionError("browser", ended)
+                raise ActionError("browser", message)
 
     def _start(self) -> None:
         if not os.path.exists(f"{TREE}/bin/chromium"):  # every sandbox has the folder itself
@@ -134,7 +134,7 @@ class Browser:
                 stderr=self._messages,
                 start_new_session=True,
             )
-        self._children.own.add(self._process.pid)
+        self._children.owned_pids.add(self._process.pid)
         give_way(self._process.pid)
         self._socket = ours
         self._lines = JsonLineReader(ours, self._take)
@@ -159,17 +159,17 @@ class Browser:
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(None)
         elif self._process is not None:
-            self._lost = self._ended()
+            self._lost = self._end_message()
             self._kill()
 
-    def _ended(self) -> str:
-        said = self._said()
-        return f"The browser's process ended.{f' It said: {said}' if said else ''} {_ANEW}"
+    def _end_message(self) -> str:
+        output = self._error_output()
+        return f"The browser's process ended.{f' It said: {output}' if output else ''} {_RESTART_NOTE}"
 
-    def _said(self) -> str:
+    def _error_output(self) -> str:
         if self._messages is None:
             return ""
-        self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - _SAID))
+        self._messages.seek(max(0, self._messages.seek(0, os.SEEK_END) - _ERROR_OUTPUT_LIMIT))
         return self._messages.read().decode(errors="backslashreplace").strip()
 
     def _kill(self) -> None:
@@ -177,11 +177,11 @@ class Browser:
         process, self._process = self._process, None
         if process is None:
             return
-        for pid in [*_below(process.pid), process.pid]:
+        for pid in [*_descendants(process.pid), process.pid]:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         process.wait()
-        self._children.own.discard(process.pid)
+        self._children.owned_pids.discard(process.pid)
         if self._lines is not None:
             self._lines.close()
         if self._messages is not None:
@@ -189,14 +189,14 @@ class Browser:
         self._lines = self._socket = self._messages = None
 
 
-def _below(pid: int) -> list[int]:
+def _descendants(pid: int) -> list[int]:
     """Return the descendants of a process."""
-    parents = {each: int(fields[1]) for each, fields in processes()}
-    found: list[int] = []
-    for each in parents:
-        above = each
-        while above in parents and above != pid:
-            above = parents[above]
-        if above == pid and each != pid:
-            found.append(each)
-    return found
+    parents = {child: int(fields[1]) for child, fields in processes()}
+    pids: list[int] = []
+    for child in parents:
+        ancestor = child
+        while ancestor in parents and ancestor != pid:
+            ancestor = parents[ancestor]
+        if ancestor == pid and child != pid:
+            pids.append(child)
+    return pids

@@ -19,7 +19,7 @@ page that does not respond counts as stuck.
 
 _WAITED_FOR = frozenset({"document", "stylesheet", "script", "xhr", "fetch"})
 _PAUSE = 0.05
-# Hidden pages draw no frames; a timer fires all the same.
+# Hidden pages draw no frames, but their timers fire.
 _TWO_FRAMES = """() => new Promise(done => {
   const tell = () => done(document.readyState);
   setTimeout(tell, 100);
@@ -37,10 +37,10 @@ class Traffic:
         """The reason why a page could not be reached since ``begin``, in words."""
         self.status = ""
         """The HTTP status of the last page in words, if it is an error."""
-        context.on("request", self._began)
-        context.on("response", self._answered)
-        context.on("requestfinished", self._ended)
-        context.on("requestfailed", self._failed)
+        context.on("request", self._on_request)
+        context.on("response", self._on_response)
+        context.on("requestfinished", self._on_finished)
+        context.on("requestfailed", self._on_failed)
 
     def begin(self) -> None:
         """Forget earlier requests, so that only those of an action are waited for."""
@@ -50,7 +50,7 @@ class Traffic:
     async def quiet(self, page: Callable[[], Page | None]) -> bool:
         """Wait until the page from ``page`` has loaded and no request is open; return False if it takes too long."""
         loop = asyncio.get_running_loop()
-        begun = loop.time()
+        start = loop.time()
         while (current := page()) is not None and not current.is_closed():
             self._changed.clear()
             state = await _state(current)
@@ -58,41 +58,41 @@ class Traffic:
                 continue
             if state is None:
                 return False
-            passed = loop.time() - begun
+            elapsed = loop.time() - start
             loading = state != "complete" or any(request.resource_type == "document" for request in self._open)
-            if not loading and (not self._open or passed > FETCHING):
+            if not loading and (not self._open or elapsed > FETCHING):
                 return True
-            if passed > LOADING:
+            if elapsed > LOADING:
                 return False
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), _PAUSE)
         return True
 
-    def _began(self, request: Request) -> None:
+    def _on_request(self, request: Request) -> None:
         if request.resource_type in _WAITED_FOR:
             self._open.add(request)
             if _of_page(request):
                 self.failure = self.status = ""
 
-    def _answered(self, response: Response) -> None:
+    def _on_response(self, response: Response) -> None:
         if response.status >= 400 and _of_page(response.request):
             with contextlib.suppress(ValueError):
                 phrase = response.status_text or HTTPStatus(response.status).phrase
                 self.status = f"The server answered {response.status} {phrase}."
 
-    def _ended(self, request: Request) -> None:
+    def _on_finished(self, request: Request) -> None:
         self._open.discard(request)
         self._changed.set()
 
-    def _failed(self, request: Request) -> None:
-        self._ended(request)
+    def _on_failed(self, request: Request) -> None:
+        self._on_finished(request)
         # Downloads and superseded navigations are reported as aborted too.
         if _of_page(request) and request.failure and "ERR_ABORTED" not in request.failure:
             self.failure = network_failure(request.url, request.failure)
 
 
-async def answers(page: Page) -> bool:
-    """Return whether the page responds, or its scripts are busy."""
+async def responds(page: Page) -> bool:
+    """Return whether the page responds: a page whose scripts are busy does not."""
     return await _state(page, "() => document.readyState", 1.0) is not None
 
 

@@ -21,8 +21,8 @@ DOWNLOADS = "downloads"
 """The folder of the workspace for downloads."""
 
 _ERRORS, _ERROR_LENGTH = 10, 300
-_DOWNLOADING = 5.0  # seconds to wait for a download
-_ANSWERED = 3.0  # seconds in which an action blocked by a dialog should resume
+_DOWNLOAD_TIMEOUT = 5.0  # seconds to wait for a download
+_RESUME_TIMEOUT = 3.0  # seconds in which an action blocked by a dialog should resume
 
 
 class Window:
@@ -35,25 +35,25 @@ class Window:
         self.pages: list[Page] = []
         self.typed = ""
         """The text typed into the dialog."""
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.infeasible = ""
         self._active: Page | None = None
         self._dialogs: list[Dialog] = []
-        self._asked = asyncio.Event()
-        self._standing: asyncio.Future[None] | None = None
+        self._dialog_event = asyncio.Event()
+        self._action: asyncio.Future[None] | None = None
         self._in_background = False
-        self._left: set[asyncio.Task[None]] = set()
+        self._background_tasks: set[asyncio.Task[None]] = set()
         self._saving: set[asyncio.Task[None]] = set()
-        self._saved: list[str] = []
+        self._downloads: list[str] = []
         self._errors: list[str] = []
         context.set_default_timeout(ACTION_TIMEOUT * 1000)
         context.set_default_navigation_timeout(NAVIGATION_TIMEOUT * 1000)
-        context.on("page", self._opened)
-        context.on("dialog", self._dialog_opened)
-        context.on("dialogclosed", self._dialog_closed)
-        context.on("download", self._download)
-        context.on("console", self._console)
-        context.on("weberror", self._web_error)
+        context.on("page", self._on_page)
+        context.on("dialog", self._on_dialog)
+        context.on("dialogclosed", self._on_dialog_closed)
+        context.on("download", self._on_download)
+        context.on("console", self._on_console)
+        context.on("weberror", self._on_web_error)
 
     @property
     def dialog(self) -> Dialog | None:
@@ -78,10 +78,10 @@ class Window:
 
     async def replace_tab(self) -> Page:
         """Open a blank tab in place of the current one, and return its page."""
-        before = await self.page()
+        previous = await self.page()
         await self.open_tab()
-        self._closed(before)
-        self._leave(before.close())
+        self._remove_page(previous)
+        self._run_in_background(previous.close())
         return await self.page()
 
     async def open_in_background(self) -> Page:
@@ -103,45 +103,45 @@ class Window:
         Exceptions of the action are raised.
         """
         self.traffic.begin()
-        self._standing = asyncio.ensure_future(action)
-        if not await self._until_asked(self._standing):
+        self._action = asyncio.ensure_future(action)
+        if not await self._until_dialog(self._action):
             return True
-        self._standing.result()
-        return await self._settled()
+        self._action.result()
+        return await self._settle()
 
     async def answer(self, *, accept: bool) -> bool:
         """Answer the dialog, and resume the action that it blocked, as ``do`` does."""
         self.traffic.begin()
         dialog, typed, self.typed = self._dialogs.pop(0), self.typed, ""
         if not self._dialogs:
-            self._asked.clear()
+            self._dialog_event.clear()
         with contextlib.suppress(PlaywrightError):  # the page closed the dialog
             await (dialog.accept(typed or dialog.default_value) if accept else dialog.dismiss())
-        if self._standing is not None and not self._standing.done():
-            waiting = asyncio.ensure_future(asyncio.wait([self._standing], timeout=_ANSWERED))
-            if not await self._until_asked(waiting):
+        if self._action is not None and not self._action.done():
+            waiting = asyncio.ensure_future(asyncio.wait([self._action], timeout=_RESUME_TIMEOUT))
+            if not await self._until_dialog(waiting):
                 return True
-            if not self._standing.done():
-                self._standing.cancel()
-        return await self._settled()
+            if not self._action.done():
+                self._action.cancel()
+        return await self._settle()
 
-    async def during(self, looking: asyncio.Future[Any]) -> bool:
+    async def during(self, work: asyncio.Future[Any]) -> bool:
         """Wait for work that ends only while no dialog is open; if one opens, cancel the work and return False."""
-        if await self._until_asked(looking):
+        if await self._until_dialog(work):
             return True
-        looking.cancel()
-        await asyncio.gather(looking, return_exceptions=True)
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
         return False
 
     def take_downloads(self) -> list[str]:
         """Return the paths of new downloads, and clear them."""
-        found, self._saved = self._saved, []
-        return found
+        paths, self._downloads = self._downloads, []
+        return paths
 
     def take_errors(self) -> list[str]:
         """Return the pages' new errors, and clear them."""
-        found, self._errors = self._errors, []
-        return found
+        errors, self._errors = self._errors, []
+        return errors
 
     async def close(self) -> None:
         """Close all tabs and the context."""
@@ -150,78 +150,78 @@ class Window:
         with contextlib.suppress(PlaywrightError):
             await self.context.close()
 
-    async def _until_asked(self, work: asyncio.Future[Any]) -> bool:
+    async def _until_dialog(self, work: asyncio.Future[Any]) -> bool:
         """Wait for ``work`` or a dialog; return False for a dialog. Cancelling this call cancels the work."""
-        asked = asyncio.ensure_future(self._asked.wait())
+        dialog_wait = asyncio.ensure_future(self._dialog_event.wait())
         try:
-            await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, dialog_wait}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             work.cancel()
             raise
         finally:
-            asked.cancel()
+            dialog_wait.cancel()
         if work.done():
             return True
-        work.add_done_callback(_forgotten)
+        work.add_done_callback(_drop_exception)
         return False
 
-    async def _settled(self) -> bool:
+    async def _settle(self) -> bool:
         quiet = asyncio.ensure_future(self.traffic.quiet(lambda: self._active))
         if not await self.during(quiet):
             return True
         if self._saving:
-            await asyncio.wait(self._saving, timeout=_DOWNLOADING)
+            await asyncio.wait(self._saving, timeout=_DOWNLOAD_TIMEOUT)
         return quiet.result()
 
     def _show(self, page: Page) -> None:
         self._active = page
 
-    def _opened(self, page: Page) -> None:
+    def _on_page(self, page: Page) -> None:
         if self._in_background:
             return
         self.pages.append(page)
         self._active = page
-        page.on("close", self._closed)
-        page.on("crash", self._crashed)
+        page.on("close", self._remove_page)
+        page.on("crash", self._on_crash)
 
-    def _closed(self, page: Page) -> None:
+    def _remove_page(self, page: Page) -> None:
         if page not in self.pages:
             return
         index = self.pages.index(page)
         self.pages.remove(page)
         self._dialogs = [dialog for dialog in self._dialogs if dialog.page is not page]
         if not self._dialogs:
-            self._asked.clear()
+            self._dialog_event.clear()
         if self._active is page:
             self._active = self.pages[max(0, index - 1)] if self.pages else None
 
-    async def _crashed(self, page: Page) -> None:
-        self._error("A page crashed; its tab was closed.")
-        self._closed(page)
+    async def _on_crash(self, page: Page) -> None:
+        self._add_error("A page crashed; its tab was closed.")
+        self._remove_page(page)
         with contextlib.suppress(PlaywrightError):
             await page.close()
 
-    def _dialog_opened(self, dialog: Dialog) -> None:
+    def _on_dialog(self, dialog: Dialog) -> None:
         if dialog.page is not None and dialog.page not in self.pages:
-            self._leave(dialog.dismiss())
+            self._run_in_background(dialog.dismiss())
             return
         self._dialogs.append(dialog)
-        self._asked.set()
+        self._dialog_event.set()
 
-    def _leave(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Run as a background task."""
         task = asyncio.ensure_future(work)
-        self._left.add(task)
-        task.add_done_callback(self._left.discard)
-        task.add_done_callback(_forgotten)
+        self._background_tasks.add(task)
+        task.add_done_callback(self._background_tasks.discard)
+        task.add_done_callback(_drop_exception)
 
-    def _dialog_closed(self, dialog: Dialog) -> None:
+    def _on_dialog_closed(self, dialog: Dialog) -> None:
         if dialog in self._dialogs:
             self._dialogs.remove(dialog)
         if not self._dialogs:
-            self._asked.clear()
+            self._dialog_event.clear()
 
-    def _download(self, download: Download) -> None:
+    def _on_download(self, download: Download) -> None:
         task = asyncio.ensure_future(self._save(download))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
@@ -240,23 +240,23 @@ class Window:
                     path.touch(exist_ok=False)
                     break
             await download.save_as(path)
-            self._saved.append(f"{DOWNLOADS}/{path.name}")
+            self._downloads.append(f"{DOWNLOADS}/{path.name}")
         except (PlaywrightError, OSError) as error:
-            self._error(f"The download of {name} failed: {error}")
+            self._add_error(f"The download of {name} failed: {error}")
 
-    def _console(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
-            self._error(message.text)
+            self._add_error(message.text)
 
-    def _web_error(self, error: WebError) -> None:
-        self._error(str(error.error).partition("\n")[0])
+    def _on_web_error(self, error: WebError) -> None:
+        self._add_error(str(error.error).partition("\n")[0])
 
-    def _error(self, text: str) -> None:
+    def _add_error(self, text: str) -> None:
         if len(self._errors) < _ERRORS:
             self._errors.append(text if len(text) <= _ERROR_LENGTH else f"{text[: _ERROR_LENGTH - 3]}...")
 
 
-def _forgotten(done: asyncio.Future[Any]) -> None:
+def _drop_exception(task: asyncio.Future[Any]) -> None:
     """Retrieve the exception of an abandoned task, so that asyncio does not log it."""
-    if not done.cancelled():
-        done.exception()
+    if not task.cancelled():
+        task.exception()

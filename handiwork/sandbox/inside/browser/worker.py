@@ -67,9 +67,9 @@ class BrowserWorker:
             answer["lost"] = str(error)
         except Exception as error:  # noqa: BLE001 - the client must get an answer
             answer["error"] = f"The browser failed: {type(error).__name__}: {str(error)[:1000]}"
-        line = _encoded(answer)
+        line = _encode(answer)
         if len(line) > _LIMIT:
-            line = _encoded({"id": request["id"], "error": f"the answer has {len(line)} bytes, over {_LIMIT}"})
+            line = _encode({"id": request["id"], "error": f"the answer has {len(line)} bytes, over {_LIMIT}"})
         self._writer.write(line)
         await self._writer.drain()
 
@@ -91,7 +91,7 @@ class BrowserWorker:
         return answer
 
 
-def _encoded(answer: dict[str, Any]) -> bytes:
+def _encode(answer: dict[str, Any]) -> bytes:
     return json.dumps(answer, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
 
 

@@ -36,19 +36,19 @@ def edit_file(path: str, name: str, old: str, new: str) -> Edit:
         raise ActionError("bad_edit", "The text to replace is empty; to make a new file, write it.")
     if old == new:
         raise ActionError("bad_edit", "The old and the new text are the same: there is nothing to edit.")
-    wanted, replacement = _encoded(old), _encoded(new)
+    target, replacement = _encode(old), _encode(new)
     data = read_bytes(path)
-    place = data.find(wanted)
-    if place < 0:
+    position = data.find(target)
+    if position < 0:
         raise ActionError("not_found", _not_found(name, data, old))
-    if data.find(wanted, place + 1) >= 0:
-        raise ActionError("not_unique", _not_unique(name, data, wanted))
-    changed = data[:place] + replacement + data[place + len(wanted) :]
+    if data.find(target, position + 1) >= 0:
+        raise ActionError("not_unique", _not_unique(name, data, target))
+    changed = data[:position] + replacement + data[position + len(target) :]
     write_bytes(path, changed)
     return _diff(name, data, changed)
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -70,7 +70,7 @@ def _diff(name: str, before: bytes, after: bytes) -> Edit:
     removed, added = old[start : len(old) - same], new[start : len(new) - same]
     ranges = f"-{_range(first, len(removed) + context)} +{_range(first, len(added) + context)}"
     marked = [(" ", old[first:start]), ("-", removed), ("+", added), (" ", after_hunk)]
-    body = [mark + _shown(line) for mark, lines in marked for line in lines]
+    body = [mark + _format_line(line) for mark, lines in marked for line in lines]
     return Edit("\n".join([f"--- {name}", f"+++ {name}", f"@@ {ranges} @@", *body]) + "\n", start + 1)
 
 
@@ -80,7 +80,7 @@ def _lines(data: bytes) -> list[bytes]:
     return [line + b"\n" for line in whole] + ([rest] if rest else [])
 
 
-def _shown(line: bytes) -> str:
+def _format_line(line: bytes) -> str:
     return decode(line[:-1]) if line.endswith(b"\n") else f"{decode(line)}\n{_NO_NEWLINE}"
 
 
@@ -88,17 +88,17 @@ def _range(first: int, count: int) -> str:
     return f"{first + 1 if count else first},{count}"
 
 
-def _not_unique(name: str, data: bytes, wanted: bytes) -> str:
+def _not_unique(name: str, data: bytes, target: bytes) -> str:
     lines: list[int] = []
     total = 0
-    place = data.find(wanted)
-    while place >= 0:
+    position = data.find(target)
+    while position >= 0:
         total += 1
         if len(lines) < _MAX_PLACES:
-            lines.append(data.count(b"\n", 0, place) + 1)
-        place = data.find(wanted, place + 1)
-    where = ", ".join(map(str, lines)) + (", ..." if total > len(lines) else "")
-    return f"The text to replace occurs {total} times in {name}, on lines {where}. Add lines around it to tell which."
+            lines.append(data.count(b"\n", 0, position) + 1)
+        position = data.find(target, position + 1)
+    numbers = ", ".join(map(str, lines)) + (", ..." if total > len(lines) else "")
+    return f"The text to replace occurs {total} times in {name}, on lines {numbers}. Add lines around it to tell which."
 
 
 def _not_found(name: str, data: bytes, old: str) -> str:
@@ -106,31 +106,31 @@ def _not_found(name: str, data: bytes, old: str) -> str:
     if "\r\n" not in old and b"\r\n" in data and old.replace("\n", "\r\n").encode() in data:
         return f"{message} The file's lines end in \\r\\n, those of the text in \\n."
     lines = decode(data).split("\n")
-    wanted = old.strip("\n").split("\n")
-    start = _most_similar(lines, wanted)
+    old_lines = old.strip("\n").split("\n")
+    start = _most_similar(lines, old_lines)
     if start is None:
         return f"{message} Nothing in it is similar; read the file."
-    shown = lines[start : start + min(len(wanted), _MAX_SHOWN)]
-    numbered = [f"{start + number + 1}|{line[:_MAX_WIDTH]}" for number, line in enumerate(shown)]
+    similar = lines[start : start + min(len(old_lines), _MAX_SHOWN)]
+    numbered = [f"{start + number + 1}|{line[:_MAX_WIDTH]}" for number, line in enumerate(similar)]
     return "\n".join([f"{message} The most similar lines are:", *numbered])
 
 
-def _most_similar(lines: list[str], wanted: list[str]) -> int | None:
-    """Return the index of the first line of the passage most like ``wanted``, None if none is similar."""
-    anchor = max(range(min(len(wanted), _MAX_SHOWN)), key=lambda index: len(wanted[index].strip()))
+def _most_similar(lines: list[str], old_lines: list[str]) -> int | None:
+    """Return the index of the first line of the passage most like ``old_lines``, None if none is similar."""
+    anchor = max(range(min(len(old_lines), _MAX_SHOWN)), key=lambda index: len(old_lines[index].strip()))
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted[anchor].strip()[:_MAX_WIDTH])
+    matcher.set_seq2(old_lines[anchor].strip()[:_MAX_WIDTH])
 
     def bound(index: int) -> float:
         matcher.set_seq1(lines[index].strip()[:_MAX_WIDTH])
         return matcher.quick_ratio() if matcher.real_quick_ratio() > _SIMILAR else 0.0
 
-    likely = heapq.nlargest(_MAX_PLACES, range(min(len(lines), _MAX_SEARCHED)), key=bound)
-    starts = [max(0, index - anchor) for index in likely if bound(index) > _SIMILAR]
-    passage = "\n".join(wanted[:_MAX_SHOWN])[: _MAX_WIDTH * _MAX_SHOWN]
+    candidates = heapq.nlargest(_MAX_PLACES, range(min(len(lines), _MAX_SEARCHED)), key=bound)
+    starts = [max(0, index - anchor) for index in candidates if bound(index) > _SIMILAR]
+    passage = "\n".join(old_lines[:_MAX_SHOWN])[: _MAX_WIDTH * _MAX_SHOWN]
 
     def likeness(start: int) -> float:
-        candidate = "\n".join(lines[start : start + min(len(wanted), _MAX_SHOWN)])[: _MAX_WIDTH * _MAX_SHOWN]
+        candidate = "\n".join(lines[start : start + min(len(old_lines), _MAX_SHOWN)])[: _MAX_WIDTH * _MAX_SHOWN]
         return difflib.SequenceMatcher(None, candidate, passage, autojunk=False).ratio()
 
     best = max(starts, key=likeness, default=None)

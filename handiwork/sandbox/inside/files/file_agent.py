@@ -24,7 +24,7 @@ class FileAgent:
     def __init__(self, root: str, stream_in: BinaryIO, stream_out: BinaryIO) -> None:
         self._root = root
         self._in, self._out = stream_in, stream_out
-        self._known: dict[str, Signature | None] = {}
+        self._client_state: dict[str, Signature | None] = {}
 
     def serve(self) -> None:
         """Answer requests until stdin ends."""
@@ -36,7 +36,7 @@ class FileAgent:
             try:
                 if request["do"] == "put":
                     receive(self._in, self._root, tuple(request["owner"]), sys.maxsize)
-                    self._look(request["trees"])
+                    self._scan(request["trees"])
                 else:
                     self._get(request["trees"], request["limit"])
             except (OSError, TreeStreamError) as problem:
@@ -46,23 +46,25 @@ class FileAgent:
                 return  # the rest of the stream is no request
 
     def _get(self, trees: list[str], limit: int) -> None:
-        before = self._known
-        found = self._look(trees)
-        taken = sum(signature[3] + FILE_COST for signature in found.values())
-        if taken > limit:
-            self._known = before
-            raise TreeStreamError(f"they take {taken} bytes of {limit}")
-        fresh = [path for path, signature in found.items() if before.get(path) != signature]
-        send(self._out, self._root, fresh, before.keys() - found.keys())
+        before = self._client_state
+        signatures = self._scan(trees)
+        size = sum(signature[3] + FILE_COST for signature in signatures.values())
+        if size > limit:
+            self._client_state = before
+            raise TreeStreamError(f"they take {size} bytes of {limit}")
+        changed = [path for path, signature in signatures.items() if before.get(path) != signature]
+        send(self._out, self._root, changed, before.keys() - signatures.keys())
 
-    def _look(self, trees: list[str]) -> dict[str, Signature]:
-        began = time.time_ns()
-        found: dict[str, Signature] = {}
+    def _scan(self, trees: list[str]) -> dict[str, Signature]:
+        start = time.time_ns()
+        signatures: dict[str, Signature] = {}
         for tree in trees:
-            found |= scan(self._root, tree)
+            signatures |= scan(self._root, tree)
         # A later change of a file that was changed just now may have the same time of change.
-        self._known = {path: known if known[1] < began - _TICK else None for path, known in found.items()}
-        return found
+        self._client_state = {
+            path: signature if signature[1] < start - _TICK else None for path, signature in signatures.items()
+        }
+        return signatures
 
 
 if __name__ == "__main__":

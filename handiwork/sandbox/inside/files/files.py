@@ -38,7 +38,7 @@ class LineRange:
 
 
 @contextlib.contextmanager
-def telling(path: str) -> Generator[None]:
+def action_errors(path: str) -> Generator[None]:
     """Turn an OSError into an ActionError that names ``path``."""
     try:
         yield
@@ -53,7 +53,7 @@ def telling(path: str) -> Generator[None]:
 
 def open_file(path: str) -> int:
     """Return a descriptor that reads the regular file ``path``; the caller closes it."""
-    with telling(path):
+    with action_errors(path):
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         kind = os.fstat(file).st_mode
         if stat.S_ISREG(kind):
@@ -66,7 +66,7 @@ def open_file(path: str) -> int:
 
 def read_bytes(path: str) -> bytes:
     """Return the content of the regular file ``path``."""
-    with telling(path), open(open_file(path), "rb") as file:
+    with action_errors(path), open(open_file(path), "rb") as file:
         return file.read()
 
 
@@ -78,10 +78,10 @@ def read_lines(path: str, start: int, end: int | None, keep: Keep, spools: Spool
     decoder = codecs.getincrementaldecoder("utf-8")()
     line, last = 1, b""
     try:
-        with telling(path), open(open_file(path), "rb") as file:
+        with action_errors(path), open(open_file(path), "rb") as file:
             while chunk := file.read(CHUNK):
                 decoder.decode(chunk)
-                output.feed(_between(chunk, line, start, end))
+                output.feed(_slice_lines(chunk, line, start, end))
                 line += chunk.count(b"\n")
                 last = chunk
         decoder.decode(b"", final=True)
@@ -102,7 +102,7 @@ def read_lines(path: str, start: int, end: int | None, keep: Keep, spools: Spool
 
 def write_bytes(path: str, data: bytes) -> bool:
     """Write ``data`` to ``path`` atomically, with the file's previous mode; return True if the file is new."""
-    with replacing(path) as file, telling(path):
+    with replacing(path) as file, action_errors(path):
         created = not os.path.exists(path)
         write_all(file, data)
     return created
@@ -111,7 +111,7 @@ def write_bytes(path: str, data: bytes) -> bool:
 @contextlib.contextmanager
 def replacing(path: str) -> Generator[int]:
     """Yield a descriptor of a new file that replaces ``path`` at the end, and is removed on an error."""
-    with telling(path):
+    with action_errors(path):
         target = os.path.realpath(path)
         _check_link(path, target)
         mode, owner = _mode_and_owner(target)
@@ -121,7 +121,7 @@ def replacing(path: str) -> Generator[int]:
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
         yield file
-        with telling(path):
+        with action_errors(path):
             if mode is not None:
                 with contextlib.suppress(PermissionError):
                     os.fchown(file, *owner)
@@ -137,16 +137,16 @@ def replacing(path: str) -> Generator[int]:
 
 def list_directory(path: str) -> list[str]:
     """Return the names in a directory, directories first and ending in "/", sorted without regard to case."""
-    with telling(path), os.scandir(path) as entries:
-        named = [(not entry.is_dir(), entry.name) for entry in entries]
-    named.sort(key=lambda entry: (entry[0], entry[1].lower(), entry[1]))
-    return [name if is_file else name + "/" for is_file, name in named]
+    with action_errors(path), os.scandir(path) as entries:
+        pairs = [(not entry.is_dir(), entry.name) for entry in entries]
+    pairs.sort(key=lambda entry: (entry[0], entry[1].lower(), entry[1]))
+    return [name if is_file else name + "/" for is_file, name in pairs]
 
 
 def _check_link(path: str, target: str) -> None:
     """Refuse a path that is a link to a hidden file: the user who allowed the edit saw only the path."""
-    seen = f"{os.path.abspath(path)}/{os.getcwd()}".split("/")
-    if any(part.startswith(".") and part not in seen for part in target.split("/")):
+    visible_parts = f"{os.path.abspath(path)}/{os.getcwd()}".split("/")
+    if any(part.startswith(".") and part not in visible_parts for part in target.split("/")):
         raise ActionError("is_link", f"{path} is a link to the hidden file {target}; edit that by its own name.")
 
 
@@ -164,18 +164,18 @@ def _mode_and_owner(path: str) -> tuple[int | None, tuple[int, int]]:
     return stat.S_IMODE(status.st_mode), (status.st_uid, status.st_gid)
 
 
-def _between(chunk: bytes, line: int, start: int, end: int | None) -> bytes:
+def _slice_lines(chunk: bytes, line: int, start: int, end: int | None) -> bytes:
     """Return the part of ``chunk``, which begins in line ``line``, that lies in the lines from ``start`` to ``end``."""
-    first = _after(chunk, start - line)
-    last = len(chunk) if end is None else _after(chunk, end - line + 1)
+    first = _offset_after(chunk, start - line)
+    last = len(chunk) if end is None else _offset_after(chunk, end - line + 1)
     return chunk[first:last]
 
 
-def _after(chunk: bytes, newlines: int) -> int:
+def _offset_after(chunk: bytes, newlines: int) -> int:
     """Return the offset just after ``newlines`` newlines, or the end."""
     if newlines > chunk.count(b"\n"):
         return len(chunk)
-    place = 0
+    position = 0
     for _ in range(newlines):
-        place = chunk.index(b"\n", place) + 1
-    return place
+        position = chunk.index(b"\n", position) + 1
+    return position

@@ -36,7 +36,7 @@ class TreeStreamError(Exception):
 
 @dataclass
 class TreeEntry:
-    """One path: a "file", "link", "dir", "pipe" or "whiteout", or "gone" if it is to be removed; "end" is the last.
+    """One path: a "file", "link", "dir", "pipe" or "whiteout", or "gone", a path to remove; "end" ends the stream.
 
     ``size`` is in bytes, ``mode`` has permission bits. As in an overlay's upper layer, a directory may be ``opaque``.
     """
@@ -52,33 +52,33 @@ class TreeEntry:
 
 def scan(root: str, tree: str) -> dict[str, Signature]:
     """Return the directory ``tree`` below ``root`` and all paths in it; "" is ``root``. Raises OSError."""
-    found, waiting = {tree: _signature(os.stat(f"{root}/{tree}", follow_symlinks=False))}, [tree]
+    signatures, waiting = {tree: _signature(os.stat(f"{root}/{tree}", follow_symlinks=False))}, [tree]
     while waiting:
-        here = waiting.pop()
-        if len(os.fsencode(here)) > _LONGEST_PATH:
-            raise TreeStreamError(f"directories are nested too deeply at {here[:100]!r}...; remove them")
+        directory = waiting.pop()
+        if len(os.fsencode(directory)) > _LONGEST_PATH:
+            raise TreeStreamError(f"directories are nested too deeply at {directory[:100]!r}...; remove them")
         try:
-            descriptor = _open_dir(root, here)
+            descriptor = _open_dir(root, directory)
         except (FileNotFoundError, NotADirectoryError):
             continue  # removed meanwhile
         try:
             with os.scandir(descriptor) as entries:
                 for entry in entries:
-                    path = f"{here}/{entry.name}" if here else entry.name
-                    found[path] = _signature(entry.stat(follow_symlinks=False))
-                    if stat.S_ISDIR(found[path][4]):
+                    path = f"{directory}/{entry.name}" if directory else entry.name
+                    signatures[path] = _signature(entry.stat(follow_symlinks=False))
+                    if stat.S_ISDIR(signatures[path][4]):
                         waiting.append(path)
         except FileNotFoundError:
             continue
         finally:
             os.close(descriptor)
-    return found
+    return signatures
 
 
-def send(stream: BinaryIO, root: str, paths: Iterable[str], gone: Iterable[str] = (), at: str = "") -> None:
-    """Write the ``paths`` below ``root``, as if they were below ``at``, and the ``gone`` ones, without an end."""
+def send(stream: BinaryIO, root: str, paths: Iterable[str], removed: Iterable[str] = (), at: str = "") -> None:
+    """Write the ``paths`` below ``root`` as paths below ``at``, and the removal of ``removed``; write no end."""
     prefix = f"{at}/" if at else ""
-    for path in sorted(gone, reverse=True):
+    for path in sorted(removed, reverse=True):
         _write_line(stream, TreeEntry(prefix + path, "gone"))
     folder, descriptor = "", os.open(root, _DIRECTORY)
     try:
@@ -86,9 +86,9 @@ def send(stream: BinaryIO, root: str, paths: Iterable[str], gone: Iterable[str] 
             parent, _, name = path.rpartition("/")
             try:
                 if parent != folder:
-                    below = _open_dir(root, parent)
+                    child = _open_dir(root, parent)
                     os.close(descriptor)
-                    folder, descriptor = parent, below
+                    folder, descriptor = parent, child
                 _send_one(stream, descriptor, name or ".", (prefix + path).rstrip("/"))
             except (FileNotFoundError, NotADirectoryError):
                 continue  # removed meanwhile, which the next scan finds
@@ -140,7 +140,7 @@ def _nodes(stream: BinaryIO) -> Iterator[TreeEntry]:
             node = TreeEntry(**json.loads(line))
         except (ValueError, TypeError, RecursionError) as error:
             raise TreeStreamError("the stream has an invalid line") from error
-        if not _is_sound(node):
+        if not _is_valid(node):
             raise TreeStreamError("the stream has a line with invalid values")
         if node.kind == "end":
             if node.target:
@@ -151,16 +151,18 @@ def _nodes(stream: BinaryIO) -> Iterator[TreeEntry]:
         yield node
 
 
-def _is_sound(node: TreeEntry) -> bool:
+def _is_valid(node: TreeEntry) -> bool:
     """Return whether every value has its type and is acceptable to the system: the line is not trusted."""
     texts, numbers = (node.path, node.kind, node.target), (node.mode, node.size, node.mtime_ns)
     if not all(type(text) is str for text in texts) or not all(type(number) is int for number in numbers):
         return False
     try:
-        found = [os.fsencode(text) for text in texts]
+        encoded = [os.fsencode(text) for text in texts]
     except UnicodeEncodeError:
         return False
-    return b"\0" not in found[2] and 0 <= node.size < _MOST and abs(node.mtime_ns) < _MOST and type(node.opaque) is bool
+    return (
+        b"\0" not in encoded[2] and 0 <= node.size < _MOST and abs(node.mtime_ns) < _MOST and type(node.opaque) is bool
+    )
 
 
 def _write_line(stream: BinaryIO, node: TreeEntry) -> None:
@@ -168,25 +170,25 @@ def _write_line(stream: BinaryIO, node: TreeEntry) -> None:
 
 
 def _send_one(stream: BinaryIO, parent: int, name: str, path: str) -> None:
-    found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-    mode = found.st_mode & 0o777
-    if stat.S_ISLNK(found.st_mode):
+    status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    mode = status.st_mode & 0o777
+    if stat.S_ISLNK(status.st_mode):
         _write_line(stream, TreeEntry(path, "link", target=os.readlink(name, dir_fd=parent)))
-    elif stat.S_ISFIFO(found.st_mode):
+    elif stat.S_ISFIFO(status.st_mode):
         _write_line(stream, TreeEntry(path, "pipe", mode))
-    elif stat.S_ISCHR(found.st_mode) and found.st_rdev == 0:
+    elif stat.S_ISCHR(status.st_mode) and status.st_rdev == 0:
         _write_line(stream, TreeEntry(path, "whiteout"))
-    elif stat.S_ISDIR(found.st_mode):
+    elif stat.S_ISDIR(status.st_mode):
         descriptor = _open(name, _DIRECTORY, parent)
         try:
-            _write_line(stream, TreeEntry(path, "dir", found.st_mode & 0o1777, opaque=_is_opaque(descriptor)))
+            _write_line(stream, TreeEntry(path, "dir", status.st_mode & 0o1777, opaque=_is_opaque(descriptor)))
         finally:
             os.close(descriptor)
-    elif stat.S_ISREG(found.st_mode):
+    elif stat.S_ISREG(status.st_mode):
         with open(_open(name, _FILE, parent), "rb", buffering=0) as file:
-            found = os.fstat(file.fileno())
-            _write_line(stream, TreeEntry(path, "file", mode, found.st_size, found.st_mtime_ns))
-            _send_bytes(stream, file, found.st_size)
+            status = os.fstat(file.fileno())
+            _write_line(stream, TreeEntry(path, "file", mode, status.st_size, status.st_mtime_ns))
+            _send_bytes(stream, file, status.st_size)
     # The remaining kind is sockets, on which no process would listen.
 
 
@@ -245,15 +247,15 @@ class _Writer:
     def _enter(self, folder: str) -> int:
         """Open a directory, which is made writable until ``close``."""
         if folder != self._folder:
-            descriptor, here = os.open(self._root, _DIRECTORY), ""
+            descriptor, path = os.open(self._root, _DIRECTORY), ""
             for part in folder.split("/") if folder else ():
-                here = f"{here}/{part}" if here else part
+                path = f"{path}/{part}" if path else part
                 try:
-                    self._make_writable(descriptor, part, here)
-                    below = os.open(part, _DIRECTORY, dir_fd=descriptor)
+                    self._make_writable(descriptor, part, path)
+                    child = os.open(part, _DIRECTORY, dir_fd=descriptor)
                 finally:
                     os.close(descriptor)
-                descriptor = below
+                descriptor = child
             os.close(self._descriptor)
             self._folder, self._descriptor = folder, descriptor
         return self._descriptor
@@ -266,10 +268,10 @@ class _Writer:
 
     def _make_directory(self, parent: int, name: str, node: TreeEntry) -> None:
         try:
-            found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
-            found = None
-        if found is None or not stat.S_ISDIR(found.st_mode):
+            status = None
+        if status is None or not stat.S_ISDIR(status.st_mode):
             _remove(parent, name)
             os.mkdir(name, 0o700, dir_fd=parent)
         else:
@@ -288,13 +290,13 @@ class _Writer:
 
     def _write_file(self, parent: int, name: str, node: TreeEntry, stream: BinaryIO) -> None:
         with open(os.open(name, _NEW, 0o600, dir_fd=parent), "wb") as file:
-            left = node.size
-            while left:
-                data = stream.read(min(left, _CHUNK))
+            remaining = node.size
+            while remaining:
+                data = stream.read(min(remaining, _CHUNK))
                 if not data:
                     raise TreeStreamError("the stream was cut")
                 file.write(data)
-                left -= len(data)
+                remaining -= len(data)
             file.flush()
             if self._owner is not None:
                 os.fchown(file.fileno(), *self._owner)
@@ -305,10 +307,10 @@ class _Writer:
 def _remove(parent: int, name: str) -> None:
     """Remove the path if it exists."""
     try:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:
         return
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         shutil.rmtree(name, dir_fd=parent)
     else:
         os.unlink(name, dir_fd=parent)
@@ -318,10 +320,10 @@ def _open_dir(root: str, path: str) -> int:
     descriptor = os.open(root, _DIRECTORY)
     for part in path.split("/") if path else ():
         try:
-            below = _open(part, _DIRECTORY, descriptor)
+            child = _open(part, _DIRECTORY, descriptor)
         finally:
             os.close(descriptor)
-        descriptor = below
+        descriptor = child
     return descriptor
 
 
@@ -345,5 +347,5 @@ def _is_opaque(descriptor: int) -> bool:
         return False
 
 
-def _signature(found: os.stat_result) -> Signature:
-    return found.st_ino, found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_mode
+def _signature(status: os.stat_result) -> Signature:
+    return status.st_ino, status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_mode

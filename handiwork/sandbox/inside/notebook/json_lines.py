@@ -52,7 +52,7 @@ class JsonLineReader:
             for end in ends:
                 line, self._buffer = self._buffer + end, bytearray()
                 if self._open:
-                    self._take(_parsed(line))
+                    self._take(_parse(line))
         except ValueError:
             data = b""
         self._buffer += rest
@@ -62,8 +62,8 @@ class JsonLineReader:
         return True
 
 
-def _parsed(line: bytearray) -> Json:
-    found: object = json.loads(line)
-    if not isinstance(found, dict):
+def _parse(line: bytearray) -> Json:
+    value: object = json.loads(line)
+    if not isinstance(value, dict):
         raise ValueError("not an object")
-    return cast(Json, found)
+    return cast(Json, value)

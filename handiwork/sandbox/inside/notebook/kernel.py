@@ -90,16 +90,16 @@ class _Kernel:
                 os._exit(0)  # the cell forked, and this is the child
             # Not before: an interrupt would cut the line.
             for media_type, picture in self._pictures:
-                self._tell(image=base64.b64encode(picture).decode(), media_type=media_type)
+                self._send(image=base64.b64encode(picture).decode(), media_type=media_type)
             self._pictures.clear()
-            self._tell(done=True, error=error, directory=_directory(), leaving=self._leaving)
+            self._send(done=True, error=error, directory=_directory(), leaving=self._leaving)
             if self._leaving:
                 return
 
     def _run(self, code: str) -> str | None:
         """Run a cell and return the name of the exception it raised."""
         importlib.invalidate_caches()  # a package may have been installed meanwhile
-        signal.signal(signal.SIGINT, self._interrupted)
+        signal.signal(signal.SIGINT, self._on_interrupt)
         error: BaseException | None = None
         try:
             try:
@@ -118,7 +118,7 @@ class _Kernel:
             print(f"{type(failure).__name__}: {failure}", file=sys.stderr)
         return None if error is None else type(error).__name__
 
-    def _interrupted(self, *_: object) -> None:
+    def _on_interrupt(self, *_: object) -> None:
         """Raise once in a cell, and never between cells: a late signal is ignored."""
         if self._armed:
             self._armed = False
@@ -146,17 +146,17 @@ class _Kernel:
         if pyplot is None:
             return
         for number in pyplot.get_fignums():
-            self._show_picture("image/png", _drawn(pyplot.figure(number)))
+            self._show_picture("image/png", _render(pyplot.figure(number)))
             pyplot.close(number)
 
     def _pip(self, line: str) -> None:
         """Run pip for this Python; outside a virtual environment it installs into the user's home."""
-        found = importlib.machinery.PathFinder.find_spec("pip", [*sys.path, *self._libraries])
-        program = ["-m", "pip"] if found is None or found.origin is None else [os.path.dirname(found.origin)]
+        spec = importlib.machinery.PathFinder.find_spec("pip", [*sys.path, *self._libraries])
+        program = ["-m", "pip"] if spec is None or spec.origin is None else [os.path.dirname(spec.origin)]
         home = "PIP_USER=1 PIP_BREAK_SYSTEM_PACKAGES=1 " if sys.prefix == sys.base_prefix else ""
         self._shell.system(f"{home}{shlex.join([sys.executable, *program])} {line}")
 
-    def _tell(self, **message: object) -> None:
+    def _send(self, **message: object) -> None:
         self._server.sendall(json.dumps(message).encode() + b"\n")
 
     def _leave(self) -> None:
@@ -218,7 +218,7 @@ class _Kernel:
         config.HistoryManager.enabled = False
         config.InteractiveShell.colors = "NoColor"
         shell = Shell.instance(config=config)
-        shell.display_formatter.formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", _drawn)
+        shell.display_formatter.formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", _render)
         shell.set_hook("show_in_pager", page.as_hook(page.display_page), 99)
         return shell
 
@@ -235,13 +235,13 @@ def main() -> None:
     # Existing objects stay shared with every kernel if the collector does not write to them.
     gc.collect()
     gc.freeze()
-    with control.makefile("w", encoding="utf-8") as told:
+    with control.makefile("w", encoding="utf-8") as stream:
 
-        def tell(**message: object) -> None:
-            told.write(json.dumps(message) + "\n")
-            told.flush()
+        def send(**message: object) -> None:
+            stream.write(json.dumps(message) + "\n")
+            stream.flush()
 
-        tell(python=sys.executable, version=sys.version.split()[0])
+        send(python=sys.executable, version=sys.version.split()[0])
         while True:
             descriptors = receive(control, 1, 2, socket.MSG_CMSG_CLOEXEC)[1]
             if len(descriptors) != 2:
@@ -251,13 +251,13 @@ def main() -> None:
                 _become_kernel(*descriptors)
             for descriptor in descriptors:
                 os.close(descriptor)
-            tell(pid=pid)
+            send(pid=pid)
             status = os.waitpid(pid, 0)[1]
-            tell(code=-os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
+            send(code=-os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status))
 
 
 def _become_kernel(server: int, output: int) -> NoReturn:
-    """Run cells in a session of its own, which marks the processes they start, and end as programs do."""
+    """Run cells in a new session, which identifies the processes that they start; then exit."""
     os.setsid()
     _die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -279,7 +279,7 @@ def _become_kernel(server: int, output: int) -> NoReturn:
     sys.exit(0)
 
 
-def _drawn(figure: Any) -> bytes:
+def _render(figure: Any) -> bytes:
     file = io.BytesIO()
     figure.savefig(file, format="png", bbox_inches="tight")
     return file.getvalue()

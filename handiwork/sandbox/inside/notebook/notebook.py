@@ -74,7 +74,7 @@ class Notebook:
         self._on_output: OnOutput | None = None
         self._running = False
         self._waited_for = False
-        self._begun, self._over = asyncio.Event(), asyncio.Event()
+        self._started, self._over = asyncio.Event(), asyncio.Event()
         self._stopping: Status | None = None
         self._outcome: tuple[Status, str | None, str | None] | None = None
 
@@ -104,7 +104,7 @@ class Notebook:
         """Stop the cell that a caller waits for, by force if needed; return False if there is none."""
         if not (self._waited_for and self._running):
             return False
-        await self._begun.wait()
+        await self._started.wait()
         await self._stop("interrupted")
         return True
 
@@ -140,10 +140,10 @@ class Notebook:
     def on_exit(self, code: int) -> None:
         """Handle the end of the kernel."""
         self._kernel = None
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        reason = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         self.on_output(
             b"\n" * bool(self._output.size)
-            + f"[The notebook's Python {how}. All variables are gone; the next cell starts a new one.]\n".encode()
+            + f"[The notebook's Python {reason}. All variables are gone; the next cell starts a new one.]\n".encode()
         )
         self._finish(self._stopping or "exited", None, None)
 
@@ -160,7 +160,7 @@ class Notebook:
                 "A cell is still running. An empty cell waits for it, and with a timeout stops it when that is over.",
             )
         self._running, self._stopping, self._outcome = True, None, None
-        self._begun.clear()
+        self._started.clear()
         self._over.clear()
         try:
             if self._kernel is None:
@@ -171,7 +171,7 @@ class Notebook:
             self._over.set()
             raise
         finally:
-            self._begun.set()
+            self._started.set()
 
     async def _new_kernel(self) -> Kernel:
         if self._zygote is not None and self._zygote.lost:

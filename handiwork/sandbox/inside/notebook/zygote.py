@@ -50,8 +50,8 @@ class Kernel:
         ours, self._theirs = socket.socketpair()
         os.set_blocking(self._output, False)
         self._socket = ours
-        self._lines = JsonLineReader(ours, self._said)
-        self._loop.add_reader(self._output, self._printed)
+        self._lines = JsonLineReader(ours, self._on_message)
+        self._loop.add_reader(self._output, self._read_output)
         self._pid: int | None = None
         self._alive = True
 
@@ -60,7 +60,7 @@ class Kernel:
         """The descriptors to send to the zygote."""
         return [self._theirs.fileno(), self._printing]
 
-    def begun(self, pid: int) -> None:
+    def set_pid(self, pid: int) -> None:
         """Record the pid of the forked kernel."""
         self._pid = pid
         self._close_ends()
@@ -76,10 +76,10 @@ class Kernel:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._pid, number)
 
-    def ended(self, code: int) -> None:
+    def finish(self, code: int) -> None:
         """Pass on the remaining output, kill the kernel's processes, and notify the listener."""
         if self._alive:
-            self._printed()
+            self._read_output()
             self._lines.drain()
             self.close()
             self._listener.on_exit(code)
@@ -108,7 +108,7 @@ class Kernel:
             os.close(self._printing)
             self._printing = -1
 
-    def _printed(self) -> None:
+    def _read_output(self) -> None:
         """Pass on the pipe's content, but no more than it holds: a process may be writing without end."""
         for _ in range(16):
             try:
@@ -120,11 +120,11 @@ class Kernel:
                 return
             self._listener.on_output(data)
 
-    def _said(self, message: Json | None) -> None:
+    def _on_message(self, message: Json | None) -> None:
         if message is None:
             self.signal(signal.SIGKILL)  # it is useless now; the zygote reports its end
         else:
-            self._printed()
+            self._read_output()
             self._listener.on_message(message)
 
 
@@ -138,7 +138,7 @@ class Zygote:
         self._ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._forked: asyncio.Future[int] | None = None
         self._kernel: Kernel | None = None
-        self._lines = JsonLineReader(control, self._said)
+        self._lines = JsonLineReader(control, self._on_message)
         self.lost = False
 
     @classmethod
@@ -150,7 +150,7 @@ class Zygote:
         """
         for command in _pythons(workspace, environment):
             zygote = cls._spawn(command, workspace, environment, children)
-            if zygote is not None and await zygote._starts():
+            if zygote is not None and await zygote._wait_until_ready():
                 return zygote
         raise ActionError(
             "no_notebook",
@@ -167,7 +167,7 @@ class Zygote:
         if not pid:
             kernel.close()
             raise ActionError("no_notebook", "The notebook's Python was killed. The next cell starts it anew.")
-        kernel.begun(pid)
+        kernel.set_pid(pid)
         return kernel
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class Zygote:
         self._lines.close()
         self._process.kill()
         self._process.wait()
-        self._children.own.discard(self._process.pid)
+        self._children.owned_pids.discard(self._process.pid)
 
     @classmethod
     def _spawn(
@@ -197,11 +197,11 @@ class Zygote:
             except OSError:
                 ours.close()
                 return None
-        children.own.add(process.pid)
+        children.owned_pids.add(process.pid)
         give_way(process.pid)
         return cls(process, ours, children)
 
-    async def _starts(self) -> bool:
+    async def _wait_until_ready(self) -> bool:
         try:
             async with asyncio.timeout(_START_TIMEOUT):
                 if await self._ready:
@@ -213,14 +213,14 @@ class Zygote:
                 self.close()
         return False
 
-    def _said(self, message: Json | None) -> None:
+    def _on_message(self, message: Json | None) -> None:
         match message:
             case {"python": str(python)}:
                 self._ready.set_result(python)
             case {"pid": int(pid)} if self._forked is not None and not self._forked.done():
                 self._forked.set_result(pid)
             case {"code": int(code)} if self._kernel is not None:
-                self._kernel.ended(code)
+                self._kernel.finish(code)
             case _:
                 self._lose()
 
@@ -231,7 +231,7 @@ class Zygote:
         if self._forked is not None and not self._forked.done():
             self._forked.set_result(0)
         elif self._kernel is not None:
-            self._kernel.ended(-signal.SIGKILL)
+            self._kernel.finish(-signal.SIGKILL)
 
 
 def _pythons(workspace: str, environment: Mapping[str, str]) -> Iterator[list[str]]:
@@ -246,7 +246,7 @@ def _pythons(workspace: str, environment: Mapping[str, str]) -> Iterator[list[st
 
 
 def _libraries() -> list[str]:
-    """Return the path of the server's IPython: in its own Python, or as the host says."""
+    """Return the path of the server's IPython: HANDIWORK_INSIDE_LIBRARIES, or a folder of its own Python."""
     if lent := os.environ.get("HANDIWORK_INSIDE_LIBRARIES"):
         return [lent]
     spec = find_spec("IPython")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# Each file is opened anew by its name below /proc, so commands inherit no descriptor and cannot close one. All code
+# Each file is opened again by its name below /proc, so commands inherit no descriptor and cannot close one. All code
 # runs with stderr at /dev/null, which hides its trace when the user has `set -x`.
 _FUNCTIONS = r"""
 set +o history +o histexpand; shopt -u checkwinsize; unset TMOUT MAILCHECK; PS1= PS2= PS0=
@@ -155,10 +155,10 @@ def job_code(state: int, last: str, command: int) -> str:
 
     ``state`` and ``command`` are descriptors that it inherits, ``last`` is the token of the shell's last command.
     """
-    opened = {"@STATE@": f"/proc/self/fd/{state}", "@COMMAND@": f"/proc/self/fd/{command}"}
+    paths = {"@STATE@": f"/proc/self/fd/{state}", "@COMMAND@": f"/proc/self/fd/{command}"}
     code = _JOB.replace("@CLOSE@", f"{state}<&- {command}<&-").replace("@ID@", last)
-    for place, path in opened.items():
-        code = code.replace(place, path)
+    for placeholder, path in paths.items():
+        code = code.replace(placeholder, path)
     return code
 
 

@@ -30,17 +30,17 @@ _POLLIN = 1
 
 def waiting_for_terminal(group: int, terminal: int) -> Waiting | None:
     """Return how process group ``group`` waits for input from the terminal with device number ``terminal``."""
-    found: Waiting | None = None
+    result: Waiting | None = None
     for pid in _members(group):
         for thread in _names(f"/proc/{pid}/task"):
             try:
-                waiting = _thread_waits(pid, thread, terminal)
+                waiting = _thread_wait(pid, thread, terminal)
             except (OSError, ValueError, struct.error):
                 continue  # the thread has ended, runs, or may not be inspected
             if waiting == "reads":
                 return "reads"
-            found = waiting or found
-    return found
+            result = waiting or result
+    return result
 
 
 def processes() -> Iterator[tuple[int, list[str]]]:
@@ -65,7 +65,7 @@ def _names(directory: str) -> list[str]:
         return []
 
 
-def _thread_waits(pid: int, thread: str, terminal: int) -> Waiting | None:
+def _thread_wait(pid: int, thread: str, terminal: int) -> Waiting | None:
     with open(f"/proc/{pid}/task/{thread}/syscall", encoding="ascii") as file:
         fields = file.read().split()
     call = _CALLS.get(int(fields[0]))
@@ -73,25 +73,25 @@ def _thread_waits(pid: int, thread: str, terminal: int) -> Waiting | None:
         return None
     arguments = [int(field, 16) for field in fields[1:4]]
     if call == "read":
-        watched = [arguments[0]]
+        descriptors = [arguments[0]]
     elif call == "poll":
-        watched = _polled(pid, arguments[0], arguments[1])
+        descriptors = _poll_descriptors(pid, arguments[0], arguments[1])
     elif call == "select":
-        watched = _selected(pid, arguments[0], arguments[1])
+        descriptors = _select_descriptors(pid, arguments[0], arguments[1])
     else:
-        watched = _epolled(pid, arguments[0])
-    on_terminal = [fd for fd in watched if _is_terminal(pid, fd, terminal)]
+        descriptors = _epoll_descriptors(pid, arguments[0])
+    on_terminal = [fd for fd in descriptors if _is_terminal(pid, fd, terminal)]
     if not on_terminal:
         return None
-    return "reads" if len(on_terminal) == len(watched) else "polls"
+    return "reads" if len(on_terminal) == len(descriptors) else "polls"
 
 
-def _polled(pid: int, address: int, count: int) -> list[int]:
+def _poll_descriptors(pid: int, address: int, count: int) -> list[int]:
     entries = struct.iter_unpack("ihh", _memory(pid, address, 8 * min(count, _MAX_WATCHED)))
     return [fd for fd, events, _ in entries if fd >= 0 and events & _POLLIN]
 
 
-def _selected(pid: int, count: int, address: int) -> list[int]:
+def _select_descriptors(pid: int, count: int, address: int) -> list[int]:
     if address == 0:
         return []
     count = min(count, _MAX_WATCHED)
@@ -99,7 +99,7 @@ def _selected(pid: int, count: int, address: int) -> list[int]:
     return [fd for fd in range(count) if bits >> fd & 1]
 
 
-def _epolled(pid: int, epoll: int) -> list[int]:
+def _epoll_descriptors(pid: int, epoll: int) -> list[int]:
     with open(f"/proc/{pid}/fdinfo/{epoll}", encoding="ascii") as file:
         return [int(line.split()[1]) for line in file if line.startswith("tfd:")]
 

@@ -26,11 +26,11 @@ END = 1 << 20
 """Bytes of each end of a job's unread output that are kept."""
 
 _GRACE = 0.2  # seconds in which a command that fails at once is reported as failed
-_OBEYING = 0.6  # seconds in which a job may clean up after SIGTERM
-_LOOK, _LOOKS = 0.02, 150  # seconds between checks for remaining killed processes, and their number
+_TERM_GRACE = 0.6  # seconds in which a job may clean up after SIGTERM
+_CHECK_PAUSE, _CHECKS = 0.02, 150  # seconds between checks for remaining killed processes, and their number
 _CHUNK = 65536
 _CHUNKS_OF_PIPE = 16  # a pipe holds no more
-_COMMAND_SHOWN = 200
+_COMMAND_LIMIT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Unread:
     def take(self) -> bytes:
         """Return the bytes, with a note about omitted ones in between, and clear them."""
         tail = self._tail[-END:]
-        left_out = self.size - len(self._head) - len(tail)
-        gap = b"\n[... %d bytes left out: more was printed than is kept ...]\n" % left_out if left_out else b""
+        omitted = self.size - len(self._head) - len(tail)
+        gap = b"\n[... %d bytes left out: more was printed than is kept ...]\n" % omitted if omitted else b""
         data = bytes(self._head) + gap + bytes(tail)
         self.size = 0
         self._head.clear()
@@ -73,16 +73,16 @@ class Unread:
 
 
 class Job:
-    """One background command; ``told`` is whether its end has been reported."""
+    """One background command; ``reported`` is True once its end has been reported."""
 
     def __init__(self, handle: str, command: str, children: Children) -> None:
         self.handle, self.command = handle, command
         self.exit_code: int | None = None
-        self.told = False
+        self.reported = False
         self.unread = Unread()
         self._children = children
         self._loop = asyncio.get_running_loop()
-        self._began = self._ended = self._loop.time()
+        self._start_time = self._end_time = self._loop.time()
         self._stopped = False
         self._exited, self._silent = asyncio.Event(), asyncio.Event()
         self._limit: asyncio.Task[None] | None = None
@@ -90,19 +90,19 @@ class Job:
     def open(self, bash: str, arguments: list[str], environment: Mapping[str, str], text: int, state: int) -> None:
         """Start the process, which inherits two descriptors: ``text``, closed at its end, and ``state``."""
         self._text = text
-        self._pipe, printed = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        os.set_blocking(printed, True)
-        standard = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
-        standard += [(os.POSIX_SPAWN_DUP2, printed, fd) for fd in (1, 2)]
+        self._pipe, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        os.set_blocking(write_end, True)
+        actions = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+        actions += [(os.POSIX_SPAWN_DUP2, write_end, fd) for fd in (1, 2)]
         # A descriptor duplicated to itself is inherited.
-        standard += [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in (text, state)]
+        actions += [(os.POSIX_SPAWN_DUP2, fd, fd) for fd in (text, state)]
         try:
             self.pid = os.posix_spawn(
-                bash, arguments, environment, file_actions=standard, setsid=True, setsigmask=[], setsigdef=ALL_SIGNALS
+                bash, arguments, environment, file_actions=actions, setsid=True, setsigmask=[], setsigdef=ALL_SIGNALS
             )
         finally:
-            os.close(printed)
-        self._children.own.add(self.pid)
+            os.close(write_end)
+        self._children.owned_pids.add(self.pid)
         give_way(self.pid)
         self._process = os.pidfd_open(self.pid)
         self._loop.add_reader(self._pipe, self._read)
@@ -118,9 +118,9 @@ class Job:
     @property
     def seconds(self) -> float:
         """The job's running time so far, or its total."""
-        return (self._loop.time() if self.exit_code is None else self._ended) - self._began
+        return (self._loop.time() if self.exit_code is None else self._end_time) - self._start_time
 
-    async def ended(self, timeout: float) -> bool:
+    async def wait_for_end(self, timeout: float) -> bool:
         """Wait for the end of the command; return False if it still runs after ``timeout`` seconds."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), timeout)
@@ -130,7 +130,7 @@ class Job:
         """Stop the job if it still runs after ``seconds``."""
 
         async def limit() -> None:
-            if not await self.ended(seconds):
+            if not await self.wait_for_end(seconds):
                 await self.stop()
 
         self._limit = asyncio.create_task(limit())
@@ -142,13 +142,13 @@ class Job:
         self._stopped = True
         self.signal(signal.SIGTERM)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_OBEYING):
+            async with asyncio.timeout(_TERM_GRACE):
                 await self._exited.wait()
                 await self._silent.wait()
-        for _ in range(_LOOKS):
+        for _ in range(_CHECKS):
             if not self.signal(signal.SIGKILL):
                 break
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_CHECK_PAUSE)
 
     def signal(self, number: int) -> bool:
         """Send a signal to all its processes, even suspended ones; return False if none is left."""
@@ -192,8 +192,8 @@ class Job:
         for _ in range(_CHUNKS_OF_PIPE):
             if self._silent.is_set() or not self._read():
                 break
-        self.exit_code, self._ended = code if code >= 0 else 128 - code, self._loop.time()
-        self._children.own.discard(self.pid)
+        self.exit_code, self._end_time = code if code >= 0 else 128 - code, self._loop.time()
+        self._children.owned_pids.discard(self.pid)
         self._loop.remove_reader(self._process)
         os.close(self._process)
         os.close(self._text)
@@ -217,17 +217,17 @@ class Jobs:
         """
         self._make_room()
         bash = find_bash(self._environment)
-        text = memory("job")
-        os.pwrite(text, command_text(command, secrets), 0)
+        text_file = memory("job")
+        os.pwrite(text_file, command_text(command, secrets), 0)
         self._started += 1
         job = Job(f"job{self._started}", command.decode(), self._children)
-        code = job_code(self._shell.state, self._shell.last, text)
+        code = job_code(self._shell.state, self._shell.last, text_file)
         arguments = ["bash", "--norc", "-c", code, "bash", self._shell.directory]
-        job.open(bash, arguments, self._environment, text, self._shell.state)
+        job.open(bash, arguments, self._environment, text_file, self._shell.state)
         self._jobs[job.handle] = job
         if timeout is not None:
             job.stop_after(timeout)
-        await job.ended(_GRACE)
+        await job.wait_for_end(_GRACE)
         return self._reading(job, keep)
 
     def read(self, handle: str, keep: Keep) -> Reading:
@@ -243,15 +243,17 @@ class Jobs:
     def list(self) -> str:
         """Return a line for each job: handle, state, seconds, command."""
         for job in self._jobs.values():
-            job.told = job.exit_code is not None
+            job.reported = job.exit_code is not None
         return "".join(f"{_line(job)}\n" for job in self._jobs.values()) or "There are no background commands.\n"
 
     def endings(self) -> str:
         """Return a line for each job whose end has not been reported."""
-        untold = [job for job in self._jobs.values() if job.exit_code is not None and not job.told]
-        for job in untold:
-            job.told = True
-        return "".join(f"[{job.handle} ended with exit code {job.exit_code}: {_rest(job)}]\n" for job in untold)
+        unreported = [job for job in self._jobs.values() if job.exit_code is not None and not job.reported]
+        for job in unreported:
+            job.reported = True
+        return "".join(
+            f"[{job.handle} ended with exit code {job.exit_code}: {_output_hint(job)}]\n" for job in unreported
+        )
 
     def close(self) -> None:
         """End all jobs."""
@@ -269,8 +271,8 @@ class Jobs:
 
     def _job(self, handle: str) -> Job:
         if handle not in self._jobs:
-            there = f"There are: {self._names}." if self._jobs else "No background command was started."
-            raise ActionError("no_job", f"There is no background command {handle!r}. {there}")
+            hint = f"There are: {self._names}." if self._jobs else "No background command was started."
+            raise ActionError("no_job", f"There is no background command {handle!r}. {hint}")
         return self._jobs[handle]
 
     @property
@@ -282,16 +284,16 @@ class Jobs:
         output.feed(job.unread.take())
         text, rest = output.take(keep, final=job.exit_code is not None)
         job.unread.feed(rest)
-        job.told = job.exit_code is not None
+        job.reported = job.exit_code is not None
         return Reading(job.handle, job.status, job.exit_code, text)
 
 
 def _line(job: Job) -> str:
     code = "" if job.exit_code is None else f" (exit code {job.exit_code})"
     command = " ".join(job.command.split())
-    shown = command if len(command) <= _COMMAND_SHOWN else f"{command[:_COMMAND_SHOWN]}..."
-    return f"{job.handle} {job.status}{code}, {job.seconds:.0f} s: {shown}"
+    summary = command if len(command) <= _COMMAND_LIMIT else f"{command[:_COMMAND_LIMIT]}..."
+    return f"{job.handle} {job.status}{code}, {job.seconds:.0f} s: {summary}"
 
 
-def _rest(job: Job) -> str:
+def _output_hint(job: Job) -> str:
     return f"read {job.handle} to see its output" if job.unread.size else "it printed nothing more"

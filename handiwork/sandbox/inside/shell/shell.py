@@ -27,12 +27,12 @@ KEYS = {"C-c": b"\x03", "C-d": b"\x04", "C-z": b"\x1a", "C-\\": b"\x1c"}
 
 _IDLE_LIMIT = 256 * 1024  # bytes kept of the output of background jobs between commands
 _START_TIMEOUT = 10.0
-_KEEPING = 1.0  # seconds in which a shell saves its state after a command
+_SAVE_TIMEOUT = 1.0  # seconds in which a shell saves its state after a command
 _STATE_LIMIT = 1 << 20  # bytes of a state
-_FIRST_LOOK, _LAST_LOOK = 0.04, 0.5  # seconds between checks for a program that waits for input
+_MIN_PAUSE, _MAX_PAUSE = 0.04, 0.5  # seconds between checks for a program that waits for input
 _POLL_QUIET = 1.5  # quiet seconds required of a program that waits for the terminal and other descriptors
-_UNBEGUN = 2.0  # a shell that did not even start the command in this time is checked too
-_RUNGS = ((signal.SIGINT, 0.6), (signal.SIGTERM, 0.1), (signal.SIGKILL, 0.1))  # and seconds to react
+_BEGIN_TIMEOUT = 2.0  # a shell that did not even start the command in this time is checked too
+_STOP_SIGNALS = ((signal.SIGINT, 0.6), (signal.SIGTERM, 0.1), (signal.SIGKILL, 0.1))  # and seconds to react
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class CommandResult:
 class Shell:
     """A bash that runs commands. Call ``run``, ``send`` and ``wait`` one at a time.
 
-    A command without a timeout of its own is left running after ``soft_timeout`` seconds; ``bashrc`` is whether the
-    first shell reads the user's settings.
+    A command without a timeout of its own is left running after ``soft_timeout`` seconds; with ``bashrc``, the first
+    shell reads the user's settings.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Shell:
         self._output = Output(spools)
         self._on_output: OnOutput | None = None
         self._ready = asyncio.Event()
-        self._kept = asyncio.Event()
+        self._saved = asyncio.Event()
         self._over = asyncio.Event()
         self.last = ""
         """The token of the last command that ended in this shell, "" if there was none."""
@@ -98,12 +98,12 @@ class Shell:
         os.pwrite(self._state, state, 0)
         self._start(restored=bool(state), bashrc=self._bashrc and not state)
 
-    async def kept(self) -> bytes:
+    async def saved_state(self) -> bytes:
         """Return the bash code that restores this shell's state in another one; b"" if it does not save it."""
         with contextlib.suppress(TimeoutError):
             if not self.busy:  # otherwise the state is that from before the command
-                async with asyncio.timeout(_KEEPING):
-                    await self._kept.wait()
+                async with asyncio.timeout(_SAVE_TIMEOUT):
+                    await self._saved.wait()
             state = os.pread(self._state, _STATE_LIMIT + 1, 0)
             # The last line names the command after which the state was saved, and is not part of it.
             return state[: state.rfind(b"# whole")] if len(state) <= _STATE_LIMIT else b""
@@ -134,7 +134,7 @@ class Shell:
                 'it, or is_input with "C-c" to stop it.',
             )
         self._token = token = uuid.uuid4().hex[:16]
-        self._kept.clear()
+        self._saved.clear()
         self._began, self._stopping, self._outcome = False, None, None
         self._over.clear()
         try:
@@ -192,7 +192,7 @@ class Shell:
     def on_status(self, word: str, token: str, code: int) -> None:
         """Handle a status message of the shell; only the running command's token counts."""
         if word == "kept" and token == self.last:
-            self._kept.set()
+            self._saved.set()
         elif word == "ended" and token == "":
             self.directory = self._terminal.directory or self.directory
             self.last = ""
@@ -219,7 +219,7 @@ class Shell:
 
     def _start(self, *, restored: bool, bashrc: bool) -> None:
         self._ready.clear()
-        self._kept.clear()
+        self._saved.clear()
         if not os.path.isdir(self.directory):
             self.directory = self._home
         self._terminal = Terminal(self, self._state, self._environment, self._children)
@@ -274,26 +274,26 @@ class Shell:
         """Return "done" when the command has ended or was stopped, otherwise the reason not to wait any longer."""
         now = asyncio.get_running_loop().time
         start = now()
-        pause, reads = _FIRST_LOOK, False
+        pause, reads = _MIN_PAUSE, False
         while not self._over.is_set():
             if self._stopping is not None:
                 await self._over.wait()
                 break
-            left = start + limit - now()
-            if left <= 0:
+            remaining = start + limit - now()
+            if remaining <= 0:
                 return "running"
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(pause, left)):
+                async with asyncio.timeout(min(pause, remaining)):
                     await self._over.wait()
             quiet = now() - self._last_io
-            if quiet < _FIRST_LOOK or not (self._began or quiet > _UNBEGUN) or self._over.is_set():
-                pause, reads = _FIRST_LOOK, False
+            if quiet < _MIN_PAUSE or not (self._began or quiet > _BEGIN_TIMEOUT) or self._over.is_set():
+                pause, reads = _MIN_PAUSE, False
                 continue
             waiting = self._terminal.waiting() if for_input else None
             if (waiting == "reads" and reads) or (waiting == "polls" and quiet > _POLL_QUIET):
                 return "input"
             reads = waiting == "reads"
-            pause = _FIRST_LOOK if reads else min(2 * pause, _LAST_LOOK)
+            pause = _MIN_PAUSE if reads else min(2 * pause, _MAX_PAUSE)
         return "done"
 
     async def _stop(self, reason: Status) -> None:
@@ -301,8 +301,8 @@ class Shell:
         token = self._token
         if self._stopping is None and token is not None:
             self._stopping = reason
-            for means, grace in _RUNGS:
-                self._terminal.signal(means)
+            for number, grace in _STOP_SIGNALS:
+                self._terminal.signal(number)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(grace):
                         await self._over.wait()

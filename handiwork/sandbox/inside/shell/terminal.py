@@ -66,7 +66,7 @@ class Terminal:
         self._environment = {**environment, **_TERMINAL_SETTINGS}
         self._children = children
         self._loop = asyncio.get_running_loop()
-        self._told = b""
+        self._status_data = b""
         self.alive = False
 
     def open(self, directory: str, *, restored: bool, bashrc: bool) -> None:
@@ -79,19 +79,19 @@ class Terminal:
         self._command = os.memfd_create("command")
         os.set_blocking(self._master, False)
         self._startup = os.memfd_create("startup")
-        held = (self._status_end, self._command, self._state, self._startup)
-        self._holder = Holder(bash, held, self._children, lost=self.kill)
-        status, command, state, startup = map(self._holder.path, held)
+        descriptors = (self._status_end, self._command, self._state, self._startup)
+        self._holder = Holder(bash, descriptors, self._children, lost=self.kill)
+        status, command, state, startup = map(self._holder.path, descriptors)
         code = startup_code(status, command, state, restored=restored, bashrc=bashrc)
-        os.pwrite(self._startup, f"cd -P -- {_quoted(directory)}\n{code}".encode("utf-8", "surrogateescape"), 0)
+        os.pwrite(self._startup, f"cd -P -- {_quote(directory)}\n{code}".encode("utf-8", "surrogateescape"), 0)
         self.pid = _spawn(bash, startup, os.ttyname(self._slave), self._environment)
-        self._children.own.add(self.pid)
+        self._children.owned_pids.add(self.pid)
         give_way(self.pid)
         self._process = os.pidfd_open(self.pid)
         self.alive = True
         self._loop.add_reader(self._master, self._read)
         self._loop.add_reader(self._status, self._read_status)
-        self._loop.add_reader(self._process, self._exited)
+        self._loop.add_reader(self._process, self._on_exit)
 
     @property
     def directory(self) -> str | None:
@@ -118,8 +118,8 @@ class Terminal:
 
     def cuts(self, text: bytes) -> bool:
         """Return whether the terminal with its current settings would cut a line of ``text``."""
-        lines = termios.tcgetattr(self._slave)[3] & termios.ICANON
-        return bool(lines) and any(len(line) >= LINE_LIMIT for line in text.split(b"\n"))
+        canonical = termios.tcgetattr(self._slave)[3] & termios.ICANON
+        return bool(canonical) and any(len(line) >= LINE_LIMIT for line in text.split(b"\n"))
 
     def restore_modes(self) -> None:
         """Undo changes that programs made to the terminal's settings."""
@@ -209,9 +209,9 @@ class Terminal:
         return True
 
     def _read_status(self) -> None:
-        self._told += os.read(self._status, _CHUNK)
-        *messages, rest = self._told.split(b"\0")
-        self._told = rest[-_STATUS_LIMIT:]
+        self._status_data += os.read(self._status, _CHUNK)
+        *messages, rest = self._status_data.split(b"\0")
+        self._status_data = rest[-_STATUS_LIMIT:]
         for message in messages:
             word, _, rest = message.decode("utf-8", "replace").rpartition("\n")[2].partition(" ")
             token, _, code = rest.partition(" ")
@@ -220,7 +220,7 @@ class Terminal:
             if code.isascii() and code.isdigit():
                 self._listener.on_status(word, token, int(code))
 
-    def _exited(self) -> None:
+    def _on_exit(self) -> None:
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         os.close(self._slave)
@@ -231,13 +231,13 @@ class Terminal:
 
     def _release(self) -> None:
         self.alive = False
-        self._children.own.discard(self.pid)
+        self._children.owned_pids.discard(self.pid)
         for fd in (self._master, self._status, self._process):
             self._loop.remove_reader(fd)
         self._loop.remove_writer(self._master)
         self._holder.close()
-        held = (self._status_end, self._command, self._startup)
-        for fd in (self._master, self._slave, self._status, self._process, *held):
+        descriptors = (self._status_end, self._command, self._startup)
+        for fd in (self._master, self._slave, self._status, self._process, *descriptors):
             if fd >= 0:
                 os.close(fd)
 
@@ -272,13 +272,13 @@ def _set_modes(terminal: int) -> list[int | list[bytes | int]]:
 
 def _spawn(bash: str, startup: str, terminal: str, environment: Mapping[str, str]) -> int:
     # The new session's leader gets its controlling terminal by opening one, so no code runs between fork and exec.
-    standard = [(os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0)]
-    standard += [(os.POSIX_SPAWN_DUP2, 0, fd) for fd in (1, 2)]
+    actions = [(os.POSIX_SPAWN_OPEN, 0, terminal, os.O_RDWR, 0)]
+    actions += [(os.POSIX_SPAWN_DUP2, 0, fd) for fd in (1, 2)]
     return os.posix_spawn(
         bash,
         ["bash", "--noprofile", "--noediting", "--rcfile", startup, "-i"],
         environment,
-        file_actions=standard,
+        file_actions=actions,
         setsid=True,
         setsigmask=[],
         setsigdef=ALL_SIGNALS,
@@ -290,5 +290,5 @@ def _signal_group(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"

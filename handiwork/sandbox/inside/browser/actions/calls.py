@@ -38,11 +38,11 @@ class PrimitiveCall:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _Candidate:
     start: int
     end: int
     name: str
-    given: tuple[list[Any], dict[str, Any]] | None  # None if it cannot be parsed
+    values: tuple[list[Any], dict[str, Any]] | None  # None if it cannot be parsed
     begins: bool  # whether it begins a line, with the bracket right after the name
     alone: bool  # whether the line contains nothing else
 
@@ -51,15 +51,15 @@ def parse_calls(text: str, actions: Mapping[str, Callable[..., Any]]) -> list[Pr
     """Return the calls of ``actions`` in ``text``, in order. Raises CallError.
 
     An action's first parameter is not the agent's. If there are calls between code fences, only those count. A call on
-    a line of its own must be valid; one only mentioned in a sentence, like ``click (the button)``, is skipped.
+    a line of its own must be valid; a call mentioned in a sentence, like ``click (the button)``, is skipped.
     """
     if len(text) > LONGEST:
         raise CallError(f"the text has {len(text)} characters; {LONGEST} are read at most")
-    found = [each for each in _find(text) if each.name in actions or (each.alone and each.given)]
-    fenced = [each for each in found if _is_fenced(text, each, found)]
+    candidates = [each for each in _find(text) if each.name in actions or (each.alone and each.values)]
+    fenced = [each for each in candidates if _is_fenced(text, each, candidates)]
     if not any(each.name in actions for each in fenced):
         fenced = []
-    calls = [_checked(each, text, actions) for each in fenced or found if each.given or each.begins]
+    calls = [_check(each, text, actions) for each in fenced or candidates if each.values or each.begins]
     if len(calls) > MOST:
         raise CallError(f"there are {len(calls)} calls: write {MOST} at most at once")
     if not calls:
@@ -74,24 +74,24 @@ def signature(name: str, action: Callable[..., Any]) -> str:
     """Return an action's signature, such as ``scroll(delta_x: float, delta_y: float)``."""
     hints = _hints(action)
     parts = [
-        f"{each.name}: {_named(hints[each.name])}" + ("" if each.default is each.empty else f" = {each.default!r}")
+        f"{each.name}: {_type_name(hints[each.name])}" + ("" if each.default is each.empty else f" = {each.default!r}")
         for each in _parameters(action)
     ]
     return f"{name}({', '.join(parts)})"
 
 
-def _find(text: str) -> Iterator[_Found]:
+def _find(text: str) -> Iterator[_Candidate]:
     """Yield everything that looks like a call, except inside another one."""
     position, count = 0, 0
     while word := _WORD.search(text, position):
         end = _closing(text, word.end() - 1)
-        given = _read(text[word.start() : end]) if end else None
+        values = _parse_values(text[word.start() : end]) if end else None
         position = end or word.end()
         line = text.rfind("\n", 0, word.start()) + 1
         first = _BEGINNING.fullmatch(text, line, word.start()) is not None
         rest = text[position : text.find("\n", position) % (len(text) + 1)]
         begins = first and word[0] == f"{word[1]}("
-        yield _Found(word.start(), position, word[1], given, begins, begins and not rest.strip(" \t\r`;,."))
+        yield _Candidate(word.start(), position, word[1], values, begins, begins and not rest.strip(" \t\r`;,."))
         count += 1
         if count > 4 * MOST:
             raise CallError("there are too many brackets in the text to find the calls: write only the calls")
@@ -102,26 +102,26 @@ def _closing(text: str, start: int) -> int:
     waiting: list[str] = []
     quote = ""
     for part in _PART.finditer(text, start):
-        found = part[0]
+        mark = part[0]
         if quote:
-            if found.startswith(quote):
+            if mark.startswith(quote):
                 quote = ""
-            elif found == "\n" and len(quote) == 1:
+            elif mark == "\n" and len(quote) == 1:
                 return 0
-        elif found[0] in "'\"":
+        elif mark[0] in "'\"":
             # Two quotes of an empty string may stand right before another one.
-            quote = found
-        elif found in _PAIRS:
-            waiting.append(_PAIRS[found])
-        elif found in ")]}":
-            if waiting.pop() != found:
+            quote = mark
+        elif mark in _PAIRS:
+            waiting.append(_PAIRS[mark])
+        elif mark in ")]}":
+            if waiting.pop() != mark:
                 return 0
             if not waiting:
                 return part.end()
     return 0
 
 
-def _read(text: str) -> tuple[list[Any], dict[str, Any]] | None:
+def _parse_values(text: str) -> tuple[list[Any], dict[str, Any]] | None:
     """Return the values of a call's arguments, None if they are not plain values."""
     try:
         with warnings.catch_warnings():
@@ -129,46 +129,46 @@ def _read(text: str) -> tuple[list[Any], dict[str, Any]] | None:
             node = ast.parse(text, mode="eval").body
         if not isinstance(node, ast.Call):
             return None
-        named = {each.arg or "**": ast.literal_eval(each.value) for each in node.keywords}
-        return [ast.literal_eval(each) for each in node.args], named
+        keywords = {each.arg or "**": ast.literal_eval(each.value) for each in node.keywords}
+        return [ast.literal_eval(each) for each in node.args], keywords
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
 
 
-def _is_fenced(text: str, found: _Found, calls: list[_Found]) -> bool:
+def _is_fenced(text: str, candidate: _Candidate, calls: list[_Candidate]) -> bool:
     """Return whether the fences before it, except those inside calls, leave one open."""
     fences, position = 0, 0
-    for each in (*(call for call in calls if call.end <= found.start and call.given), found):
+    for each in (*(call for call in calls if call.end <= candidate.start and call.values), candidate):
         fences += text.count(_FENCE, position, each.start)
         position = each.end
-    return fences % 2 == 1 and _FENCE in text[found.end :]
+    return fences % 2 == 1 and _FENCE in text[candidate.end :]
 
 
-def _checked(found: _Found, text: str, actions: Mapping[str, Callable[..., Any]]) -> PrimitiveCall:
-    action = actions.get(found.name)
+def _check(candidate: _Candidate, text: str, actions: Mapping[str, Callable[..., Any]]) -> PrimitiveCall:
+    action = actions.get(candidate.name)
     if action is None:
-        raise CallError(f"there is no action {found.name!r}. The actions are {', '.join(sorted(actions))}")
-    usage = f"The action is {signature(found.name, action)}"
-    if found.given is None:
-        line = text[found.start :].partition("\n")[0]
+        raise CallError(f"there is no action {candidate.name!r}. The actions are {', '.join(sorted(actions))}")
+    usage = f"The action is {signature(candidate.name, action)}"
+    if candidate.values is None:
+        line = text[candidate.start :].partition("\n")[0]
         raise CallError(
             f"this call cannot be read: {_cut(line)}. Text goes in quotes, quotes and brackets must be closed, and "
             f"arguments must be plain values without names or expressions. {usage}"
         )
-    written = text[found.start : found.end]
+    call_text = text[candidate.start : candidate.end]
     try:
-        bound = inspect.Signature(_parameters(action)).bind(*found.given[0], **found.given[1])
+        bound = inspect.Signature(_parameters(action)).bind(*candidate.values[0], **candidate.values[1])
     except TypeError as error:
-        raise CallError(f"{_cut(written)}: {error}. {usage}") from None
+        raise CallError(f"{_cut(call_text)}: {error}. {usage}") from None
     hints = _hints(action)
-    arguments = {name: _converted(value, hints[name]) for name, value in bound.arguments.items()}
+    arguments = {name: _convert(value, hints[name]) for name, value in bound.arguments.items()}
     for name, value in arguments.items():
         if not _fits(value, hints[name]):
-            raise CallError(f"{_cut(written)}: {name} must be {_named(hints[name])}. {usage}")
-    return PrimitiveCall(found.name, arguments, written)
+            raise CallError(f"{_cut(call_text)}: {name} must be {_type_name(hints[name])}. {usage}")
+    return PrimitiveCall(candidate.name, arguments, call_text)
 
 
-def _converted(value: object, hint: Any) -> object:
+def _convert(value: object, hint: Any) -> object:
     """Return a bid that was written as a number as text."""
     return str(value) if hint is str and type(value) is int and abs(value) < 1 << 62 else value
 
@@ -183,24 +183,24 @@ def _fits(value: Any, hint: Any) -> bool:
             return hint is str and not _SURROGATE.search(value)
         case (None, _):
             return type(value) is hint
-        case (found, _) if found is Literal:
+        case (origin, _) if origin is Literal:
             return isinstance(value, str) and value in get_args(hint)
-        case (found, list()) if found is list:
+        case (origin, list()) if origin is list:
             return all(_fits(each, get_args(hint)[0]) for each in cast("list[Any]", value))
-        case (found, _) if found is UnionType:
+        case (origin, _) if origin is UnionType:
             return any(_fits(value, each) for each in get_args(hint))
         case _:
             return False
 
 
-def _named(hint: Any) -> str:
+def _type_name(hint: Any) -> str:
     origin = get_origin(hint)
     if origin is Literal:
         return " or ".join(map(repr, get_args(hint)))
     if origin is list:
-        return f"list of {_named(get_args(hint)[0])}"
+        return f"list of {_type_name(get_args(hint)[0])}"
     if get_args(hint):
-        return " or ".join(map(_named, get_args(hint)))
+        return " or ".join(map(_type_name, get_args(hint)))
     return {str: "text", float: "number", int: "whole number", bool: "True or False"}[hint]
 
 

@@ -38,16 +38,16 @@ class DoneWrong(Exception):  # noqa: N818 - named for the agent's mistake
 async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandle, Page]]:
     """Yield the element with this bid, and its page; errors are raised as DoneWrong."""
     page = await window.page()
-    found = await _located(page, bid)
+    target = await _locate(page, bid)
     try:
-        yield found, page
+        yield target, page
     except PlaywrightError as error:
         # The page's reaction to a completed action is waited for once more, with more patience.
         if not _DONE.search(error.message):
-            raise DoneWrong(await element_failure(found, bid, error)) from None
+            raise DoneWrong(await element_failure(target, bid, error)) from None
 
 
-async def _located(page: Page, bid: str) -> ElementHandle:
+async def _locate(page: Page, bid: str) -> ElementHandle:
     """Return the element with this bid, in any frame or open shadow root. Raises DoneWrong."""
     parts = _BID.fullmatch(bid)
     if not bid or parts is None:
@@ -64,10 +64,10 @@ async def _located(page: Page, bid: str) -> ElementHandle:
         if inside is None:
             raise _missing(bid, f", nor a frame [{prefix}] that it would be in")
         frame = inside
-    found = await frame.query_selector(f'[bid="{bid}"]')
-    if found is None:
+    target = await frame.query_selector(f'[bid="{bid}"]')
+    if target is None:
         raise _missing(bid)
-    return found
+    return target
 
 
 def _missing(bid: str, more: str = "") -> DoneWrong:
@@ -79,76 +79,76 @@ def _missing(bid: str, more: str = "") -> DoneWrong:
 
 async def click(window: Window, bid: str, button: Button = "left", modifiers: list[Modifier] = []) -> None:  # noqa: B006
     """Click an element."""
-    async with element(window, bid) as (found, _):
-        await found.click(button=button, modifiers=modifiers)
+    async with element(window, bid) as (target, _):
+        await target.click(button=button, modifiers=modifiers)
 
 
 async def dblclick(window: Window, bid: str, button: Button = "left", modifiers: list[Modifier] = []) -> None:  # noqa: B006
     """Click an element twice."""
-    async with element(window, bid) as (found, _):
-        await found.dblclick(button=button, modifiers=modifiers)
+    async with element(window, bid) as (target, _):
+        await target.dblclick(button=button, modifiers=modifiers)
 
 
 async def hover(window: Window, bid: str) -> None:
     """Move the mouse over an element."""
-    async with element(window, bid) as (found, _):
-        await found.hover()
+    async with element(window, bid) as (target, _):
+        await target.hover()
 
 
 async def press(window: Window, bid: str, key_comb: str) -> None:
     """Press keys, such as Enter or Control+a, in an element."""
-    async with element(window, bid) as (found, _):
+    async with element(window, bid) as (target, _):
         # The page's reaction is waited for afterwards, with more patience.
-        await found.press(key_comb, no_wait_after=True)
+        await target.press(key_comb, no_wait_after=True)
 
 
 async def focus(window: Window, bid: str) -> None:
     """Give an element the focus."""
-    async with element(window, bid) as (found, _):
-        await found.focus()
+    async with element(window, bid) as (target, _):
+        await target.focus()
 
 
 async def clear(window: Window, bid: str) -> None:
     """Empty a field."""
-    async with element(window, bid) as (found, _):
-        await found.fill("")
+    async with element(window, bid) as (target, _):
+        await target.fill("")
 
 
 async def fill(window: Window, bid: str, value: str, enable_autocomplete_menu: bool = False) -> None:
     """Fill a field; with an autocomplete menu the value is typed key by key."""
-    async with element(window, bid) as (found, page):
+    async with element(window, bid) as (target, page):
         if not enable_autocomplete_menu:
-            await found.fill(value)
-            if value and await found.evaluate(_REFUSED):
+            await target.fill(value)
+            if value and await target.evaluate(_REFUSED):
                 raise DoneWrong(f"[{bid}] is empty now: it does not take {value[:100]!r}. {_FORMATS}")
             return
-        await found.fill("")
-        await found.focus()
+        await target.fill("")
+        await target.focus()
         await page.keyboard.type(value, delay=_TYPING)
 
 
 async def check(window: Window, bid: str) -> None:
     """Check a box or a radio button."""
-    async with element(window, bid) as (found, _):
-        await found.check()
+    async with element(window, bid) as (target, _):
+        await target.check()
 
 
 async def uncheck(window: Window, bid: str) -> None:
     """Uncheck a box."""
-    async with element(window, bid) as (found, _):
-        await found.uncheck()
+    async with element(window, bid) as (target, _):
+        await target.uncheck()
 
 
 async def select_option(window: Window, bid: str, options: str | list[str]) -> None:
     """Select options, by their values or labels, and nothing else."""
-    async with element(window, bid) as (found, _):
-        await found.select_option(list(options) if isinstance(options, list) else options)
+    async with element(window, bid) as (target, _):
+        await target.select_option(list(options) if isinstance(options, list) else options)
 
 
 async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
     """Drag an element onto another one."""
-    async with element(window, from_bid) as (found, page):
-        await found.hover()
+    async with element(window, from_bid) as (source, page):
+        await source.hover()
         await page.mouse.down()
     try:
         async with element(window, to_bid) as (target, _):
@@ -162,13 +162,13 @@ async def drag_and_drop(window: Window, from_bid: str, to_bid: str) -> None:
 async def upload_file(window: Window, bid: str, file: str | list[str]) -> None:
     """Choose files of the workspace in a file field, or in the file chooser that a click opens."""
     paths = workspace_files(window, file)
-    async with element(window, bid) as (found, page):
-        if await found.evaluate("element => element.type == 'file'"):
-            await found.set_input_files(paths)
+    async with element(window, bid) as (target, page):
+        if await target.evaluate("element => element.type == 'file'"):
+            await target.set_input_files(paths)
             return
         try:
             async with page.expect_file_chooser(timeout=ACTION_TIMEOUT * 1000) as chooser:
-                await found.click()
+                await target.click()
         except PlaywrightError as error:
             if "filechooser" not in error.message:
                 raise

@@ -10,7 +10,7 @@ from typing import Any
 from playwright.async_api import Error as PlaywrightError
 
 from ..explain import failure
-from ..traffic import answers
+from ..traffic import responds
 from ..window import ACTION_TIMEOUT, Window
 from . import elements
 from .elements import Button, DoneWrong, workspace_files
@@ -32,7 +32,7 @@ async def noop(window: Window, wait_ms: float = 1000) -> None:
 
 async def send_msg_to_user(window: Window, text: str) -> None:
     """Say something to the user."""
-    window.said.append(text)
+    window.messages.append(text)
 
 
 async def report_infeasible(window: Window, reason: str) -> None:
@@ -47,7 +47,7 @@ async def goto(window: Window, url: str) -> None:
     if not url.lower().startswith(_SCHEMES) or (" " in url and not url.startswith(("file:", "data:"))):
         raise DoneWrong(f"{url[:200]!r} cannot be opened: a URL begins with {', '.join(_SCHEMES)} and has no spaces")
     page = await window.page()
-    if not await answers(page):
+    if not await responds(page):
         page = await window.replace_tab()
     try:
         await page.goto(url, wait_until="commit")
@@ -178,13 +178,13 @@ async def _go(window: Window, by: int) -> None:
     page = await window.page()
     before = page.url
     try:
-        went = await (page.go_back if by < 0 else page.go_forward)(wait_until="commit")
+        response = await (page.go_back if by < 0 else page.go_forward)(wait_until="commit")
     except PlaywrightError as error:
         if "ERR_ABORTED" in error.message:
             return
         raise
     # The server does not answer either if only the fragment changes, or the page is blank.
-    if went is None and page.url == before:
+    if response is None and page.url == before:
         raise DoneWrong(f"there is no page to go {'back' if by < 0 else 'forward'} to in this tab")
 
 

@@ -27,7 +27,7 @@ _POINTERS = """((page) => {
 """The bids of the elements with a hand as their mouse pointer, then the iframes."""
 
 _MEANINGLESS = {"uninteresting", "presentationalRole", "inheritsPresentation", "emptyAlt"}
-"""The browser's reasons to ignore nodes that are visible all the same."""
+"""The browser's reasons to ignore nodes that are nevertheless visible."""
 
 
 @dataclass
@@ -59,15 +59,15 @@ async def full(session: CDPSession) -> PageNode:
     documents = list(page.all())
     sessions = list(dict.fromkeys(document.frame.session for document in documents))
     trees, snapshots = await asyncio.gather(
-        asyncio.gather(*(_described(document.frame) for document in documents)),
+        asyncio.gather(*(_accessibility_nodes(document.frame) for document in documents)),
         asyncio.gather(*map(_snapshot, sessions)),
     )
-    seen = dict(zip(sessions, snapshots, strict=True))
+    session_snapshots = dict(zip(sessions, snapshots, strict=True))
     roots: dict[str, PageNode] = {}
     # From the inside outwards, so that a frame's own tree exists when the one around it is built.
-    for document, described in reversed(list(zip(documents, trees, strict=True))):
+    for document, nodes in reversed(list(zip(documents, trees, strict=True))):
         frame = document.frame
-        roots[frame.prefix] = _tree(described, seen[frame.session], document.pointers, roots)
+        roots[frame.prefix] = _tree(nodes, session_snapshots[frame.session], document.pointers, roots)
     return roots[""]
 
 
@@ -87,51 +87,51 @@ async def _inner(frame: Frame, iframe: str) -> _Document | None:
         return None
 
 
-async def _described(frame: Frame) -> list[dict[str, Any]]:
+async def _accessibility_nodes(frame: Frame) -> list[dict[str, Any]]:
     return (await frame.session.call("Accessibility.getFullAXTree", frameId=frame.id))["nodes"]
 
 
 async def _snapshot(session: CDPSession) -> _Snapshot:
     answer = await session.call("DOMSnapshot.captureSnapshot", computedStyles=[])
     strings: list[str] = answer["strings"]
-    found = _Snapshot()
+    snapshot = _Snapshot()
     try:
         bid = strings.index("bid")
     except ValueError:
-        return found
+        return snapshot
     for document in answer["documents"]:
         nodes = document["nodes"]
         identities = nodes["backendNodeId"]
         for identity, attributes in zip(identities, nodes["attributes"], strict=True):
             if bid in attributes[::2]:
-                found.bids[identity] = strings[attributes[attributes[::2].index(bid) * 2 + 1]]
-        found.clickable.update(identities[index] for index in nodes["isClickable"]["index"])
-    return found
+                snapshot.bids[identity] = strings[attributes[attributes[::2].index(bid) * 2 + 1]]
+        snapshot.clickable.update(identities[index] for index in nodes["isClickable"]["index"])
+    return snapshot
 
 
-def _is_shown(described: dict[str, Any]) -> bool:
+def _is_visible(entry: dict[str, Any]) -> bool:
     """Return whether the node is in the tree, or would be if it had a meaning."""
-    return {reason["name"] for reason in described.get("ignoredReasons", ())} <= _MEANINGLESS
+    return {reason["name"] for reason in entry.get("ignoredReasons", ())} <= _MEANINGLESS
 
 
 def _tree(
-    described: list[dict[str, Any]], seen: _Snapshot, pointers: set[str], inside: Mapping[str, PageNode]
+    entries: list[dict[str, Any]], snapshot: _Snapshot, pointers: set[str], inside: Mapping[str, PageNode]
 ) -> PageNode:
     nodes: dict[str, PageNode] = {}
-    for one in described:
-        identity = one.get("backendDOMNodeId", -1)
-        node = nodes[one["nodeId"]] = from_accessibility(one, seen.bids.get(identity, ""))
+    for entry in entries:
+        identity = entry.get("backendDOMNodeId", -1)
+        node = nodes[entry["nodeId"]] = from_accessibility(entry, snapshot.bids.get(identity, ""))
         # A label only repeats its field's line, unless it looks clickable itself.
-        listens = identity in seen.clickable and node.role != "LabelText"
-        if node.bid and (listens or node.bid in pointers) and _is_shown(one):
+        listens = identity in snapshot.clickable and node.role != "LabelText"
+        if node.bid and (listens or node.bid in pointers) and _is_visible(entry):
             node.clickable()
     root = PageNode("RootWebArea")
-    for one in described:
-        node = nodes[one["nodeId"]]
-        node.children = [nodes[child] for child in one.get("childIds", ()) if child in nodes]
+    for entry in entries:
+        node = nodes[entry["nodeId"]]
+        node.children = [nodes[child] for child in entry.get("childIds", ()) if child in nodes]
         if node.bid in inside:
             node.children = [inside[node.bid]]
-        if "parentId" not in one:
+        if "parentId" not in entry:
             root = node
     root.notes = [note for note in root.notes if note != "focused"]
     return root

@@ -46,10 +46,10 @@ class Frame:
         )
         if "exceptionDetails" in answer:
             raise DevtoolsError(f"a script failed: {answer['exceptionDetails']}")
-        listed = await self.session.call(
+        properties = await self.session.call(
             "Runtime.getProperties", objectId=answer["result"]["objectId"], ownProperties=True
         )
-        values = (one["value"] for one in listed["result"] if one["enumerable"])
+        values = (item["value"] for item in properties["result"] if item["enumerable"])
         return [value["value"] if "value" in value else value["objectId"] for value in values]
 
     async def child(self, iframe: str) -> Frame | None:
@@ -60,8 +60,8 @@ class Frame:
         if "frameId" not in node or "bid" not in bids:
             return None
         # If the document is missing, it belongs to another process.
-        apart = "contentDocument" not in node
-        session = await self.session.devtools.frame(self.session, node["frameId"]) if apart else self.session
+        is_remote = "contentDocument" not in node
+        session = await self.session.devtools.frame(self.session, node["frameId"]) if is_remote else self.session
         return Frame(session, node["frameId"], bids["bid"]) if session else None
 
     async def release(self) -> None:

@@ -52,20 +52,20 @@ async def look(page: Page, devtools: Devtools, *, view: str, marks: bool) -> Loo
 
 
 async def _look(page: Page, session: CDPSession, view: str, marks: bool) -> Look:
-    picture, seen = await asyncio.gather(_screenshot(session), visible(session))
-    text = await _text(session, view, seen)
-    with_marks = base64.b64decode(await _marked(session, picture, seen.boxes)) if marks else None
-    return Look(text, seen.focused, page.url, seen.root.name, base64.b64decode(picture), with_marks)
+    picture, window_part = await asyncio.gather(_screenshot(session), visible(session))
+    text = await _text(session, view, window_part)
+    with_marks = base64.b64decode(await _draw_marks(session, picture, window_part.boxes)) if marks else None
+    return Look(text, window_part.focused, page.url, window_part.root.name, base64.b64decode(picture), with_marks)
 
 
-async def _text(session: CDPSession, view: str, seen: Visible) -> str:
+async def _text(session: CDPSession, view: str, window_part: Visible) -> str:
     match view:
         case "text":
             return "\n".join(await _lines(main_frame(session)))
         case "full":
             return tree.text(await full(session))
         case _:
-            return "\n".join(filter(None, [tree.text(seen.root), seen.around()]))
+            return "\n".join(filter(None, [tree.text(window_part.root), window_part.around()]))
 
 
 async def _lines(frame: Frame) -> list[str]:
@@ -97,7 +97,7 @@ async def _screenshot(session: CDPSession) -> str:
     return (await session.call("Page.captureScreenshot", format="png", optimizeForSpeed=True))["data"]
 
 
-async def _marked(session: CDPSession, picture: str, boxes: Sequence[Box]) -> str:
+async def _draw_marks(session: CDPSession, picture: str, boxes: Sequence[Box]) -> str:
     """Return a picture with these boxes drawn in; both are PNG in base64. Raises DevtoolsError."""
     frame = main_frame(session)
     drawn = await frame.run(_MARKED, picture, [[box.bid, box.x, box.y, box.width, box.height] for box in boxes])

@@ -75,14 +75,14 @@ _TRUE = ("focused", "disabled", "required", "readonly", "multiselectable", "moda
 _NUMBERS = {"valuemin": "min", "valuemax": "max"}
 
 
-def from_accessibility(found: dict[str, Any], bid: str) -> PageNode:
+def from_accessibility(source: dict[str, Any], bid: str) -> PageNode:
     """Return the node for one of the browser's accessibility tree, without children; an ignored one has no role."""
-    node = PageNode("" if found.get("ignored") else _word(found, "role"), bid=bid)
+    node = PageNode("" if source.get("ignored") else _word(source, "role"), bid=bid)
     if not node.role:
         return node
-    node.name = " ".join(_word(found, "name").split())
-    node.value = " ".join(_word(found, "value").split())
-    properties = {one["name"]: one["value"].get("value") for one in found.get("properties", ())}
+    node.name = " ".join(_word(source, "name").split())
+    node.value = " ".join(_word(source, "value").split())
+    properties = {item["name"]: item["value"].get("value") for item in source.get("properties", ())}
     node.notes += [name for name in _TRUE if properties.get(name) is True]
     if "checked" in properties:
         node.note({"true": "checked", "mixed": "partly checked"}.get(str(properties["checked"]), "unchecked"))
@@ -99,12 +99,12 @@ def from_accessibility(found: dict[str, Any], bid: str) -> PageNode:
         node.note(f"level={properties['level']}")
     if node.role == "link" and not node.name and properties.get("url"):
         node.note(f"url={str(properties['url'])[:_NAME_LIMIT]!r}")
-    description = " ".join(_word(found, "description").split())
+    description = " ".join(_word(source, "description").split())
     if description and description not in node.name:
         node.note(f"description={description[:_NAME_LIMIT]!r}")
     return node
 
 
-def _word(found: dict[str, Any], name: str) -> str:
-    value = found.get(name, {}).get("value")
+def _word(source: dict[str, Any], name: str) -> str:
+    value = source.get(name, {}).get("value")
     return "" if value is None else str(value)

@@ -21,7 +21,7 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True)
 class Box:
-    """The place of an interactive element in the window, in CSS pixels."""
+    """The position of an interactive element in the window, in CSS pixels."""
 
     bid: str
     x: float
@@ -44,8 +44,8 @@ class Visible:
     def around(self) -> str:
         """Return a line that says how much of the page is outside the window; "" if nothing is."""
         parts = [
-            f"{screens:.1f} screens {where}: scroll(0, {sign}{self.height}) shows more"
-            for screens, where, sign in ((self.above, "above", "-"), (self.below, "below", ""))
+            f"{screens:.1f} screens {direction}: scroll(0, {sign}{self.height}) shows more"
+            for screens, direction, sign in ((self.above, "above", "-"), (self.below, "below", ""))
             if screens > _SEEN_AROUND
         ]
         return f"... {'; '.join(parts)}" if parts else ""
@@ -60,39 +60,41 @@ async def _read(
     frame: Frame, window: tuple[float, ...], offset: tuple[float, float], listening: set[int] | None
 ) -> Visible:
     answer, *elements = await frame.run(_VISIBLE, *window)
-    found = json.loads(answer)
-    items: list[Item] = found["items"]
-    asked = [item for item in items if "element" in item]
+    result = json.loads(answer)
+    items: list[Item] = result["items"]
+    element_items = [item for item in items if "element" in item]
     if listening is None:
-        listening = await _listening(frame.session)
+        listening = await _click_listeners(frame.session)
     descriptions = await asyncio.gather(
-        *(_described(frame, elements[item["element"]]) for item in asked), return_exceptions=True
+        *(_accessibility_node(frame, elements[item["element"]]) for item in element_items), return_exceptions=True
     )
-    _describe(asked, descriptions)
+    _add_descriptions(element_items, descriptions)
     owners = [item for item in items if "frame" in item]
-    inner = await asyncio.gather(*(_inner(frame, elements[one["element"]], one, offset, listening) for one in owners))
+    inner = await asyncio.gather(
+        *(_inner(frame, elements[owner["element"]], owner, offset, listening) for owner in owners)
+    )
     await frame.release()
-    inside = {one.root.bid: one for one in inner if one}
-    page = Visible(PageNode("RootWebArea", found["title"]), found["focused"] or "")
+    inside = {part.root.bid: part for part in inner if part}
+    page = Visible(PageNode("RootWebArea", result["title"]), result["focused"] or "")
     _build(page, items, inside, offset, listening)
     if page.focused in inside:
         page.focused = inside[page.focused].focused or page.focused
-    screen = max(found["height"], 1)
-    page.above = found["scrolled"] / screen
-    page.below = max(found["whole"] - found["scrolled"] - screen, 0) / screen
-    page.height = found["height"]
+    screen = max(result["height"], 1)
+    page.above = result["scrolled"] / screen
+    page.below = max(result["whole"] - result["scrolled"] - screen, 0) / screen
+    page.height = result["height"]
     return page
 
 
-async def _described(frame: Frame, element: str) -> dict[str, Any]:
+async def _accessibility_node(frame: Frame, element: str) -> dict[str, Any]:
     answer = await frame.session.call("Accessibility.getPartialAXTree", objectId=element, fetchRelatives=False)
     return answer["nodes"][0]
 
 
-def _describe(items: list[Item], descriptions: Sequence[dict[str, Any] | BaseException]) -> None:
-    failed = [one for one in descriptions if isinstance(one, BaseException)]
+def _add_descriptions(items: list[Item], descriptions: Sequence[dict[str, Any] | BaseException]) -> None:
+    failed = [error for error in descriptions if isinstance(error, BaseException)]
     # An element that vanished is left without a role; if all did, so has the page.
-    if failed and (len(failed) == len(items) or not all(isinstance(one, DevtoolsError) for one in failed)):
+    if failed and (len(failed) == len(items) or not all(isinstance(error, DevtoolsError) for error in failed)):
         raise failed[0]
     for item, description in zip(items, descriptions, strict=True):
         if not isinstance(description, BaseException):
@@ -102,13 +104,15 @@ def _describe(items: list[Item], descriptions: Sequence[dict[str, Any] | BaseExc
 async def _inner(
     frame: Frame, element: str, owner: Item, offset: tuple[float, float], listening: set[int]
 ) -> Visible | None:
-    place = owner["frame"]
-    x, y = place["x"] + offset[0], place["y"] + offset[1]
+    position = owner["frame"]
+    x, y = position["x"] + offset[0], position["y"] + offset[1]
     try:
         child = await frame.child(element)
         if child is None:
             return None
-        part = await _read(child, tuple(place["window"]), (x, y), listening if child.session is frame.session else None)
+        part = await _read(
+            child, tuple(position["window"]), (x, y), listening if child.session is frame.session else None
+        )
     except DevtoolsError:
         # The frame is gone or loading: the page around it is still useful.
         return None
@@ -164,11 +168,15 @@ def _node(item: Item, listening: set[int]) -> PageNode:
     return node
 
 
-async def _listening(session: CDPSession) -> set[int]:
+async def _click_listeners(session: CDPSession) -> set[int]:
     """Return the backend ids of all elements of the target that listen to clicks."""
     document = await session.call("Runtime.evaluate", expression="document", objectGroup="handiwork")
     answer = await session.call(
         "DOMDebugger.getEventListeners", objectId=document["result"]["objectId"], depth=-1, pierce=True
     )
     kinds = {"click", "mousedown", "mouseup", "pointerdown", "pointerup", "dblclick"}
-    return {one["backendNodeId"] for one in answer["listeners"] if one["type"] in kinds and "backendNodeId" in one}
+    return {
+        listener["backendNodeId"]
+        for listener in answer["listeners"]
+        if listener["type"] in kinds and "backendNodeId" in listener
+    }
