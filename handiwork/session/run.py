@@ -60,8 +60,8 @@ def run(
     ``asyncio.to_thread(handiwork.run, ...)`` there.
     """
     if unknown := settings.keys() - Settings.model_fields:
-        known = ", ".join(sorted(Settings.model_fields))
-        raise TypeError(f"run() has no setting {', '.join(sorted(unknown))}; known: {known}")
+        names = ", ".join(sorted(Settings.model_fields))
+        raise TypeError(f"run() has no setting {', '.join(sorted(unknown))}; known: {names}")
     if not task.strip():
         raise SettingsError("the task is empty: say what the agent is to do")
     agent_name = f"{agent.__module__}:{agent.__qualname__}" if isinstance(agent, type) else agent
@@ -78,11 +78,11 @@ def run(
 
 async def _run(task: str, config: SessionConfig, llm: LLM | None, data: Path) -> RunResult:
     async with Store.open(data) as store:
-        opened = await create(store, data, config, _unobserved, title_of(task), MessageAction(content=task), llm=llm)
-        async with opened.hold_lease():
-            state = await opened.run()
-        diff = await asyncio.to_thread(unified_diff, await changes(data, opened.log))
-        return RunResult(opened.id, state, diff)
+        session = await create(store, data, config, _unobserved, title_of(task), MessageAction(content=task), llm=llm)
+        async with session.hold_lease():
+            state = await session.run()
+        diff = await asyncio.to_thread(unified_diff, await changes(data, session.log))
+        return RunResult(session.id, state, diff)
 
 
 def _unobserved(_: object) -> None:

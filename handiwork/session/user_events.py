@@ -38,11 +38,11 @@ def asked(state: State) -> list[Action]:
 
 async def why_asked(log: EventLog, actions: list[Action]) -> dict[int, str]:
     """Return the reason for each question to the user, by the action's id."""
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for event in await log.read(after=min((action.id for action in actions), default=0)):
         if isinstance(event, AgentStateChangedObservation) and event.agent_state == "awaiting_user_confirmation":
-            found[event.cause or 0] = event.content
-    return found
+            reasons[event.cause or 0] = event.content
+    return reasons
 
 
 def approval(action: Action, allowed: bool, comment: str = "", always: bool = False) -> ApprovalEvent:
@@ -66,9 +66,9 @@ async def at_work(log: EventLog) -> list[str]:
     state = await state_of(log)
     if state.totals.confirmation == "never" or await log.holder() is None:
         return []
-    begun = (action for part in state.tree() for action in part.pending if action.id not in state.totals.asked)
-    running = [action.command for action in begun if isinstance(action, CmdRunAction)]
-    cells = [action.code for action in begun if isinstance(action, IPythonRunCellAction)]
+    actions = (action for part in state.tree() for action in part.pending if action.id not in state.totals.asked)
+    running = [action.command for action in actions if isinstance(action, CmdRunAction)]
+    cells = [action.code for action in actions if isinstance(action, IPythonRunCellAction)]
     jobs = [f"{handle}: {command}" if handle else command for (_, handle), command in state.totals.jobs.items()]
     return [*jobs, *running, *cells]
 
@@ -82,8 +82,8 @@ def rewound(state: State) -> CondensationEvent:
     """Return the event that drops the repetition from a stuck agent's history; files stay as they are."""
     assert state.loop is not None
     first = state.loop.first
-    own = (action for action, _ in state.history if action.id >= first and action.source == "agent")
-    steps = len({action.completion or action.id for action in own})
+    actions = (action for action, _ in state.history if action.id >= first and action.source == "agent")
+    steps = len({action.completion or action.id for action in actions})
     summary = TAKEN_BACK.format(steps)
     return CondensationEvent(first=first, last=state.last_id, how="rewind", summary=summary, source="user")
 

@@ -68,9 +68,9 @@ def parse(text: str) -> list[Command] | None:
     commands: list[Command] = []
     words: list[str] = []
     word: str | None = None
-    loose, start, place = False, 0, 0
-    while place < len(text):
-        token = _TOKEN.match(text, place)
+    loose, start, position = False, 0, 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
         if token is None:
             return None
         kind = str(token.lastgroup)
@@ -84,9 +84,9 @@ def parse(text: str) -> list[Command] | None:
             word = (word or "") + piece
             loose = loose or (kind == "glob" and word[0] in "-*?[]")
         if kind == "operator":
-            commands.append(Command(text[start:place].rstrip(" \t"), tuple(words), loose))
+            commands.append(Command(text[start:position].rstrip(" \t"), tuple(words), loose))
             words, loose, start = [], False, token.end()
-        place = token.end()
+        position = token.end()
     return commands if all(map(_names_a_program, commands)) else None
 
 
