@@ -72,9 +72,9 @@ class Totals:
                 base_url = event.settings.get("base_url")
                 self.base_url = base_url if isinstance(base_url, str) else None
                 hosts = event.settings.get("allow_net")
-                self._widen(map(str, hosts) if isinstance(hosts, list) else ())
+                self._add_hosts(map(str, hosts) if isinstance(hosts, list) else ())
             case NetworkAllowed():
-                self._widen(event.hosts)
+                self._add_hosts(event.hosts)
             case StepStarted():
                 self.iteration += 1
             case CompletionEvent():
@@ -114,7 +114,7 @@ class Totals:
             case _:
                 pass
 
-    def _widen(self, hosts: Iterable[str]) -> None:
+    def _add_hosts(self, hosts: Iterable[str]) -> None:
         self.network = list(dict.fromkeys([*self.network, *hosts]))
 
     def _count(self, completion: CompletionEvent) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from handiwork.agents.history import History, condensed
+from handiwork.agents.history import History, condense
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
@@ -137,7 +137,7 @@ class Condenser:
         for share in (1, 2, 4):
             text = text_of(steps)
             if len(text) > room // share:
-                text = shorten(text_of(condensed(steps, _condensation(steps, "collapse"), frozenset())), room // share)
+                text = shorten(text_of(condense(steps, _condensation(steps, "collapse"), frozenset())), room // share)
             ask = ASK.format(steps=text, words=longest // 7)
             try:
                 completion = await self._llm.complete([Message.text("user", ask)], schema=schema)
@@ -191,7 +191,7 @@ class _Draft:
         if not cut:
             return None
         event = _condensation(self.state.history[:cut], "collapse")
-        remaining = self._scale * (OVERHEAD + estimate(condensed(self.state.history, event, frozenset())))
+        remaining = self._scale * (OVERHEAD + estimate(condense(self.state.history, event, frozenset())))
         return event if remaining <= min(limit, self.size - 1) else None
 
     def worth_notes(self, cut: int, limit: float) -> bool:
