@@ -10,7 +10,7 @@ from handiwork.llm.errors import LLMError, ProviderError
 from handiwork.llm.scripted.script import Reply, position_after
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, ToolCall
 
-KEPT = 1_000
+MAX_REQUESTS = 1_000
 """The number of requests kept for inspection."""
 
 
@@ -60,7 +60,7 @@ class ScriptedLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the next reply; ``requests`` keeps this conversation and the earlier ones, KEPT in all.
+        """Return the next reply; ``requests`` keeps this conversation and the earlier ones, MAX_REQUESTS in all.
 
         Raises ProviderError for a reply that is an error, and LLMError after the script's last reply.
         """
@@ -98,7 +98,7 @@ class ScriptedLLM:
 
     def _take(self, messages: Sequence[Message]) -> int:
         self.requests.append(tuple(messages))
-        del self.requests[:-KEPT]
+        del self.requests[:-MAX_REQUESTS]
         if self._next is None:
             answered = sum(message.role == "assistant" for message in messages)
             self._next = position_after(self._replies, answered)
