@@ -45,19 +45,19 @@ def from_dict(data: Mapping[str, Any]) -> Event:
     cls = EVENT_TYPES.get(str(fields.pop("type", "")))
     schema = fields.get("schema", 1)
     if cls is None or (isinstance(schema, int) and schema > 1):
-        return _unknown(dict(data))
+        return _unknown_event(dict(data))
     return cls.model_validate(fields)
 
 
-def _unknown(data: dict[str, Any]) -> Event:
+def _unknown_event(data: dict[str, Any]) -> Event:
     """Return an UnknownEvent with the whole object; unreadable fields of its position keep their defaults."""
-    place = {key: data[key] for key in ("id", "timestamp", "source", "cause", "subtask") if key in data}
+    position = {key: data[key] for key in ("id", "timestamp", "source", "cause", "subtask") if key in data}
     try:
-        return UnknownEvent.model_validate({**place, "unknown": data})
+        return UnknownEvent.model_validate({**position, "unknown": data})
     except ValidationError as error:
         unread = {str(detail["loc"][0]) for detail in error.errors()}
-        place = {key: value for key, value in place.items() if key not in unread}
-        return UnknownEvent.model_validate({**place, "unknown": data})
+        position = {key: value for key, value in position.items() if key not in unread}
+        return UnknownEvent.model_validate({**position, "unknown": data})
 
 
 def read_back(session: str, number: int, text: object) -> Event:
@@ -90,8 +90,8 @@ def damaged(session: str, number: int, reason: str, text: object) -> UnknownEven
         f"event {number} of session {session} is damaged ({reason}): fork the session before it, "
         "restore the log from a backup, or delete the session"
     )
-    shown = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
-    return UnknownEvent(id=number, unknown={"type": "DamagedEvent", "problem": problem, "text": _line_text(shown)})
+    content = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+    return UnknownEvent(id=number, unknown={"type": "DamagedEvent", "problem": problem, "text": _line_text(content)})
 
 
 def _line_text(text: str) -> str:

@@ -86,8 +86,8 @@ def describe(action: Action) -> Description:
 
 def task_text(inputs: Mapping[str, JsonValue]) -> str:
     """Return the text of a delegate's task: its "task" input, then its other inputs."""
-    rest = [f"{key}: {value}" for key, value in inputs.items() if key != "task"]
-    return "\n".join([str(inputs.get("task", "")), *rest]).strip()
+    others = [f"{key}: {value}" for key, value in inputs.items() if key != "task"]
+    return "\n".join([str(inputs.get("task", "")), *others]).strip()
 
 
 def _texts(outputs: Mapping[str, JsonValue]) -> str:
