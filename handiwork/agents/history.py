@@ -8,7 +8,7 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CondensationEvent
 
 History = list[tuple[Action, Observation | None]]
-"""(action, observation) pairs in the order of the actions; the observation is None until there is one."""
+"""(action, observation) pairs in the order of the actions; the observation is None until it arrives."""
 
 SHORT = 200
 """Maximum length in characters of an observation that a collapse leaves unchanged."""

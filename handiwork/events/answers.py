@@ -21,7 +21,7 @@ SANDBOX_ERRORS = frozenset(
 """The ``error_id`` that a sandbox may give; all others are the platform's own, like "sandbox_lost"."""
 
 TEXT_LIMIT = 80_000
-"""Characters of a text, or of all texts in a list; 16 KiB that are no UTF-8 take 65,536."""
+"""Characters of a text, or of all texts in a list; 16 KiB of invalid UTF-8 take 65,536."""
 
 LIST_LIMIT = 100
 """Items of a list."""
@@ -34,7 +34,7 @@ _PLATFORM_FIELDS = frozenset((*Event.model_fields, "schema", "type", "blob", "li
 
 
 class AnswerError(Exception):
-    """The sandbox's reply is no observation of the action; the text gives the reason."""
+    """The sandbox's reply is not an observation of the action; the text gives the reason."""
 
 
 def answer(action: Action, reply: Mapping[str, object], platform_fields: Mapping[str, Any]) -> Observation:

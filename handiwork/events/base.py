@@ -145,6 +145,6 @@ class Record(Event):
 
 
 class UnknownEvent(Event):
-    """An event of a type this version does not know, kept as it was read: ``unknown`` is its whole JSON object."""
+    """An event whose type this version does not know, kept unchanged: ``unknown`` is its whole JSON object."""
 
     unknown: dict[str, JsonValue]

@@ -17,7 +17,7 @@ _LOADED = (observation, record)
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """Return the event as a JSON object: {"type": name, "id": ..., ...}; defaults that say nothing are kept."""
+    """Return the event as a JSON object: {"type": name, "id": ..., ...}; default values are included."""
     return pydantic_core.from_json(to_json(event))
 
 
@@ -63,7 +63,7 @@ def _unknown_event(data: dict[str, Any]) -> Event:
 def read_back(session: str, number: int, text: object) -> Event:
     """Return the event of a log's row, ``number`` in its session.
 
-    If the row is damaged it is an UnknownEvent that says so, with the text the row has.
+    A damaged row becomes an UnknownEvent with the problem and the row's text.
     """
     try:
         if not isinstance(text, str | bytes):

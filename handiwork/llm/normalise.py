@@ -38,7 +38,7 @@ class Normaliser:
 
         There is one system message, first; later ones become user messages. User and assistant alternate, starting and
         ending with user (or tool): neighbours of one role are merged, empty messages left out. Every tool call is
-        followed by its answer, or by one that says it was interrupted; an answer without a call becomes a user message;
+        followed by its answer, or by a note that it was interrupted; an answer without a call becomes a user message;
         images of answers follow in a user message.
         """
         head = 0

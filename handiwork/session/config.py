@@ -20,7 +20,7 @@ TITLE = 100
 
 
 class SessionError(HandiworkError):
-    """The session cannot be created, resumed or forked as asked; the text says what to change."""
+    """The session cannot be created, resumed or forked as requested; the text names the remedy."""
 
     status = 409
 

@@ -155,7 +155,7 @@ def _outputs(child: State) -> dict[str, JsonValue]:
 
 
 def _outcome_text(child: State) -> str:
-    """Return the text that tells the parent agent how a subtask ended."""
+    """Return the parent agent's message about the end of a subtask."""
     if child.agent_state == "error":
         return f"{child.agent} failed: {child.last_error}"
     verb = {"finished": "finished", "rejected": "gave up", "awaiting_user_input": "asks"}[child.agent_state]

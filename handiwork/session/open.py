@@ -49,8 +49,8 @@ async def create(
     """Make a session with a copy of the workspace, and the user's first message in its log.
 
     The log has the session with its message or not at all, and only once its files are complete: a session that is
-    listed can be resumed, whenever this process is killed. Its folder has the files ``marks`` by then. ``llm`` is its
-    first model; without it the model is made from its name. Raises SecretError, AgentNotFoundError, LLMError,
+    listed can be resumed, whenever this process is killed. Its folder then has the files ``marks``. ``llm`` is its
+    first model; None creates the model from its name. Raises SecretError, AgentNotFoundError, LLMError,
     WorkspaceError.
     """
     secrets = load(config.secrets)
@@ -95,7 +95,7 @@ async def create(
 
 
 async def stored(storing: Coroutine[Any, Any, EventLog], folder: Path) -> EventLog:
-    """Return the log of a new session; if cancelled meanwhile, the session is there and can be resumed."""
+    """Return the log of a new session; a cancellation still stores the session, which can then be resumed."""
     task = asyncio.create_task(storing)
     try:
         return await asyncio.shield(task)
@@ -141,8 +141,8 @@ def sandbox_of(
 ) -> Sandbox:
     """Return an unstarted sandbox on the ``files`` of a session or a child.
 
-    Without ``egress`` it has no network, without ``snapshots`` it takes none. ``watch`` gets the reasons why its start
-    takes time. Raises SandboxError, WorkspaceError.
+    Without ``egress`` it has no network, without ``snapshots`` it takes none. ``watch`` receives the reasons for a slow
+    start. Raises SandboxError, WorkspaceError.
     """
 
     async def save_blob(data: AsyncIterator[bytes]) -> str:

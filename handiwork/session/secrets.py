@@ -17,10 +17,10 @@ from handiwork.events.action import CmdRunAction, IPythonRunCellAction
 from handiwork.events.base import Action
 
 SHORTEST, DIFFERENT, LONGEST = 8, 5, 16_384
-"""Characters of a value, at least, how many of them differ, at least, and bytes, at most."""
+"""A value's minimum of characters, its minimum of different characters, and its maximum of bytes."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-# What bash, the loader or Python themselves read; a command that names one of these means something else.
+# Variables that bash, the loader or Python read themselves: a command that names one does not mean a secret.
 _RESERVED = re.compile(
     r"PATH|HOME|PWD|OLDPWD|USER|SHELL|TERM|IFS|ENV|LANG|TMPDIR|UID|EUID|PPID|RANDOM|SECONDS|PS[0-4]|PROMPT_COMMAND"
     r"|(?:BASH|LC_|LD_|PYTHON|HANDIWORK_|__hw_).*"
@@ -28,7 +28,7 @@ _RESERVED = re.compile(
 
 
 class SecretError(HandiworkError):
-    """A secret cannot be taken; the text says which, and what to do, and never its value."""
+    """A secret cannot be used; the text names it and the remedy, and never contains its value."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def load(specifications: Iterable[str]) -> Secrets:
 
 
 def told(secrets: Secrets) -> str:
-    """Return the message that tells an agent about the available secrets."""
+    """Return the message to the agent about the available secrets."""
     names = ", ".join(f"${name}" for name in secrets.values)
     return (
         f"These secrets are set for the commands and cells that name them, and for no others: {names}. "

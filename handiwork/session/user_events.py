@@ -52,7 +52,7 @@ def approval(action: Action, allowed: bool, comment: str = "", always: bool = Fa
 
 
 def network_allowed(hosts: Sequence[str]) -> NetworkAllowed:
-    """Return the event that lets the sandbox reach these hosts. Raises ValueError for a text that is no host."""
+    """Return the event that lets the sandbox reach these hosts. Raises ValueError for an invalid host."""
     for host in hosts:
         parse(host)
     return NetworkAllowed(hosts=tuple(hosts), source="user")

@@ -60,7 +60,7 @@ LONG_THOUGHT = 1_000
 """Maximum characters of a thought in a workspace without files."""
 
 RETRIES = 3
-"""Maximum model calls for one reply that was not tried already."""
+"""Maximum model calls for one new reply."""
 
 ATTEMPTS = 28
 """Failed repairs after which the agent rejects the task."""
@@ -217,7 +217,7 @@ def _least_edited_lines(state: State, path: str, text: str) -> list[str]:
 
 
 def _without_commands(allowed: JsonSchema) -> JsonSchema:
-    """Return the schema without commands, if anything is left: a model that repeats a command knows no better one."""
+    """Return the schema without commands, if variants remain: a model that repeats a command knows no better one."""
     commands = ("bash", "python", "write")
     variants = [
         option for option in allowed.get("anyOf", []) if option["properties"]["action"]["const"] not in commands

@@ -98,7 +98,7 @@ def _reverted_index(pairs: list[Pair], action: Action) -> int | None:
 
 
 def useless_edit(state: State) -> FileEditAction | None:
-    """Return the edit before the failing command's last run, if that run fails no less than the one before."""
+    """Return the edit before the failing command's last run, if that run fails no less than the previous run."""
     pairs = visible(state)
     failure = failing(state)
     if failure is None or len(pairs) < 2 or pairs[-1][1] is not failure[1]:
@@ -182,7 +182,7 @@ def read_files(state: State) -> dict[str, str]:
 
 
 def next_to_read(state: State) -> str | None:
-    """Return a file to read before the model call: one whose edit failed, or one that a failing check leads to."""
+    """Return a file to read before the model call: the file of a failed edit, or a file related to a failing check."""
     action, observation = state.history[-1]
     if isinstance(observation, ErrorObservation) and observation.error_id == "not_found":
         return action.path if isinstance(action, FileEditAction) else None

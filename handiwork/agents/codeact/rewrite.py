@@ -1,4 +1,4 @@
-"""Rewrites of a function, which small models do best, each asked for in a short and plain conversation of its own."""
+"""Rewrites of a function, each in a short and plain conversation of its own: small models do these best."""
 
 from __future__ import annotations
 

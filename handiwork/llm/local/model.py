@@ -37,8 +37,8 @@ class LocalLLM:
     """A model that runs on this machine; ``model`` is a known name or the path of a GGUF file.
 
     The first request fetches the weights and starts the server; a server that died is restarted. ``status`` is called
-    for slow steps; None means standard error. ``idle`` is how many seconds the server outlives its last client, if this
-    object starts it.
+    for slow steps; None means standard error. ``idle`` is the number of seconds that the server outlives its last
+    client, if this object starts it.
     """
 
     def __init__(self, model: str, status: Status | None = None, idle: float = IDLE) -> None:

@@ -38,7 +38,7 @@ class ServerAddress:
 
 
 Connect = Callable[[], Awaitable[ServerAddress]]
-"""Finds or starts the server; called before the first request and again after the connection failed."""
+"""Finds or starts the server; called before the first request and after a failed connection."""
 
 
 class ChatLLM:
@@ -100,7 +100,7 @@ class ChatLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the model's answer, with retries as Patience says; see LLM.complete."""
+        """Return the model's answer, with the retries of Patience; see LLM.complete."""
         body: dict[str, Any] = {
             "model": self._model,
             "stream": True,

@@ -171,7 +171,7 @@ class ProviderLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the model's answer, with retries as Patience says; see LLM.complete."""
+        """Return the model's answer, with the retries of Patience; see LLM.complete."""
         if not self._capabilities.vision:
             require_vision(messages, self._name)
         await self.open()

@@ -21,7 +21,7 @@ class ScriptedLLM:
     resumed in a new process continues with the next reply; from there on every call takes the next line, including
     those of delegates and condensers. A reply with ``error`` is a line of its own: it raises ProviderError, and the
     next call takes the line after it. A cancelled call returns its reply to the script.
-    A reply may also be its text alone, or a mapping like a line of a script's file; a mapping that is no reply raises
+    A reply may also be its text alone, or a mapping like a line of a script's file; an invalid mapping raises
     pydantic.ValidationError.
     """
 

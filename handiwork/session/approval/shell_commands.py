@@ -25,8 +25,8 @@ _KEYWORDS = frozenset(
 )
 
 # A program may stand here if no argument of it, and no file or variable that configures it, runs a program or writes
-# a file. So git is no reader: what it runs to read (fsmonitor, filters, textconv, hooks, pagers, signatures, missing
-# objects of a partial clone) the repository says, not its arguments.
+# a file. So git is no reader: the repository, not the arguments, names the programs that git runs to read (fsmonitor,
+# filters, textconv, hooks, pagers, signatures, missing objects of a partial clone).
 _READERS = frozenset(
     {"basename", "cat", "cmp", "cut", "dirname", "du", "echo", "false", "grep", "head", "id", "ls", "nl", "pwd"}
     | {"readlink", "realpath", "stat", "tail", "tr", "true", "uname", "wc", "which", "whoami"}

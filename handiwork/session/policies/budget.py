@@ -7,7 +7,7 @@ from handiwork.events.base import utc_now
 
 
 class LimitReachedError(Exception):
-    """A limit forbids another step or model call; the text says which."""
+    """A limit forbids another step or model call; the text names it."""
 
 
 def running_time(root: State) -> float:

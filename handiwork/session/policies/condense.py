@@ -24,7 +24,7 @@ FULL, TARGET, RECENT = 0.75, 0.5, 0.25
 """Shares of the window: above FULL the history is condensed, to TARGET; the newest steps, up to RECENT, stay whole."""
 
 NEWEST = 2
-"""Steps that stay whole, however long they are, as long as anything else can be shortened."""
+"""Steps that stay whole, at any length, while other steps can be shortened."""
 
 LONGEST_REPLY, LONGEST_NOTES, LONGEST_BOUND_NOTES = 8_192, 12_000, 2_000
 """Tokens kept free for a reply; characters of the notes; characters of notes that a schema keeps short."""
@@ -80,7 +80,7 @@ class NotesLLM(Protocol):
 
 
 class Condenser:
-    """Decides before every step of one task how to condense its history; the caller appends the event to the log."""
+    """Condenses one task's history before its steps as needed; the caller appends the event to the log."""
 
     def __init__(self, llm: NotesLLM) -> None:
         self._llm = llm
@@ -161,7 +161,7 @@ class _Draft:
     size: float
 
     def cuts(self) -> Iterator[int]:
-        """Yield how many of the first entries may be condensed: all but the recent steps, then all but the newest."""
+        """Yield the numbers of first entries to condense: all but the recent steps, then all but the newest."""
         history, scale = self.state.history, self._scale
         recent = max(0, len(history) - NEWEST)
         recent_size = scale * estimate(history[recent:])
@@ -223,7 +223,7 @@ def _is_user_message(action: Action) -> bool:
 
 
 def _wishes(steps: History) -> str:
-    """Return the user's messages in these entries, word for word, and those quoted by earlier notes."""
+    """Return the user's messages in these steps, word for word, and the messages that earlier notes quote."""
     lines: list[str] = []
     for action, _ in steps:
         if not isinstance(action, MessageAction):

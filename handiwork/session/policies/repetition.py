@@ -26,7 +26,7 @@ _SENTENCES: dict[LoopRule, str] = {
     "waiting": "Waiting for more output of the running program gave nothing {times} times in a row.",
 }
 _MAX_LENGTH = 80
-_PICTURES = {"screenshot", "marked_screenshot"}  # a blinking cursor makes another one; the text says what there is
+_PICTURES = {"screenshot", "marked_screenshot"}  # a blinking cursor changes them; the text has the content
 _SYNTAX_ERRORS = {"SyntaxError", "IndentationError", "TabError"}
 
 # A time in whole seconds stays: it may be a counter that shows progress.

@@ -30,7 +30,7 @@ def waits_for_user(root: State) -> bool:
 
 
 def abandoned(root: State, state: State) -> list[Action]:
-    """Return pending actions that will never run: those before the first action that can resume.
+    """Return pending actions that will never run: all before the first action that can resume.
 
     Delegations, forks, and actions that await or have the user's answer can resume.
     """

@@ -38,8 +38,8 @@ async def read_output(
 ) -> Observation:
     """Return the page that the action asks for, or an ErrorObservation that lists the available outputs.
 
-    ``outputs`` are the blobs of this session's observations, the newest last: no others are read. The page may end
-    before ``action.end``, when it is full or after ``seconds`` of search; its own ``end`` is its last line.
+    ``outputs`` are the blobs of this session's observations, the newest last; other blobs are not read. The page may
+    end before ``action.end``, when it is full or after ``seconds`` of search; its own ``end`` is its last line.
     """
     prefix = action.output.strip().lower()
     matches = [blob for blob in set(outputs) if blob.startswith(prefix)]

@@ -109,7 +109,7 @@ class BlockingLLM:
         turn: int | None = getattr(self._thread, "turn", None)
 
         async def call() -> Completion:
-            if turn != self.turn:  # again, on the event loop, where no other code can run in between
+            if turn != self.turn:  # again, on the event loop: no other code can run in between
                 raise InterruptedCallError
             self._call = asyncio.current_task()
             return await self._llm.complete(*args, **kwargs)

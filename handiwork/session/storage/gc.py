@@ -44,8 +44,8 @@ class Cleaned:
 async def clean(store: Store, data: Path, budget: int) -> Cleaned:
     """Remove the folders, blobs and snapshots that no session of the log needs, and snapshots above ``budget`` bytes.
 
-    Other processes may run sessions meanwhile. Leftovers of a killed process are removed too, also in directories of
-    in-place sessions. Raises SandboxError if that fails.
+    Other processes may run sessions at the same time. Leftovers of a killed process are removed too, also in
+    directories of in-place sessions. Raises SandboxError if that fails.
     """
     await asyncio.to_thread(recover, data)
     folders = await asyncio.to_thread(lambda: [mark.parent for mark in (data / "sessions").glob(f"*/{UNLISTED}")])
