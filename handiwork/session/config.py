@@ -11,7 +11,7 @@ from handiwork.errors import HandiworkError
 from handiwork.events.record import Limits, SessionStarted, SettingsChanged
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.create import is_isolated
-from handiwork.session.secrets import given
+from handiwork.session.secrets import specification
 from handiwork.settings import SessionSettings, Settings, model_name
 from handiwork.workspace.session_files import InPlaceFiles, OverlayFiles, PlainCopyFiles, SessionFiles
 
@@ -45,7 +45,7 @@ class SessionConfig(SessionSettings):
                 "agent": agent_name(settings.agent),
                 "model": model_name(settings.model),
                 "mount_ro": [str(Path(path).expanduser().absolute()) for path in settings.mount_ro],
-                "secrets": list(map(given, settings.secrets)),
+                "secrets": list(map(specification, settings.secrets)),
                 "workspace": str(workspace.resolve()),
                 "in_place": in_place,
                 "limits": settings.limits,

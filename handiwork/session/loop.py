@@ -23,7 +23,7 @@ from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import OutputDelta
 from handiwork.session.steps.model_switch import Models
-from handiwork.session.steps.pending import abandoned, ends, not_run, waits_for_user
+from handiwork.session.steps.pending import abandoned_actions, ends, not_run, waits_for_user
 from handiwork.session.steps.recorded_llm import RecordedLLM
 
 RETRY_TEMPERATURE, PATIENCE = 0.8, 2
@@ -111,7 +111,7 @@ class Loop:
                 raise
             except Exception as error:  # noqa: BLE001 - an agent may raise anything; its session must stay whole
                 await self._fail("error", "agent", f"{self._runner.name} raised {type(error).__name__}: {error}")
-        for action in abandoned(self.root, self.state):
+        for action in abandoned_actions(self.root, self.state):
             await self.journal.append(not_run().with_fields(cause=action.id, subtask=self.subtask))
 
     async def _fail(self, agent_state: AgentState, reason: StateReason, text: str) -> None:
@@ -191,8 +191,8 @@ class Loop:
         if loop is None:
             return False
         if state.loop is None or loop.first > state.loop.id:
-            event = LoopEvent(first=loop.first, rule=loop.rule, times=loop.times, content=loop.what)
+            event = LoopEvent(first=loop.first, rule=loop.rule, times=loop.times, content=loop.description)
             await self.journal.append(event.with_fields(subtask=self.subtask))
         elif sum(action.id > state.loop.id for action, _ in state.history[-PATIENCE - 1 :]) >= PATIENCE:
-            await self._fail("paused", "stuck", STUCK.format(loop.what))
+            await self._fail("paused", "stuck", STUCK.format(loop.description))
         return not self.is_running

@@ -56,7 +56,7 @@ def names_in(action: Action, names: Iterable[str]) -> list[str]:
     return [name for name in names if re.search(rf"\$(?:\{{[#!]?)?{name}\b|(['\"]){name}\1", text, re.ASCII)]
 
 
-def given(text: str) -> str:
+def specification(text: str) -> str:
     """Return the secret's specification with its file's path made absolute. Raises SecretError."""
     name, equals, source = text.partition("=")
     if not _NAME.fullmatch(name) or _RESERVED.fullmatch(name):
@@ -84,7 +84,7 @@ def load(specifications: Iterable[str]) -> Secrets:
     return Secrets(values)
 
 
-def told(secrets: Secrets) -> str:
+def announcement(secrets: Secrets) -> str:
     """Return the message to the agent about the available secrets."""
     names = ", ".join(f"${name}" for name in secrets.values)
     return (

@@ -19,12 +19,12 @@ from handiwork.session.approval.rules import ExecutionContext
 from handiwork.session.config import SessionConfig
 from handiwork.session.delegation import Branches, Delegation
 from handiwork.session.loop import Loop, LoopContext, Over, never
-from handiwork.session.secrets import Secrets, told
+from handiwork.session.secrets import Secrets, announcement
 from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import Observer
 from handiwork.session.steps.model_switch import MakeLLM, Models
-from handiwork.session.steps.pending import abandoned, crashed, not_run
+from handiwork.session.steps.pending import abandoned_actions, crashed, not_run
 from handiwork.session.storage.gc import make_room
 from handiwork.session.storage.layout import snapshots_in_use
 
@@ -161,10 +161,10 @@ class Session:
     async def _open(self, message: str | MessageAction | None) -> None:
         journal = self._journal
         await self._begin()
-        if any(abandoned(self.state, state) for state in self.state.tree()):
+        if any(abandoned_actions(self.state, state) for state in self.state.tree()):
             await journal.append(*await self._executor.snapshot())
         for state in self.state.tree():
-            for number, action in enumerate(abandoned(self.state, state)):
+            for number, action in enumerate(abandoned_actions(self.state, state)):
                 lost = crashed() if number == 0 else not_run()
                 await journal.append(lost.with_fields(cause=action.id, subtask=state.id))
         if message is not None:
@@ -175,4 +175,4 @@ class Session:
         if self._secrets.values and not self._secrets_announced and self.state.agent_state == "running":
             # Every process tells the agent once: its secrets may differ from those of the previous process.
             self._secrets_announced = True
-            await journal.append(MessageAction(content=told(self._secrets), source="environment"))
+            await journal.append(MessageAction(content=announcement(self._secrets), source="environment"))

@@ -11,7 +11,7 @@ from handiwork.cli.terminal.sanitize import exact
 from handiwork.errors import Exit
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.user_events import at_work, network_allowed
+from handiwork.session.user_events import network_allowed, running_commands
 from handiwork.settings import SettingsError
 
 AT_WORK = (
@@ -33,7 +33,7 @@ def allow(hosts: Sequence[str], session: str | None, yes: bool) -> Exit:
     async def append() -> str:
         async with Store.open(data_dir()) as store:
             log = await find(store, session)
-            if not yes and (running := await at_work(log)):
+            if not yes and (running := await running_commands(log)):
                 raise SettingsError(AT_WORK.format(", ".join(hosts), log.id, "".join(map(_line, running))))
             await log.append(event)
             return log.id

@@ -93,7 +93,7 @@ def gc() -> Exit:
     cleaned = asyncio.run(_gc(load({}).snapshots * GIGABYTE))
     parts = {"snapshots": cleaned.snapshots, "outputs and pictures": cleaned.blobs, "session folders": cleaned.sessions}
     told = ", ".join(f"{size_text(size)} of {name}" for name, size in parts.items() if size)
-    say(f"freed {told or size_text(0)}; snapshots take {size_text(cleaned.left)}")
+    say(f"freed {told or size_text(0)}; snapshots take {size_text(cleaned.remaining)}")
     return Exit.FINISHED
 
 

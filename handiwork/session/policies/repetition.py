@@ -46,13 +46,13 @@ Pair = tuple[Action, Observation | None]
 class Repetition:
     """A repetition: ``first`` is the id of its first action, ``times`` the number of repetitions.
 
-    An alternation counts both actions as one. ``what`` is a sentence for the model and the user.
+    An alternation counts both actions as one. ``description`` is a sentence for the model and the user.
     """
 
     first: int
     rule: LoopRule
     times: int
-    what: str
+    description: str
 
 
 def find_loop(history: Sequence[Pair]) -> Repetition | None:

@@ -29,7 +29,7 @@ def waits_for_user(root: State) -> bool:
     return limited or root.agent_state == "awaiting_user_confirmation"
 
 
-def abandoned(root: State, state: State) -> list[Action]:
+def abandoned_actions(root: State, state: State) -> list[Action]:
     """Return pending actions that will never run: all before the first action that can resume.
 
     Delegations, forks, and actions that await or have the user's answer can resume.

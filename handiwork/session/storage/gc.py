@@ -33,12 +33,12 @@ class _Session:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The bytes freed, and the size of the remaining snapshots (``left``)."""
+    """The bytes freed, and the size of the ``remaining`` snapshots."""
 
     snapshots: int
     blobs: int
     sessions: int
-    left: int
+    remaining: int
 
 
 async def clean(store: Store, data: Path, budget: int) -> Cleaned:

@@ -19,7 +19,7 @@ from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig, SessionError, config_of
 from handiwork.session.open import stored
 from handiwork.session.session import Session
-from handiwork.session.steps.pending import abandoned
+from handiwork.session.steps.pending import abandoned_actions
 from handiwork.session.storage.layout import claimed, session_dir, snapshots_in_use
 from handiwork.session.time_travel.history import history_of, tree_at
 from handiwork.workspace.snapshots.object_store import remove_tree
@@ -116,7 +116,7 @@ def _first_events(state: State, config: SessionConfig, tree: str, note: str) -> 
     started = config.started(find(config.agent).__name__, config.model, config.workspace, resumed=True)
     events: list[Event] = [started, SnapshotEvent(tree=tree)]
     for task in state.tree():
-        for action in abandoned(state, task):
+        for action in abandoned_actions(state, task):
             lost = ErrorObservation(content=FORKED, error_id="forked")
             events.append(lost.with_fields(cause=action.id, subtask=task.id))
     if note:
