@@ -1,7 +1,8 @@
 """The tree that is mounted at /opt/handiwork/browser: Chromium and Playwright.
 
-Chromium without windows, its libraries and fonts come from Debian packages, Playwright from browser.lock. The
-programs have a loader and libraries of their own, as both must be of one version; only the Python is the bundle's.
+Chromium without windows, its libraries and fonts come from Debian packages, Playwright and websockets from
+browser.lock. The programs have a loader and libraries of their own, as both must be of one version; only the Python is
+the bundle's.
 """
 
 from __future__ import annotations

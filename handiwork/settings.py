@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -147,20 +145,21 @@ def load(flags: Mapping[str, Any]) -> Settings:
 
 def set_defaults(values: Mapping[str, str | None]) -> None:
     """Write settings into the user's file and keep the rest of it; None removes a setting. Raises SettingsError."""
+    import tomlkit
+
     file = settings_file()
     try:
-        text = file.read_text() if file.exists() else ""
-        wanted = {key: value for key, value in {**tomllib.loads(text), **values}.items() if value is not None}
-        own = re.compile(rf"^[ \t]*({'|'.join(values)})[ \t]*=.*\n?", re.MULTILINE)
-        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in values.items() if value]
-        text = "".join(lines) + own.sub("", text)
-        if tomllib.loads(text) != wanted:
-            raise ValueError("its syntax is too complex")
+        document = tomlkit.parse(file.read_text() if file.exists() else "")
+        for key, value in values.items():
+            if value is not None:
+                document[key] = value
+            elif key in document:
+                document.remove(key)
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_suffix(".draft")
-        draft.write_text(text)
+        draft.write_text(document.as_string())
         draft.replace(file)
-    except (OSError, ValueError) as error:  # a TOMLDecodeError or a UnicodeDecodeError is a ValueError
+    except (OSError, ValueError) as error:  # tomlkit's ParseError and a UnicodeDecodeError are ValueErrors
         raise SettingsError(f"{file} cannot be changed: {error}; change it by hand") from None
 
 

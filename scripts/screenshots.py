@@ -77,7 +77,7 @@ async def pictures(browser: Browser, api: Api, look: str, sessions: dict[str, st
         await page.get_by_role("button", name="New session").click()
         await expect(page.get_by_role("dialog")).to_be_visible()
         await picture(page, look, "new-session")
-        for name, shown in (("asking", "Yes, and remember"), ("failed", "Change the model")):
+        for name, shown in (("asking", "Allow for this session"), ("failed", "Change the model")):
             await page.goto(f"/s/{sessions[name]}")
             await expect(page.get_by_role("button", name=re.compile(shown))).to_be_visible()
             await picture(page, look, name)

@@ -39,6 +39,14 @@ def find(name: str) -> type[Agent]:
     return agent
 
 
+def describe(name: str) -> str:
+    """Return an agent's description, or why it cannot be loaded."""
+    try:
+        return find(name).description
+    except (AgentNotFoundError, ImportError, AttributeError) as error:
+        return f"cannot be loaded: {error}"
+
+
 def _load(name: str) -> object:
     source, _, attribute = name.rpartition(":")
     try:

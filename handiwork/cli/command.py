@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import wraps
 from importlib import import_module
 from typing import Any
@@ -20,28 +20,34 @@ _SAME = (
 SETTINGS = {"secret": "secrets", "confirm": "confirmation", **{name: name for name in _SAME}}
 """The parameters of commands that set a setting, each with the setting's name."""
 
+Body = Callable[..., Exit | Coroutine[Any, Any, Exit] | None]
 
-def command(
-    app: typer.Typer, body: str = "", *, name: str | None = None
-) -> Callable[[Callable[..., Exit | None]], Callable[..., Exit | None]]:
+
+def command(app: typer.Typer, body: str = "", *, name: str | None = None) -> Callable[[Body], Body]:
     """Add a command with the decorated function's parameters and help; errors become a message and an exit code.
 
     ``body``, like "run:resume", names a function of handiwork.cli.commands that carries the command out and is
-    imported when the command runs; without it the decorated function does. The body gets the arguments by name. If it
-    has a parameter ``flags``, that is a dict with those of the arguments that are SETTINGS.
+    imported when the command runs; without it the decorated function does. The body gets the arguments by name, and
+    runs on an event loop if it is async. If it has a parameter ``flags``, that is a dict with those of the arguments
+    that are SETTINGS.
     """
 
-    def add(declared: Callable[..., Exit | None]) -> Callable[..., Exit | None]:
+    def add(declared: Body) -> Body:
         @wraps(declared)
         def run(**arguments: Any) -> None:
             def call() -> Exit:
-                function: Callable[..., Exit | None] = declared
+                function = declared
                 if body:
                     module, _, attribute = body.partition(":")
                     function = getattr(import_module(f"handiwork.cli.commands.{module}"), attribute)
                 if "flags" in inspect.signature(function).parameters:
                     arguments["flags"] = {SETTINGS[key]: arguments.pop(key) for key in SETTINGS if key in arguments}
-                return function(**arguments) or Exit.FINISHED
+                code = function(**arguments)
+                if code is not None and not isinstance(code, Exit):
+                    import asyncio
+
+                    code = asyncio.run(code)
+                return code or Exit.FINISHED
 
             guarded(call)
 

@@ -61,22 +61,17 @@ class Rollout:
     @property
     def said(self) -> str:
         """The agent's last words: to the user, at its finish, or its reason to give up; "" if it said nothing."""
-        return last_words(self.state)
-
-
-def last_words(state: State) -> str:
-    """Return the agent's last words: to the user, at its finish, or its reason to give up; "" if it said nothing."""
-    for action, _ in reversed(state.history):
-        match action:
-            case AgentFinishAction(outputs=outputs):
-                return str(outputs.get("message", ""))
-            case AgentRejectAction(outputs=outputs):
-                return str(outputs.get("message") or outputs.get("reason") or "")
-            case MessageAction(source="agent"):
-                return action.content
-            case _:
-                pass
-    return ""
+        for action, _ in reversed(self.state.history):
+            match action:
+                case AgentFinishAction(outputs=outputs):
+                    return str(outputs.get("message", ""))
+                case AgentRejectAction(outputs=outputs):
+                    return str(outputs.get("message") or outputs.get("reason") or "")
+                case MessageAction(source="agent"):
+                    return action.content
+                case _:
+                    pass
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

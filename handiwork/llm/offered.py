@@ -36,3 +36,13 @@ def local_model_state(name: str) -> tuple[bool, str]:
     if path.is_file() and path.stat().st_size == weights.size:
         return True, f"fetched, {size}"
     return False, f"not fetched yet: its first use fetches {size}"
+
+
+def models() -> list[tuple[str, bool, str]]:
+    """Return the local models and each provider's: the name, whether it can be used now, and a short explanation."""
+    local = [(f"local:{name}", *local_model_state(name)) for name in KNOWN]
+    keys = provider_keys().items()
+    return local + [
+        (f"{provider}:NAME", key is not None, f"key in {key}" if key else f"no key: set {KEYS[provider][0]}")
+        for provider, key in keys
+    ]

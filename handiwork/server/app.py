@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,12 +11,12 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from handiwork.log.store import Store
-from handiwork.server import event_stream, static
+from handiwork.server import event_stream
 from handiwork.server.access import AccessGuard
 from handiwork.server.api import catalog, control, files, onboarding, sessions
 from handiwork.server.api.catalog import RequestMetrics
@@ -31,6 +32,18 @@ OPERATIONS: tuple[Operation, ...] = (
     *onboarding.OPERATIONS,
 )
 """All operations of the server except the WebSockets."""
+
+
+FOLDER = Path(__file__).parent / "app"
+
+NOT_BUILT = "The web app is not built: run `make setup`. The API is described by /api/openapi.json.\n"
+
+# The terminal and React set inline styles; scripts come only from the built files.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_FOREVER = "private, max-age=31536000, immutable"
 
 
 def application(data: Path, token: str | None, names: frozenset[str], cookie: str = "handiwork") -> Starlette:
@@ -60,7 +73,7 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
             *(operation.route(supervisor) for operation in OPERATIONS),
             Route("/api/openapi.json", show_document),
             *event_stream.routes(supervisor),
-            *static.routes(),
+            web_app(),
         ],
         middleware=[
             Middleware(_Counted, counters=counters),
@@ -71,6 +84,32 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
     )
     app.state.counters = counters
     return app
+
+
+def web_app(folder: Path = FOLDER) -> Route:
+    """Return the route of the web app in ``folder``, which ``scripts/web.sh`` builds; it must come after all others.
+
+    Every page address returns the same document.
+    """
+    # Serve only files that exist at the start, so that no path can lead outside the folder.
+    files = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
+
+    async def show(request: Request) -> Response:
+        path = str(request.path_params["path"])
+        file = files.get(path)
+        if file is None and path.partition("/")[0] in ("api", "assets"):
+            raise HTTPException(404, "no such path")
+        file = file or files.get("index.html")
+        if file is None:
+            return PlainTextResponse(NOT_BUILT)
+        # A build renames each file in assets/ whose content changes.
+        caching = _FOREVER if path.startswith("assets/") else "no-cache"
+        kind = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        return FileResponse(
+            file, media_type=kind, headers={"content-security-policy": POLICY, "cache-control": caching}
+        )
+
+    return Route("/{path:path}", show)
 
 
 async def _not_found(_: Request, error: Exception) -> Response:

@@ -37,7 +37,7 @@ def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
             return
         with suppress(WebSocketDisconnect, RuntimeError):  # the client disconnected during a send
             try:
-                log = await supervisor().log(websocket.path_params["session"])
+                log = await supervisor().store.log(websocket.path_params["session"])
                 sent = asyncio.Event()
                 events = _events(supervisor(), websocket, log, int(after), sent)
                 await _while_open(websocket, events, _states(supervisor(), websocket, log, sent))

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from handiwork.errors import HandiworkError
 from handiwork.log.errors import SessionMissing
+from handiwork.log.eventlog import EventLog
 from handiwork.server.schemas.sessions import Problem
 from handiwork.server.supervisor import SessionSupervisor
 
@@ -57,13 +58,12 @@ class OperationCall(Generic[Q, B]):
     query: Q
     body: B
 
-    @property
-    def session(self) -> str:
-        """The session's id, or a prefix of it, from the path. Raises SessionMissing."""
+    async def log(self) -> EventLog:
+        """Return the log of the session whose id, or a prefix of it, is in the path. Raises SessionMissing."""
         found = str(self.request.path_params["session"])
         if not _ID.fullmatch(found):
             raise SessionMissing(f"{found[:50]!r} is not a session id")
-        return found
+        return await self.supervisor.store.log(found)
 
     async def upload(self, limit: int = UPLOAD_LIMIT) -> AsyncIterator[bytes]:
         """Yield the body as it arrives. Raises RequestRefusedError for more than ``limit`` bytes."""

@@ -117,10 +117,6 @@ class SessionSupervisor:
         """Return whether the session runs here."""
         return session in self._attended
 
-    async def log(self, session: str) -> EventLog:
-        """Return a session's log. Raises SessionMissing."""
-        return await self.store.log(session)
-
     async def state(self, log: EventLog) -> State:
         """Return a session's state; it may change at the next await."""
         attended = self._attended.get(log.id)
@@ -157,7 +153,7 @@ class SessionSupervisor:
 
     async def wake(self, session: str) -> None:
         """Run the session here if it has work to do. Another process that runs it reads the log by itself."""
-        log = await self.log(session)
+        log = await self.store.log(session)
         if self.runs(log.id):
             return
         if (state := (await self.state(log)).agent_state) != "running":
@@ -165,7 +161,7 @@ class SessionSupervisor:
                 await self.store.update(log.id, state=state)
             self._unmark(log.id)
         elif not self.runs(log.id) and not self._closing:
-            self._begin(self._new(log), log, self._reopen)
+            self._begin(HostedSession(log.id, self.channels), log, self._reopen)
 
     @asynccontextmanager
     async def opened(self, log: EventLog) -> AsyncGenerator[Session]:
@@ -178,7 +174,7 @@ class SessionSupervisor:
             raise LeaseHeld(log.id, holder.host, holder.pid)
         attended = self._attended.get(log.id)
         if attended is None:
-            attended = self._new(log)
+            attended = HostedSession(log.id, self.channels)
             self._begin(attended, log, self._reopen)
         assert attended.task is not None
         ready = asyncio.create_task(attended.ready.wait())
@@ -213,9 +209,6 @@ class SessionSupervisor:
 
     def _unmark(self, session: str) -> None:
         (session_dir(self.data, session) / MARK).unlink(missing_ok=True)
-
-    def _new(self, log: EventLog) -> HostedSession:
-        return HostedSession(log.id, self.channels)
 
     async def _reopen(self, attended: HostedSession) -> Session:
         return await assemble.reopen(self.store, self.data, attended.id, attended.watch)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ from handiwork.agents.base import Agent
 from handiwork.agents.registry import find
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Event
+from handiwork.events.record import EgressEvent
 from handiwork.llm import create as llms
 from handiwork.llm.types import LLM
+from handiwork.log.errors import LeaseLost
 from handiwork.log.eventlog import EventLog
 from handiwork.log.session import fresh_id
 from handiwork.log.store import Store
@@ -22,7 +24,6 @@ from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.toolchains import programs_of
 from handiwork.session.approval.shell_commands import reader_names
 from handiwork.session.config import SessionConfig, config_of
-from handiwork.session.recorded_egress import recorded
 from handiwork.session.secrets import Secrets, load
 from handiwork.session.session import Session
 from handiwork.session.steps.live import Observer, Status
@@ -165,6 +166,22 @@ def sandbox_of(
     )
 
 
+def recorded_egress(log: EventLog, allowed: Callable[[], Collection[str]], subtask: int = 0) -> Egress:
+    """Return the egress of a sandbox, which appends every decision to the log before the decision takes effect.
+
+    ``allowed`` returns the hosts that the user allows at that moment; the sandbox belongs to ``subtask``.
+    """
+
+    async def record(event: EgressEvent) -> bool:
+        try:
+            await log.append(event.with_fields(subtask=subtask))
+        except LeaseLost:
+            return False  # a program in the background goes on while nobody runs the session
+        return True
+
+    return Egress(allowed, record)
+
+
 def _llm(store: Store, config: SessionConfig, watch: Observer) -> LLM:
     def blob(digest: str) -> bytes:
         return store.blobs.path(digest).read_bytes()
@@ -193,7 +210,7 @@ def _open(
         return session.state.totals.network
 
     def on_copy(child: SessionFiles) -> Sandbox:
-        egress = recorded(log, allowed, subtask=child.child)
+        egress = recorded_egress(log, allowed, subtask=child.child)
         return sandbox_of(store, child, config, egress, watch, snapshots=False)
 
     files, workspace = config.files(folder), Path(config.workspace)
@@ -204,7 +221,7 @@ def _open(
         config,
         agent,
         llm,
-        sandbox_of(store, files, config, recorded(log, allowed), watch),
+        sandbox_of(store, files, config, recorded_egress(log, allowed), watch),
         watch,
         make_llm,
         None if config.in_place else WorkspaceBranches(files, on_copy),

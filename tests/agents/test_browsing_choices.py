@@ -13,7 +13,7 @@ from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.browsing import BrowsingAgent
 from handiwork.agents.browsing.choices import offered, read
 from handiwork.agents.browsing.constrained import STEPS, messages, parse, schema, situation
-from handiwork.agents.browsing.past import past_of
+from handiwork.agents.browsing.task_history import task_history
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, BrowseInteractiveAction, MessageAction
 from handiwork.events.base import Action, Event
@@ -68,8 +68,8 @@ async def calls_of(now: State, *replies: str) -> str:
 
 
 def asked(now: State) -> Any:
-    past = past_of(now)
-    return situation(past, read(past.content))
+    history = task_history(now)
+    return situation(history, read(history.content))
 
 
 def choices_of(now: State) -> list[str]:
@@ -247,4 +247,4 @@ class TestReplies:
     def test_a_delegate_goes_by_its_task(self) -> None:
         now = state("Read it.\nurl: https://a.example/", LOGIN)
         now.inputs = {"task": "Read it.", "url": "https://a.example/"}
-        assert past_of(now).goal == "Read it."
+        assert task_history(now).goal == "Read it."

@@ -114,9 +114,9 @@ def test_1_an_agent_that_is_stuck_until_it_is_rewound(program: Program) -> None:
     ("answer", "message"),
     [((True, True, None), "use only one of them"), ((False, False, "x"), "use it with --reject")],
 )
-def test_2_an_answer_that_makes_no_sense(answer: tuple[bool, bool, str | None], message: str) -> None:
+async def test_2_an_answer_that_makes_no_sense(answer: tuple[bool, bool, str | None], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
-        approve(None, *answer)
+        await approve(None, *answer)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,9 @@ from handiwork.evals.benchmarks.bird import Bird
 from handiwork.evals.benchmarks.gaia import GAIA
 from handiwork.evals.benchmarks.toolqa import ToolQA
 from handiwork.evals.running import plan
-from handiwork.evals.running.outcome import outcome_of
 from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import FILE, Result, Results
+from handiwork.evals.running.rollout import outcome_of
 from handiwork.evals.running.run import Caps, RunStoppedError
 from handiwork.evals.scoring.data import digest
 from handiwork.events.action import CmdRunAction, MessageAction

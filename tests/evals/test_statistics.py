@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handiwork.evals.reporting.statistics import bootstrap, f1, mcnemar_exact, pass_at_k, precision, recall, wilson
+from handiwork.evals.reporting.statistics import bootstrap, mcnemar_exact, pass_at_k, wilson
 
 PROPORTIONS = st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=20)
@@ -105,14 +105,3 @@ def test_pass_at_1_is_the_mean_and_pass_at_all_says_whether_any_was_right(case: 
 def test_pass_at_more_trials_than_there_are_is_refused(n: int, c: int, k: int) -> None:
     with pytest.raises(ValueError, match="not defined"):
         pass_at_k(n, c, k)
-
-
-@settings(deadline=None)
-@given(hits=st.integers(1, 50), wrong=st.integers(0, 50), missed=st.integers(0, 50))
-def test_f1_is_the_harmonic_mean_of_precision_and_recall(stats: Any, hits: int, wrong: int, missed: int) -> None:
-    both = [precision(hits, hits + wrong), recall(hits, hits + missed)]
-    assert f1(hits, hits + wrong, hits + missed) == pytest.approx(stats.hmean(both))
-
-
-def test_nothing_made_and_nothing_wanted_score_0() -> None:
-    assert (precision(0, 0), recall(0, 0), f1(0, 0, 0), f1(0, 3, 0), f1(0, 0, 3)) == (0, 0, 0, 0, 0)

@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from handiwork.server import static
+from handiwork.server.app import web_app
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def client(tmp_path: Path) -> TestClient:
     (app / "index.html").write_text("<title>Handiwork</title>")
     (app / "assets" / "index-abc.js").write_text("run()")
     (tmp_path / "secret").write_text("not for you")
-    return TestClient(Starlette(routes=static.routes(app)))
+    return TestClient(Starlette(routes=[web_app(app)]))
 
 
 @pytest.mark.parametrize("path", ["/", "/welcome", "/s/abc123?pane=files"])
@@ -47,5 +47,5 @@ def test_nothing_else_is_served(client: TestClient, path: str) -> None:
 
 
 def test_an_app_that_was_not_built_is_said(tmp_path: Path) -> None:
-    answer = TestClient(Starlette(routes=static.routes(tmp_path / "nowhere"))).get("/")
+    answer = TestClient(Starlette(routes=[web_app(tmp_path / "nowhere")])).get("/")
     assert "make setup" in answer.text

@@ -19,7 +19,7 @@ from handiwork.events.record import Confirmation, EgressEvent, NetworkAllowed, S
 from handiwork.llm.scripted.script import Reply
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
-from handiwork.session.recorded_egress import recorded
+from handiwork.session.open import recorded_egress
 from handiwork.session.session import Session
 from handiwork.workspace.layers import SandboxPaths
 from tests.egress.world import way_out
@@ -39,7 +39,7 @@ class Office:
         folder.mkdir(mode=0o700)
         shutil.copytree(self.bench.workspace, folder / "base")
         way = await self._stack.enter_async_context(way_out(folder))
-        egress = replace(recorded(log, lambda: session.state.totals.network), internet=way.world)
+        egress = replace(recorded_egress(log, lambda: session.state.totals.network), internet=way.world)
         blobs = self.bench.store.blobs
         sandbox = BubblewrapSandbox(
             SandboxPaths(folder, self.bench.workspace, folder / "base"), blobs.put, egress=egress
@@ -113,7 +113,7 @@ async def test_what_reaches_the_network_is_asked_about_where_risks_are(office: O
 
 async def test_where_nobody_runs_the_session_nothing_can_be_kept_and_nothing_leaves(bench: Bench) -> None:
     log = await bench.log()
-    egress = recorded(log, list[str], subtask=7)
+    egress = recorded_egress(log, list[str], subtask=7)
     event = EgressEvent(host="example.org", port=443, allowed=True)
     assert not await egress.record(event)
     async with log.lease():

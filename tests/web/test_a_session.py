@@ -19,7 +19,7 @@ def state_of(page: Page) -> Locator:
 
 
 def question_of(page: Page) -> Locator:
-    return page.get_by_role("region", name="The agent asks you first")
+    return page.get_by_role("region", name="The agent needs your approval")
 
 
 def conversation_of(page: Page) -> Locator:
@@ -46,13 +46,13 @@ async def test_a_task_is_given_watched_and_found_again(open_window: OpenWindow, 
     await dialog.get_by_label(re.compile("^Task")).fill("Say good bye instead")
     await dialog.get_by_label(re.compile("^Folder")).fill(str(api.workspace))
     await dialog.get_by_label(re.compile("^Model")).fill(api.script(*replies))
-    await dialog.get_by_role("button", name="Begin").click()
+    await dialog.get_by_role("button", name="Start").click()
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Say good bye instead")
     await expect(state_of(page)).to_contain_text("Finished")
     chat = conversation_of(page)
     await expect(chat).to_contain_text("I change the greeting.")
-    await expect(chat.get_by_role("article", name=re.compile("^Shell"))).to_contain_text("written")
+    await expect(chat.get_by_role("article", name=re.compile("^Run"))).to_contain_text("written")
     await expect(chat).to_contain_text("It is done.")
     await page.get_by_role("tab", name="Changes").click()
     await expect(page.get_by_role("region", name="Changes of greeting.txt")).to_contain_text("+good bye")
@@ -72,10 +72,10 @@ async def test_an_action_is_allowed_with_its_like_and_another_rejected(open_wind
     asked = question_of(page)
     await expect(asked.get_by_role("group", name="The action")).to_contain_text("touch a")
     await expect(asked).to_contain_text("command touch *")
-    await asked.get_by_role("button", name="Yes, and remember").click()
+    await asked.get_by_role("button", name="Allow for this session").click()
     await expect(asked.get_by_role("group", name="The action")).to_contain_text("rm greeting.txt")
-    await asked.get_by_role("textbox", name="Why not").fill("I need it")
-    await asked.get_by_role("button", name="No").click()
+    await asked.get_by_role("textbox", name="Reason to refuse").fill("I need it")
+    await asked.get_by_role("button", name="Refuse").click()
 
     await expect(state_of(page)).to_contain_text("Finished")
     await expect(asked).to_have_count(0)
@@ -94,13 +94,13 @@ async def test_keys_interrupt_what_runs_and_it_goes_on(open_window: OpenWindow, 
     await message.press("Control+.")
     await expect(state).to_contain_text("Paused")
     await expect(message).to_have_value("I wanted to say")
-    await state.get_by_role("button", name="Go on").click()
+    await state.get_by_role("button", name="Resume").click()
 
     await expect(chat).to_contain_text("56\n56")
     await chat.click()
     await page.keyboard.press("Escape")
     await expect(state).to_contain_text("Paused")
-    await state.get_by_role("button", name="Go on").click()
+    await state.get_by_role("button", name="Resume").click()
     await expect(state).to_contain_text("Finished")
 
 
@@ -121,7 +121,7 @@ async def test_a_file_is_uploaded_and_comes_back_as_it_was(open_window: OpenWind
 
     await page.get_by_role("textbox", name="Message", exact=True).fill("There it is.")
     await page.get_by_role("button", name="Send").click()
-    shell = conversation_of(page).get_by_role("article", name=re.compile("^Shell"))
+    shell = conversation_of(page).get_by_role("article", name=re.compile("^Run"))
     await expect(shell).to_contain_text("Ada,36")
     await expect(state_of(page)).to_contain_text("Finished")
 
@@ -138,13 +138,13 @@ async def test_a_session_is_forked_at_an_event_and_compared(open_window: OpenWin
 
     await page.get_by_role("button", name="Fork here").click()
     dialog = page.get_by_role("dialog", name=f"Fork at event {at}")
-    await dialog.get_by_label("Another message").fill("Count down instead.")
+    await dialog.get_by_label("Message to the agent").fill("Count down instead.")
     await dialog.get_by_label("Model").fill(api.script({"content": "as it was"}, bash("echo zero > number"), finish()))
     await dialog.get_by_label("Show both side by side").check()
     await dialog.get_by_role("button", name="Fork", exact=True).click()
     await expect(state_of(page)).to_contain_text("Finished")
     await expect(conversation_of(page)).to_contain_text("Count down instead.")
-    await expect(page.get_by_text(f"They have events 1 to {at} in common.")).to_be_visible()
+    await expect(page.get_by_text(f"They share events 1 to {at}.")).to_be_visible()
     await page.get_by_role("radio", name="Changes").check()
     await expect(page.get_by_role("region", name="This session")).to_contain_text("+zero")
     await expect(page.get_by_role("region", name="Forked from")).to_contain_text("+two")

@@ -31,7 +31,7 @@ async def test_a_model_is_picked_tried_and_repairs_a_bug(open_window: OpenWindow
     async with serving(StandIn(replies)) as model:
         page = await open_window("/", of=program.start())
         await expect(page.get_by_role("heading", name="Welcome to Handiwork")).to_be_visible()
-        begin = page.get_by_role("button", name="Let it repair the bug")
+        begin = page.get_by_role("button", name="Repair the bug")
         await expect(begin).to_be_disabled()
         await page.get_by_role("radio", name="At an address").check()
         await page.get_by_label("Base URL").fill("http://127.0.0.1:9/v1")

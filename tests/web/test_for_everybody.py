@@ -85,5 +85,5 @@ async def test_a_phone_shows_it_all_without_scrolling_sideways(open_window: Open
     page = await page_of(
         lambda path: open_window(path, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True), asking
     )
-    await question_of(page).get_by_role("button", name="Yes, and remember").tap()
+    await question_of(page).get_by_role("button", name="Allow for this session").tap()
     await expect(state_of(page)).to_contain_text("Finished")

@@ -41,10 +41,10 @@ async def test_two_tabs_and_a_command_answer_one_session(open_window: OpenWindow
     assert done.returncode == 0, done.stderr
     for page in (one, other):
         await expect(question_of(page)).to_contain_text("touch b")
-    await question_of(one).get_by_role("button", name=re.compile("^Yes y")).click()
+    await question_of(one).get_by_role("button", name=re.compile("^Allow once")).click()
     await expect(question_of(other)).to_contain_text("touch c")
-    await question_of(other).get_by_role("textbox", name="Why not").fill("two are enough")
-    await question_of(other).get_by_role("button", name="No").click()
+    await question_of(other).get_by_role("textbox", name="Reason to refuse").fill("two are enough")
+    await question_of(other).get_by_role("button", name="Refuse").click()
     for page in (one, other):
         await expect(state_of(page)).to_contain_text("Finished")
         await expect(conversation_of(page)).to_contain_text("two are enough")
@@ -69,7 +69,7 @@ async def test_nothing_is_lost_or_repeated_when_the_server_is_killed(open_window
     await expect(conversation_of(fresh)).to_contain_text("All of it.")
     await expect(conversation_of(page).get_by_role("article")).to_have_count(len(await articles(fresh)))
     assert await articles(page) == await articles(fresh)
-    commands = conversation_of(page).get_by_role("article", name=re.compile("^Shell"))
+    commands = conversation_of(page).get_by_role("article", name=re.compile("^Run"))
     assert [re.findall("first|sleep|third", text)[:1] for text in await commands.all_inner_texts()] == [
         ["first"],
         ["sleep"],

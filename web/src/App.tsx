@@ -13,7 +13,7 @@ export function App() {
     window.addEventListener("keydown", press);
     return () => window.removeEventListener("keydown", press);
   }, []);
-  useShortcuts([{ keys: "?", does: "Show the keyboard shortcuts", run: () => setHelp(true) }]);
+  useShortcuts([{ keys: "?", label: "Show the keyboard shortcuts", run: () => setHelp(true) }]);
   return (
     <>
       {page.name === "sessions" && <Sessions />}

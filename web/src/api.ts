@@ -1,40 +1,47 @@
-// Every request that the server understands; each gives its answer or throws a Refused.
+// The server's API; every call returns its response or throws an ApiError.
 
-import { asEvent, type EventRecord, type JsonObject } from "./events";
+import { asEvent, type JsonObject } from "./events";
 import type {
   AgentList,
   Demo,
   Diff,
   DiffQuery,
+  EventPage,
+  EventsQuery,
   FileList,
   KeyTaken,
+  ListQuery,
+  ModelAnswer,
   ModelChoice,
   ModelList,
   NewBlob,
   NewFork,
   NewSession,
+  Posted,
   SessionPage,
   SessionView,
   SettingsChange,
   SettingsView,
+  Success,
   Tree,
+  Uploaded,
   UploadedImage,
 } from "../generated/types";
 
-/** The request was not carried out; `message` is for people, `status` is HTTP's, 0 where no server answered. */
-export class Refused extends Error {
+/** A failed request: `message` is for the user, `status` is HTTP's, or 0 without a response. */
+export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
   ) {
     super(message);
-    this.name = "Refused";
+    this.name = "ApiError";
   }
 }
 
 type Query = Record<string, string | number | boolean | null | undefined>;
 
-async function ask(method: string, path: string, query: Query = {}, body?: unknown): Promise<Response> {
+async function send(method: string, path: string, query: Query = {}, body?: unknown): Promise<Response> {
   const request: RequestInit = { method };
   if (body instanceof Blob) {
     request.body = body;
@@ -43,132 +50,104 @@ async function ask(method: string, path: string, query: Query = {}, body?: unkno
     request.body = JSON.stringify(body);
     request.headers = { "content-type": "application/json" };
   }
-  let answer: Response;
+  let response: Response;
   try {
-    answer = await fetch(url(path, query), request);
+    response = await fetch(url(path, query), request);
   } catch {
-    throw new Refused(0, "The server does not answer. Is `handiwork serve` still running?");
+    throw new ApiError(0, "The server does not respond. Is `handiwork serve` running?");
   }
-  if (!answer.ok) throw new Refused(answer.status, await whyNot(answer));
-  return answer;
+  if (!response.ok) throw new ApiError(response.status, await reasonOf(response));
+  return response;
 }
 
-async function whyNot(answer: Response): Promise<string> {
-  const text = await answer.text();
+async function reasonOf(response: Response): Promise<string> {
   try {
-    const said: unknown = JSON.parse(text);
-    if (typeof said === "object" && said !== null && "error" in said) return String(said.error);
+    const { error } = (await response.json()) as { error: string };
+    if (error) return error;
   } catch {
-    // Not the server's own words: what stands between it and us.
+    // The response is a proxy's, not the server's.
   }
-  return `the server answered ${answer.status} ${answer.statusText}`;
+  return `the server responded with ${response.status} ${response.statusText}`;
 }
 
 function url(path: string, query: Query = {}): string {
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  const rest = new URLSearchParams(pairs.map(([key, value]) => [key, String(value)])).toString();
-  return rest ? `${path}?${rest}` : path;
+  const search = new URLSearchParams(pairs.map(([key, value]) => [key, String(value)])).toString();
+  return search ? `${path}?${search}` : path;
 }
 
 async function json<T>(method: string, path: string, query?: Query, body?: unknown): Promise<T> {
-  return (await (await ask(method, path, query, body)).json()) as T;
+  return (await (await send(method, path, query, body)).json()) as T;
 }
 
-export interface EventsAnswer {
-  events: EventRecord[];
-  head: number;
-}
-
-/** Which events: those after an id, or the newest, or the newest before an id; always ascending. */
-export interface EventsQuery {
-  after?: number;
-  before?: number;
-  limit?: number;
-}
-
-export interface ListQuery {
-  q?: string;
-  state?: string;
-  before?: string;
-  limit?: number;
-}
-
-/** What is not about one session. */
+/** Calls that concern no single session. */
 export const api = {
   sessions: (query: ListQuery = {}) => json<SessionPage>("GET", "/api/sessions", { ...query }),
   create: (session: NewSession) => json<SessionView>("POST", "/api/sessions", {}, session),
   models: () => json<ModelList>("GET", "/api/models"),
   agents: () => json<AgentList>("GET", "/api/agents"),
   settings: () => json<SettingsView>("GET", "/api/settings"),
-  /** Have a model say hello; may take minutes where a local one is fetched first. */
-  tryModel: (choice: ModelChoice) => json<{ reply: string; seconds: number }>("POST", "/api/models/try", {}, choice),
-  /** Use a provider's key until the server ends; null is the server of a base URL. */
-  giveKey: (provider: string | null, key: string) => json<KeyTaken>("POST", "/api/models/key", {}, { provider, key }),
-  /** Have new sessions use a model. */
+  /** Try a model; a local one may take minutes, as it is downloaded first. */
+  tryModel: (choice: ModelChoice) => json<ModelAnswer>("POST", "/api/models/try", {}, choice),
+  /** Use a provider's key until the server stops; null means the server at a base URL. */
+  setKey: (provider: string | null, key: string) => json<KeyTaken>("POST", "/api/models/key", {}, { provider, key }),
+  /** Set the model of new sessions. */
   chooseModel: (choice: ModelChoice) => json<SettingsView>("PATCH", "/api/settings", {}, choice),
-  /** Make a small repository with a bug, for a first task. */
-  makeDemo: () => json<Demo>("POST", "/api/demo"),
+  /** Create a small repository with a bug, for a first task. */
+  createDemo: () => json<Demo>("POST", "/api/demo"),
   /** Store a picture (PNG or JPEG) for a message. */
   addBlob: async (picture: Blob): Promise<UploadedImage> => {
     const { blob, media_type } = await json<NewBlob>("POST", "/api/blobs", {}, picture);
     return { blob, media_type };
   },
   blobUrl: (blob: string) => `/api/blobs/${blob}`,
-  /** Bytes `offset` to `offset + length` of a blob as text, and how many bytes the whole has. */
-  blobText: async (blob: string, offset = 0, length?: number): Promise<{ text: string; size: number }> => {
-    const answer = await ask("GET", `/api/blobs/${blob}`, { offset, length });
-    return { text: await answer.text(), size: Number(answer.headers.get("x-blob-size")) };
-  },
+  /** Return bytes `offset` to `offset + length` of a blob. */
+  readBlob: async (blob: string, offset: number, length: number) =>
+    (await send("GET", `/api/blobs/${blob}`, { offset, length })).arrayBuffer(),
 };
 
-/** The calls of one session. */
+/** Calls that concern one session. */
 export function sessionApi(id: string) {
-  const at = `/api/sessions/${id}`;
-  const post = (what: string, body?: unknown) => json<SessionView>("POST", `${at}/${what}`, {}, body);
+  const base = `/api/sessions/${id}`;
+  const post = (command: string, body?: unknown) => json<SessionView>("POST", `${base}/${command}`, {}, body);
   return {
     ...api,
     id,
-    info: () => json<SessionView>("GET", at),
-    rename: (title: string) => json<SessionView>("PATCH", at, {}, { title }),
-    remove: () => json<{ ok: true }>("DELETE", at),
-    events: async (query: EventsQuery): Promise<EventsAnswer> => {
-      const page = await json<{ events: JsonObject[]; head: number }>("GET", `${at}/events`, { ...query });
-      return { events: page.events.map(asEvent), head: page.head };
+    info: () => json<SessionView>("GET", base),
+    rename: (title: string) => json<SessionView>("PATCH", base, {}, { title }),
+    remove: () => json<Success>("DELETE", base),
+    events: async (query: EventsQuery): Promise<EventPage> => {
+      const page = await json<{ events: JsonObject[]; head: number }>("GET", `${base}/events`, { ...query });
+      return { ...page, events: page.events.map(asEvent) };
     },
-    followUrl: (after: number) => `${location.origin.replace(/^http/, "ws")}${at}/follow?after=${after}`,
+    followUrl: (after: number) => `${location.origin.replace(/^http/, "ws")}${base}/follow?after=${after}`,
     send: (content: string, images: UploadedImage[] = []) =>
-      json<{ event: number }>("POST", `${at}/messages`, {}, { content, images }),
-    start: () => post("start"),
+      json<Posted>("POST", `${base}/messages`, {}, { content, images }),
     resume: () => post("resume"),
-    pause: () => post("pause"),
     interrupt: () => post("interrupt"),
     stop: () => post("stop"),
     rewind: () => post("rewind"),
-    approve: (action: number, remember = false, comment = "") =>
-      post("approvals", { action, allowed: true, remember, comment }),
-    reject: (action: number, comment = "") => post("approvals", { action, allowed: false, comment }),
-    change: (change: SettingsChange) => post("settings", change),
-    setModel: (model: string, base_url?: string) => post("settings", { model, ...(base_url ? { base_url } : {}) }),
-    allowHosts: (hosts: string[]) => post("network", { hosts }),
-    diff: (query: DiffQuery = {}) => json<Diff>("GET", `${at}/diff`, { ...query }),
-    fork: (how: NewFork) => post("fork", how),
-    tree: async () => (await json<Tree>("GET", `${at}/tree`)).sessions,
+    approve: (action: number, remember = false) => post("approvals", { action, allowed: true, remember }),
+    refuse: (action: number, comment = "") => post("approvals", { action, allowed: false, comment }),
+    changeSettings: (change: SettingsChange) => post("settings", change),
+    diff: (query: DiffQuery = {}) => json<Diff>("GET", `${base}/diff`, { ...query }),
+    fork: (fork: NewFork) => post("fork", fork),
+    tree: async () => (await json<Tree>("GET", `${base}/tree`)).sessions,
     files: {
-      /** `event` null is now, else as they were after that event. */
+      /** The files after an event; null means the current ones. */
       list: async (path = "", event: number | null = null) =>
-        (await json<FileList>("GET", `${at}/files`, { path, at: event })).entries,
-      read: (path: string, event: number | null = null) => ask("GET", `${at}/files/content`, { path, at: event }),
-      upload: (path: string, content: Blob) =>
-        json<{ path: string; size: number }>("PUT", `${at}/files/content`, { path }, content),
+        (await json<FileList>("GET", `${base}/files`, { path, at: event })).entries,
+      read: (path: string, event: number | null = null) => send("GET", `${base}/files/content`, { path, at: event }),
+      upload: (path: string, content: Blob) => json<Uploaded>("PUT", `${base}/files/content`, { path }, content),
       downloadUrl: (path: string, event: number | null = null) =>
-        url(`${at}/files/content`, { path, at: event, download: true }),
+        url(`${base}/files/content`, { path, at: event, download: true }),
     },
   };
 }
 
 export type SessionApi = ReturnType<typeof sessionApi>;
 
-/** What to tell the user about something that was thrown. */
-export function said(error: unknown): string {
+/** The user's message for anything thrown. */
+export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

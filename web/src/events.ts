@@ -1,9 +1,8 @@
-// The events of a session's log, and the names of their parts.
+// The events of a session's log, and the types of their fields.
 
 import {
   EVENT_TYPES,
   type ActionRecord,
-  type BrowseURLAction,
   type ChangeAgentStateAction,
   type CmdOutputObservation,
   type CompletionEvent,
@@ -19,7 +18,6 @@ export type { Json, JsonObject } from "./json";
 
 export type AgentState = ChangeAgentStateAction["agent_state"];
 export type TaskState = ModifyTaskAction["state"];
-export type BrowserView = BrowseURLAction["view"];
 export type Confirmation = SessionStarted["confirmation"];
 export type CostSource = CompletionEvent["cost_source"];
 export type CmdStatus = CmdOutputObservation["status"];
@@ -31,9 +29,9 @@ export type Of<T extends EventType> = Extract<EventRecord, { type: T }>;
 const KNOWN = new Set(EVENT_TYPES);
 
 /**
- * Return the event of a JSON object of the server; one of a type this version does not know is an UnknownEvent.
+ * Return the event of a JSON object; an event of a type that this version does not know becomes an UnknownEvent.
  *
- * Actions and observations that a user's own agent defines are shown by the fields that they share with all others.
+ * Actions and observations defined by a user's own agent are shown by the fields that all of them have.
  */
 export function asEvent(data: JsonObject): EventRecord {
   const type = String(data["type"]);
@@ -51,7 +49,7 @@ export function asEvent(data: JsonObject): EventRecord {
   };
 }
 
-/** The fields of an action of a user's own agent that not every action has; null for an action of Handiwork's. */
+/** The own fields of an action defined by a user's agent; null for Handiwork's actions. */
 export function ownFields(action: ActionRecord): object | null {
   if (KNOWN.has(action.type)) return null;
   const { type, id, schema, timestamp, source, cause, subtask, thought, completion, tool_call_id, ...own } = action;

@@ -1,152 +1,79 @@
-// What is shown of a session, computed from its events and from nothing else.
+// Pairs actions with their results, and adds ended delegates to the working ones that the server sends.
 
-import type { ActionRecord, AgentState, EventRecord, JsonObject, Usage } from "./events";
-import { isAction, isObservation } from "./events";
-import type { PlanTask, Subtask as WorkingSubtask } from "../generated/types";
+import { type ActionRecord, type EventRecord, isAction, isObservation, type ObservationRecord } from "./events";
+import type { Subtask as WorkingSubtask } from "../generated/types";
 
-/** An action with what came of it; or, `observation` then being null, something else worth telling. */
+/** An action with its result; null while it runs. */
 export interface Card {
   id: number;
   subtask: number;
-  action: EventRecord;
-  observation: EventRecord | null;
+  action: ActionRecord;
+  observation: ObservationRecord | null;
 }
 
-/** A delegate; cost (USD), tokens and steps are of itself, without those below it, and of the loaded events. */
-export interface Subtask {
-  id: number;
-  parent: number;
-  agent: string;
+/** A delegate. Cost (USD) and steps exclude its own delegates; of an ended delegate they cover the loaded events. */
+export interface Subtask extends Omit<WorkingSubtask, "usage"> {
   task: string;
-  state: AgentState;
-  cost: number;
-  usage: Usage;
-  iterations: number;
-  plan: PlanTask[];
-  outputs: JsonObject | null;
+  /** The fork action that started it, if any. */
+  fork: number | null;
+  ended: boolean;
 }
 
-/** Return the cards of events that ascend; those of `before` that did not change are the same objects. */
+/** Return the results by the ids of their actions. */
+export function resultsOf(events: readonly EventRecord[]): Map<number, ObservationRecord> {
+  const results = new Map<number, ObservationRecord>();
+  for (const event of events)
+    if (isObservation(event) && event.cause !== null && event.type !== "AgentStateChangedObservation")
+      results.set(event.cause, event);
+  return results;
+}
+
+/** Return the cards of ascending events; unchanged cards of `before` stay the same objects. */
 export function cardsOf(events: readonly EventRecord[], before: readonly Card[] = []): Card[] {
-  const old = new Map(before.map((card) => [card.id, card]));
-  const results = new Map<number, EventRecord>();
-  const known = new Set<number>();
-  for (const event of events) {
-    if (isAction(event)) known.add(event.id);
-    else if (isResult(event) && known.has(event.cause) && !results.has(event.cause)) results.set(event.cause, event);
-  }
-  const cards: Card[] = [];
-  for (const action of events) {
-    if (!isAction(action) && !isTold(action, known)) continue;
+  const known = new Map(before.map((card) => [card.id, card]));
+  const results = resultsOf(events);
+  return events.filter(isAction).map((action) => {
     const observation = results.get(action.id) ?? null;
-    const same = old.get(action.id);
-    if (same !== undefined && same.observation === observation) cards.push(same);
-    else cards.push({ id: action.id, subtask: action.subtask, action, observation });
-  }
-  return cards;
+    const card = known.get(action.id);
+    return card?.observation === observation ? card : { id: action.id, subtask: action.subtask, action, observation };
+  });
 }
 
-function isResult(event: EventRecord): event is EventRecord & { cause: number } {
-  return isObservation(event) && event.type !== "AgentStateChangedObservation" && event.cause !== null;
-}
-
-/** Whether an event that is no action, nor the result of one, is told by itself. */
-function isTold(event: EventRecord, actions: ReadonlySet<number>): boolean {
-  switch (event.type) {
-    case "AgentStateChangedObservation":
-    case "LoopEvent":
-    case "CondensationEvent":
-    case "ApprovalEvent":
-    case "SettingsChanged":
-    case "NetworkAllowed":
-    case "UnknownEvent":
-      return true;
-    case "ErrorObservation": // one without an action is about a reply that made no sense
-      return event.cause === null || !actions.has(event.cause);
-    case "SessionStarted":
-      return event.resumed;
-    case "SnapshotEvent":
-      return event.problem !== "";
-    case "EgressEvent":
-      return !event.allowed;
-    default:
-      return false;
-  }
-}
-
-/** Return the delegates of the loaded events and those `working` that the server knows of, by their ids. */
+/** Return the delegates of the loaded events and the `working` ones of the server, by id. */
 export function subtasksOf(
   events: readonly EventRecord[],
   working: readonly WorkingSubtask[] = [],
 ): Map<number, Subtask> {
-  const found = new Map<number, Subtask>();
-  const forked = new Map<number, Subtask[]>();
+  const subtasks = new Map<number, Subtask>();
+  const end = (subtask: Subtask | undefined, state: Subtask["state"] = "error") => {
+    if (subtask) Object.assign(subtask, { state, ended: true });
+  };
   for (const event of events) {
-    const own = event.subtask === 0 ? undefined : found.get(event.subtask);
+    const own = subtasks.get(event.subtask);
+    const children = () => [...subtasks.values()].filter((subtask) => subtask.fork === event.cause);
     if (event.type === "AgentDelegateAction") {
-      const made = opened(event);
-      found.set(event.id, made);
-      if (event.cause !== null) forked.set(event.cause, [...(forked.get(event.cause) ?? []), made]);
+      const { id, subtask: parent, agent, cause: fork } = event;
+      const task = String(event.inputs["task"] ?? "");
+      const start = { state: "running", iterations: 0, cost: 0, ended: false } as const;
+      subtasks.set(id, { ...start, id, parent, agent, task, fork, plan: [] });
     } else if (event.type === "CompletionEvent" && own) {
       own.cost += event.cost ?? 0;
-      own.usage = added(own.usage, event.usage);
     } else if (event.type === "StepStarted" && own) {
       own.iterations += 1;
     } else if (event.type === "AgentStateChangedObservation" && own) {
       own.state = event.agent_state;
-    } else {
-      close(event, found, forked);
+    } else if (event.type === "AgentDelegateObservation" && event.cause !== null) {
+      end(subtasks.get(event.cause), event.outcome);
+    } else if (event.type === "ForkObservation" && event.cause !== null) {
+      children().forEach((child, index) => end(child, event.outcomes[index]?.outcome));
+    } else if (event.type === "ErrorObservation" && event.cause !== null) {
+      for (const subtask of [subtasks.get(event.cause), ...children()]) end(subtask);
     }
   }
-  for (const { id, parent, agent, state, iterations, cost, usage, plan } of working) {
-    const known = found.get(id);
-    if (known !== undefined && known.outputs !== null) continue; // it ended since the server was asked
-    const task = known?.task ?? "";
-    found.set(id, { id, parent, agent, task, state, iterations, cost, usage, plan, outputs: null });
+  for (const { id, usage: _, ...current } of working) {
+    const known = subtasks.get(id);
+    // A delegate may have ended since the server computed its state.
+    if (!known?.ended) subtasks.set(id, { task: "", fork: null, ended: false, ...known, id, ...current });
   }
-  return found;
-}
-
-function opened(action: Extract<ActionRecord, { type: "AgentDelegateAction" }>): Subtask {
-  return {
-    id: action.id,
-    parent: action.subtask,
-    agent: action.agent,
-    task: String(action.inputs["task"] ?? ""),
-    state: "running",
-    cost: 0,
-    usage: { input: 0, output: 0, cache_read: 0, cache_write: 0 },
-    iterations: 0,
-    plan: [],
-    outputs: null,
-  };
-}
-
-function close(event: EventRecord, found: Map<number, Subtask>, forked: Map<number, Subtask[]>): void {
-  if (!isObservation(event) || event.cause === null) return;
-  const one = found.get(event.cause);
-  const children = forked.get(event.cause) ?? [];
-  if (event.type === "AgentDelegateObservation" && one) {
-    one.state = event.outcome;
-    one.outputs = event.outputs;
-  } else if (event.type === "ForkObservation") {
-    children.forEach((child, place) => {
-      child.state = event.outcomes[place]?.outcome ?? "error";
-      child.outputs = event.outcomes[place]?.outputs ?? {};
-    });
-  } else if (event.type === "ErrorObservation") {
-    for (const ended of one ? [one, ...children] : children) {
-      ended.state = "error";
-      ended.outputs = {};
-    }
-  }
-}
-
-export function added(one: Usage, other: Usage): Usage {
-  return {
-    input: one.input + other.input,
-    output: one.output + other.output,
-    cache_read: one.cache_read + other.cache_read,
-    cache_write: one.cache_write + other.cache_write,
-  };
+  return subtasks;
 }

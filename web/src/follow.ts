@@ -1,21 +1,21 @@
-// Follows a session's events by WebSocket: each once and in order, also across breaks of the connection.
+// Follows a session over WebSocket: every event once and in order, across reconnections.
 
 import type { SessionView } from "../generated/types";
 import { asEvent, type EventRecord, type JsonObject } from "./events";
 
-/** Something said beside the log while it happens; nobody stores it. */
+/** Live output that the log does not store. */
 export type Transient =
   | { transient: "text"; after: number; subtask: number; text: string }
   | { transient: "output"; after: number; action: number; text: string }
   | { transient: "status"; after: number; text: string };
 
-export interface Following {
+interface Listener {
   event(event: EventRecord): void;
   transient(piece: Transient): void;
   state(info: SessionView): void;
-  connected(is: boolean): void;
-  /** The server says that there is nothing to follow (any more). */
-  ended(why: string): void;
+  connected(connected: boolean): void;
+  /** The session does not exist, or no longer. */
+  ended(reason: string): void;
 }
 
 export type Connect = (url: string) => WebSocket;
@@ -30,11 +30,11 @@ export class Follower {
   private wait = FIRST_WAIT;
   private closed = false;
 
-  /** `cursor` is the id of the last event that is known; `url` gives the address of what comes after it. */
+  /** `cursor` is the id of the last known event; `url` returns the address that streams the events after it. */
   constructor(
     private cursor: number,
     private readonly url: (after: number) => string,
-    private readonly to: Following,
+    private readonly listener: Listener,
     private readonly connect: Connect = (address) => new WebSocket(address),
   ) {
     this.open();
@@ -46,8 +46,8 @@ export class Follower {
     this.socket?.close();
   }
 
-  /** Try at once, as when the browser is back on the net. */
-  hurry(): void {
+  /** Reconnect now, for example when the browser is online again. */
+  reconnect(): void {
     if (this.timer === undefined || this.closed) return;
     clearTimeout(this.timer);
     this.open();
@@ -59,17 +59,17 @@ export class Follower {
     this.socket = socket;
     socket.onopen = () => {
       this.wait = FIRST_WAIT;
-      this.to.connected(true);
+      this.listener.connected(true);
     };
     socket.onmessage = (message) => {
-      if (socket === this.socket && !this.closed) this.take(JSON.parse(String(message.data)) as JsonObject);
+      if (socket === this.socket && !this.closed) this.receive(JSON.parse(String(message.data)) as JsonObject);
     };
     socket.onclose = (close) => {
       if (socket !== this.socket || this.closed) return;
-      this.to.connected(false);
+      this.listener.connected(false);
       if (close.code === MISSING) {
         this.closed = true;
-        this.to.ended(close.reason || "there is no such session");
+        this.listener.ended(close.reason || "this session does not exist");
         return;
       }
       this.timer = setTimeout(() => this.open(), this.wait);
@@ -77,22 +77,22 @@ export class Follower {
     };
   }
 
-  private take(message: JsonObject): void {
+  private receive(message: JsonObject): void {
     if ("transient" in message) {
-      this.to.transient(message as unknown as Transient);
+      this.listener.transient(message as unknown as Transient);
       return;
     }
     if ("state" in message) {
-      this.to.state(message["state"] as unknown as SessionView);
+      this.listener.state(message["state"] as unknown as SessionView);
       return;
     }
     const event = asEvent(message);
     if (event.id <= this.cursor) return;
     if (event.id !== this.cursor + 1) {
-      this.socket?.close(); // something is missing: ask anew from where we stand
+      this.socket?.close(); // an event is missing: reconnect from the cursor
       return;
     }
     this.cursor = event.id;
-    this.to.event(event);
+    this.listener.event(event);
   }
 }

@@ -1,3 +1,3 @@
-/** Any value that JSON has. */
+/** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | JsonObject;
 export type JsonObject = { [key: string]: Json };

@@ -1,46 +1,46 @@
-// Every shortcut there is: who offers one registers it, and `?` shows them.
+// All shortcuts: components register them, and `?` lists them.
 
 import { useEffect, useRef } from "react";
 
-export interface Shortcut {
+interface Shortcut {
   /** Like "?", "ctrl+.", "alt+1" or "escape"; ctrl is also the Mac's command key. */
   keys: string;
-  does: string;
+  label: string;
   run: () => void;
-  /** Also while something is being written. */
+  /** Active while the user types, too. */
   always?: boolean;
 }
 
-const offered: Shortcut[] = [];
+const registered: Shortcut[] = [];
 
-/** Offer shortcuts while the component is there; of two with the same keys the later one counts. */
+/** Register shortcuts while the component is mounted; of two with the same keys the later one wins. */
 export function useShortcuts(shortcuts: readonly Shortcut[]): void {
   const current = useRef(shortcuts);
   useEffect(() => {
     current.current = shortcuts;
   });
-  const known = JSON.stringify(shortcuts.map(({ keys, does, always }) => ({ keys, does, always })));
+  const key = JSON.stringify(shortcuts.map(({ keys, label, always }) => ({ keys, label, always })));
   useEffect(() => {
-    const mine = (JSON.parse(known) as Shortcut[]).map((shortcut, place) => ({
+    const mine = (JSON.parse(key) as Shortcut[]).map((shortcut, index) => ({
       ...shortcut,
-      run: () => current.current[place]?.run(),
+      run: () => current.current[index]?.run(),
     }));
-    offered.push(...mine);
+    registered.push(...mine);
     return () => {
-      for (const shortcut of mine) offered.splice(offered.indexOf(shortcut), 1);
+      for (const shortcut of mine) registered.splice(registered.indexOf(shortcut), 1);
     };
-  }, [known]);
+  }, [key]);
 }
 
-export function allShortcuts(): { keys: string; does: string }[] {
-  return offered.map(({ keys, does }) => ({ keys, does }));
+export function allShortcuts(): { keys: string; label: string }[] {
+  return registered.map(({ keys, label }) => ({ keys, label }));
 }
 
-/** Run what a key press means; tell whether it means something. */
+/** Run the shortcut of a key press; return whether there is one. */
 export function press(event: KeyboardEvent): boolean {
   const keys = keysOf(event);
-  const writing = event.target instanceof HTMLElement && isWriting(event.target);
-  const shortcut = offered.findLast((one) => one.keys === keys && (one.always || !writing));
+  const typing = event.target instanceof HTMLElement && isTyping(event.target);
+  const shortcut = registered.findLast((candidate) => candidate.keys === keys && (candidate.always || !typing));
   if (shortcut === undefined || event.defaultPrevented || document.querySelector("dialog[open]")) return false;
   event.preventDefault();
   shortcut.run();
@@ -49,11 +49,11 @@ export function press(event: KeyboardEvent): boolean {
 
 export function keysOf(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">): string {
   const key = event.key.length === 1 ? event.key : event.key.toLowerCase();
-  const held = [event.ctrlKey || event.metaKey ? "ctrl" : "", event.altKey ? "alt" : ""];
-  if (event.shiftKey && key.length > 1) held.push("shift");
-  return [...held.filter(Boolean), key].join("+");
+  const parts = [event.ctrlKey || event.metaKey ? "ctrl" : "", event.altKey ? "alt" : ""];
+  if (event.shiftKey && key.length > 1) parts.push("shift");
+  return [...parts.filter(Boolean), key].join("+");
 }
 
-function isWriting(element: HTMLElement): boolean {
+function isTyping(element: HTMLElement): boolean {
   return element.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(element.tagName);
 }

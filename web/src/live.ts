@@ -1,32 +1,32 @@
-// What is happening at this moment, from pieces that nobody stores: replies as they are written, output as it comes.
+// Replies and output as they stream in; the log stores them only when they are complete.
 
 import { isObservation, type EventRecord } from "./events";
 import type { Transient } from "./follow";
 
 export interface Live {
-  /** The reply that is being written; of several, that of the task that wrote last. */
+  /** The reply being written; of several, the one written to last. */
   text: string;
-  /** The replies by subtask; 0 is the session's own. */
+  /** The replies by subtask; 0 is the session's own agent. */
   texts: ReadonlyMap<number, string>;
-  /** The end of the output so far, by the id of its action. */
+  /** The end of the output so far, by the id of the action. */
   output: ReadonlyMap<number, string>;
-  /** What the session waits for, like "starting the sandbox". */
+  /** The operation in progress, like "starting the sandbox". */
   status: string;
 }
 
 export const NOTHING: Live = { text: "", texts: new Map(), output: new Map(), status: "" };
 
-/** Characters of one reply or output that are kept: its end. */
+/** Characters kept of one reply or output, from its end. */
 export const LIVE_LIMIT = 64 * 1024;
 
-export function livePiece(live: Live, piece: Transient): Live {
+export function withPiece(live: Live, piece: Transient): Live {
   switch (piece.transient) {
     case "text": {
-      const text = longer(live.texts.get(piece.subtask), piece.text);
+      const text = extended(live.texts.get(piece.subtask), piece.text);
       return { ...live, text, texts: new Map(live.texts).set(piece.subtask, text), status: "" };
     }
     case "output": {
-      const text = longer(live.output.get(piece.action), piece.text);
+      const text = extended(live.output.get(piece.action), piece.text);
       return { ...live, output: new Map(live.output).set(piece.action, text), status: "" };
     }
     case "status":
@@ -34,8 +34,8 @@ export function livePiece(live: Live, piece: Transient): Live {
   }
 }
 
-/** Return what is left of it after an event: what the event has itself is not live any more. */
-export function liveAfter(live: Live, event: EventRecord): Live {
+/** Drop the reply or output that is complete in an event. */
+export function afterEvent(live: Live, event: EventRecord): Live {
   if (live === NOTHING) return live;
   if (event.type === "AgentStateChangedObservation" && event.subtask === 0 && event.agent_state !== "running")
     return NOTHING;
@@ -48,7 +48,7 @@ export function liveAfter(live: Live, event: EventRecord): Live {
   return { text, texts, output, status: "" };
 }
 
-function longer(before: string | undefined, piece: string): string {
+function extended(before: string | undefined, piece: string): string {
   return ((before ?? "") + piece).slice(-LIVE_LIMIT);
 }
 

@@ -2,7 +2,7 @@ import { useSyncExternalStore } from "react";
 
 const phone = typeof matchMedia === "undefined" ? null : matchMedia("(width <= 800px)");
 
-/** Whether the window is so narrow that one thing at a time is shown. */
+/** Whether the window is too narrow for chat and panes side by side. */
 export function usePhone(): boolean {
   return useSyncExternalStore(
     (listener) => {

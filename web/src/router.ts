@@ -1,4 +1,4 @@
-// Which page is shown: the address is the only place where that is kept.
+// The current page; the address is the only place that stores it.
 
 import { useSyncExternalStore } from "react";
 
@@ -24,25 +24,25 @@ export function sessionPath(id: string, pane = "", event: number | null = null):
   return `/s/${id}${rest ? `?${rest}` : ""}`;
 }
 
-const MOVED = "handiwork:moved";
+const NAVIGATION = "handiwork:navigation";
 
-/** Show another page; with `replace` the way back does not come by this one. */
+/** Show another page; `replace` leaves this one out of the browser's history. */
 export function go(path: string, replace = false): void {
   if (path === location.pathname + location.search) return;
   history[replace ? "replaceState" : "pushState"](null, "", path);
-  window.dispatchEvent(new Event(MOVED));
+  window.dispatchEvent(new Event(NAVIGATION));
 }
 
 function subscribe(listener: () => void): () => void {
   window.addEventListener("popstate", listener);
-  window.addEventListener(MOVED, listener);
+  window.addEventListener(NAVIGATION, listener);
   return () => {
     window.removeEventListener("popstate", listener);
-    window.removeEventListener(MOVED, listener);
+    window.removeEventListener(NAVIGATION, listener);
   };
 }
 
-export function useAddress(): string {
+function useAddress(): string {
   return useSyncExternalStore(subscribe, () => location.pathname + location.search);
 }
 

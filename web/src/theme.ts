@@ -1,22 +1,21 @@
-// Light or dark: as the system has it, or as the user chose.
+// Light or dark, as the system is set or the user chose.
 
 export type Theme = "system" | "light" | "dark";
 
 const KEY = "handiwork.theme";
 
 export function theme(): Theme {
-  const kept = localStorage.getItem(KEY);
-  return kept === "light" || kept === "dark" ? kept : "system";
+  const stored = localStorage.getItem(KEY);
+  return stored === "light" || stored === "dark" ? stored : "system";
 }
 
-export function setTheme(wanted: Theme): void {
-  if (wanted === "system") localStorage.removeItem(KEY);
-  else localStorage.setItem(KEY, wanted);
-  begin();
+export function setTheme(chosen: Theme): void {
+  if (chosen === "system") localStorage.removeItem(KEY);
+  else localStorage.setItem(KEY, chosen);
+  applyTheme();
 }
 
-/** Show the page as was chosen. */
-export function begin(): void {
+export function applyTheme(): void {
   const chosen = theme();
   if (chosen === "system") delete document.documentElement.dataset["theme"];
   else document.documentElement.dataset["theme"] = chosen;

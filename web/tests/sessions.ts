@@ -10,7 +10,7 @@ import type { SessionView } from "../generated/types";
 const FIELDS = { schema: 1, timestamp: "2026-01-01T00:00:00Z", source: "agent", cause: null, subtask: 0 };
 
 /** Return an event of a type with the fields that matter to a test. */
-export function made<T extends EventType>(type: T, id: number, fields: Partial<Of<T>> = {}): Of<T> {
+export function eventOf<T extends EventType>(type: T, id: number, fields: Partial<Of<T>> = {}): Of<T> {
   return { ...FIELDS, thought: "", content: "", type, id, ...fields } as unknown as Of<T>;
 }
 

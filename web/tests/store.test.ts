@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { EventRecord } from "../src/events";
 import { LIVE_LIMIT } from "../src/live";
 import { PAGE, SessionStore, WINDOW } from "../src/store";
-import { connect, made, Sessions } from "./sessions";
+import { connect, eventOf, Sessions } from "./sessions";
 
 let sessions: Sessions;
 let store: SessionStore | null = null;
@@ -25,7 +25,7 @@ async function opened(): Promise<SessionStore> {
 
 const until = (holds: () => boolean) => vi.waitFor(() => expect(holds()).toBe(true), { timeout: 20_000, interval: 10 });
 
-const thought = (id: number): EventRecord => made("AgentThinkAction", id);
+const thought = (id: number): EventRecord => eventOf("AgentThinkAction", id);
 
 /** Events 1 to `count`. */
 const many = (count: number): EventRecord[] => Array.from({ length: count }, (_, place) => thought(place + 1));
@@ -124,21 +124,21 @@ test("what comes while older events are read is not mixed into them, and is ther
 
 test("the state is the server's", async () => {
   const store = await opened();
-  expect(store.snapshot().state).toBe("running");
+  expect(store.snapshot().info.state).toBe("running");
   sessions.change({ state: "paused", reason: "user", why: "you paused it", iterations: 7 });
-  await until(() => store.snapshot().state === "paused");
+  await until(() => store.snapshot().info.state === "paused");
   expect(store.snapshot().info.iterations).toBe(7);
-  expect(store.snapshot().why).toBe("you paused it");
+  expect(store.snapshot().info.why).toBe("you paused it");
 });
 
-test("an action that needs approval is pending while the session waits for it", async () => {
-  const action = made("CmdRunAction", 1, { command: "rm -rf build" });
+test("the actions that wait for approval are the server's", async () => {
+  const action = eventOf("CmdRunAction", 1, { command: "rm -rf build" });
   const store = await opened();
   sessions.say(action);
   sessions.change({ state: "awaiting_user_confirmation", asked: [{ action, why: "", rule: "rm" }] });
-  await until(() => store.snapshot().pending?.rule === "rm");
+  await until(() => store.snapshot().info.asked[0]?.rule === "rm");
   sessions.change({ state: "running", asked: [] });
-  await until(() => store.snapshot().pending === null && store.snapshot().state === "running");
+  await until(() => store.snapshot().info.asked.length === 0 && store.snapshot().info.state === "running");
 });
 
 test("a reply and an output are live until their event is there, and never grow without bound", async () => {
@@ -146,12 +146,12 @@ test("a reply and an output are live until their event is there, and never grow 
   sessions.tell({ transient: "text", after: 0, subtask: 0, text: "Hel" });
   sessions.tell({ transient: "text", after: 0, subtask: 0, text: "lo" });
   await until(() => store.snapshot().live.text === "Hello");
-  sessions.say(made("CompletionEvent", 1), made("CmdRunAction", 2));
+  sessions.say(eventOf("CompletionEvent", 1), eventOf("CmdRunAction", 2));
   await until(() => store.snapshot().live.text === "");
   sessions.tell({ transient: "output", after: 2, action: 2, text: "x".repeat(LIVE_LIMIT) + "end" });
   await until(() => store.snapshot().live.output.get(2)?.endsWith("end") ?? false);
   expect(store.snapshot().live.output.get(2)).toHaveLength(LIVE_LIMIT);
-  sessions.say(made("CmdOutputObservation", 3, { cause: 2 }));
+  sessions.say(eventOf("CmdOutputObservation", 3, { cause: 2 }));
   await until(() => store.snapshot().live.output.size === 0);
   expect(store.snapshot().cards[0]?.observation?.id).toBe(3);
 });

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.browsing.choices import ElementChoice, Page, offered, read
-from handiwork.agents.browsing.past import Past, past_of
-from handiwork.agents.browsing.sense import held_back, key, missing, next_move, quoted
+from handiwork.agents.browsing.obvious_moves import held_back, key, missing, next_move, quoted
+from handiwork.agents.browsing.task_history import TaskHistory, task_history
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
@@ -64,33 +64,33 @@ class Situation:
 
 async def step(llm: AgentLLM, state: State) -> Action:
     """Return the next action: the obvious move, else the model's choice among moves not tried in vain."""
-    past = past_of(state)
-    if len(past.steps) > STEPS:
+    history = task_history(state)
+    if len(history.steps) > STEPS:
         return AgentRejectAction(outputs={"reason": f"the goal was not reached in {STEPS} steps"})
-    page = read(past.content)
-    move = next_move(past.goal, page, past.done, past.vain)
+    page = read(history.content)
+    move = next_move(history.goal, page, history.done, history.vain)
     if move is not None:
         return BrowseInteractiveAction(browser_actions=move.choice.calls(move.text))
-    now = situation(past, page)
+    now = situation(history, page)
     completion = await llm.complete(messages(now), schema=schema(now))
     return parse(completion.content, now).with_fields(completion=completion.event)
 
 
-def situation(past: Past, page: Page) -> Situation:
+def situation(history: TaskHistory, page: Page) -> Situation:
     """Return the model's situation, without choices already tried on this very page or still too early."""
-    tried = {known[:3] for known in past.vain}
-    done = {known[:3] for known in past.done if not _AGAIN.search(known[2])}
-    out = {choice.shown for choice in held_back(past.goal, page, past.done)}
-    if quoted(past.goal):  # the goal names its target: other items of a menu only lead to it
+    tried = {known[:3] for known in history.vain}
+    done = {known[:3] for known in history.done if not _AGAIN.search(known[2])}
+    out = {choice.shown for choice in held_back(history.goal, page, history.done)}
+    if quoted(history.goal):  # the goal names its target: other items of a menu only lead to it
         menus = {choice.bid for choice in offered(page) if choice.kind == "hover"}
         out |= {choice.shown for choice in offered(page) if choice.kind == "click" and choice.bid in menus}
     can = [choice for choice in offered(page) if choice.shown not in out and key(choice)[:3] not in tried]
     can = [choice for choice in can if choice.kind in ("scroll", "fill") or key(choice)[:3] not in done]
     empty = any(choice.kind == "fill" and not choice.value for choice in can)
-    unsent = bool(past.done) and past.done[-1][0] == "fill" and any(choice.kind == "click" for choice in can)
-    complete = len(past.steps) > 1 and not out and not empty and not unsent and not missing(past.goal, past.done)
-    may_finish = not can or complete or _ASKS.search(past.goal) is not None
-    return Situation(past.goal, page, tuple(can[:OFFERED]), may_finish, tuple(past.steps[-5:]))
+    unsent = bool(history.done) and history.done[-1][0] == "fill" and any(choice.kind == "click" for choice in can)
+    complete = len(history.steps) > 1 and not (out or empty or unsent or missing(history.goal, history.done))
+    may_finish = not can or complete or _ASKS.search(history.goal) is not None
+    return Situation(history.goal, page, tuple(can[:OFFERED]), may_finish, tuple(history.steps[-5:]))
 
 
 def messages(now: Situation) -> list[Message]:

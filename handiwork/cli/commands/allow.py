@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from handiwork.cli.commands.sessions import find
@@ -20,7 +19,7 @@ AT_WORK = (
 )
 
 
-def allow(hosts: Sequence[str], session: str | None, yes: bool) -> Exit:
+async def allow(hosts: Sequence[str], session: str | None, yes: bool) -> Exit:
     """Let the sandbox of a session (None: the newest) reach the hosts. Raises like ``approve``.
 
     Also raises SettingsError if running commands could use the hosts unasked, unless ``yes`` is true.
@@ -29,16 +28,12 @@ def allow(hosts: Sequence[str], session: str | None, yes: bool) -> Exit:
         event = network_allowed(hosts)
     except ValueError as error:
         raise SettingsError(str(error)) from None
-
-    async def append() -> str:
-        async with Store.open(data_dir()) as store:
-            log = await find(store, session)
-            if not yes and (running := await running_commands(log)):
-                raise SettingsError(AT_WORK.format(", ".join(hosts), log.id, "".join(map(_line, running))))
-            await log.append(event)
-            return log.id
-
-    say(f"the sandbox of session {asyncio.run(append())} may reach {', '.join(hosts)} from now on")
+    async with Store.open(data_dir()) as store:
+        log = await find(store, session)
+        if not yes and (running := await running_commands(log)):
+            raise SettingsError(AT_WORK.format(", ".join(hosts), log.id, "".join(map(_line, running))))
+        await log.append(event)
+    say(f"the sandbox of session {log.id} may reach {', '.join(hosts)} from now on")
     return Exit.FINISHED
 
 

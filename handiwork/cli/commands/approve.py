@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from rich.text import Text
 
 from handiwork.cli.commands.sessions import find
@@ -19,27 +17,23 @@ from handiwork.session.user_events import actions_to_approve, approval, state_of
 from handiwork.settings import SettingsError
 
 
-def approve(session: str | None, reject: bool, always: bool, comment: str | None) -> Exit:
+async def approve(session: str | None, reject: bool, always: bool, comment: str | None) -> Exit:
     """Answer all pending approvals of a session, and print the decisions. Raises SettingsError, SessionMissing."""
     if reject and always:
         raise SettingsError("--always allows and --reject refuses: use only one of them")
     if comment is not None and not reject:
         raise SettingsError("--comment gives the reason for a refusal: use it with --reject")
-    return asyncio.run(_approve(session, not reject, always, comment or ""))
-
-
-async def _approve(session: str | None, allowed: bool, always: bool, comment: str) -> Exit:
     console = terminal_console()
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
         if not (actions := actions_to_approve(await state_of(log))):
             raise SettingsError(f"session {log.id} has nothing to approve")
         for action in actions:
-            answer = approval(action, allowed, comment, always)
+            answer = approval(action, not reject, comment or "", always)
             await log.append(answer)
             for line in shown(action):
                 console.print(line, soft_wrap=True)
-            console.print(Text(f"  {exact(_decided(answer))}", "green" if allowed else "yellow"), soft_wrap=True)
+            console.print(Text(f"  {exact(_decided(answer))}", "yellow" if reject else "green"), soft_wrap=True)
     say(f"continue with `handiwork resume {log.id}`")
     return Exit.FINISHED
 

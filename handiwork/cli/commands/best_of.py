@@ -55,12 +55,12 @@ def best_of(
 
 async def _run(request: BestOfRequest, as_json: bool) -> Exit:
     console = terminal_console()
-    shown = _Json() if as_json else _Shown(console, request, live=console.is_terminal and not console.is_dumb_terminal)
+    bars = _Shown(console, request, live=not as_json and console.is_terminal and not console.is_dumb_terminal)
     signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
-    with signals.watched(), shown:
+    with signals.watched(), bars:
         try:
             async with Store.open(data_dir()) as store:
-                origin, attempts = await run_attempts(store, data_dir(), request, shown)
+                origin, attempts = await run_attempts(store, data_dir(), request, _write_attempt if as_json else bars)
                 best = attempts[0]
                 found = await changes(data_dir(), await store.log(best.session)) if best.passed else []
         except asyncio.CancelledError:
@@ -76,21 +76,13 @@ async def _run(request: BestOfRequest, as_json: bool) -> Exit:
     return Exit.FINISHED if best.passed else Exit.FAILED
 
 
-class _Json:
-    """Writes a JSON line for each finished attempt."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def __call__(self, progress: Progress) -> None:
-        if (one := progress.attempt) is not None:
-            told = {"number": progress.number, "session": one.session, "model": one.model, "passed": one.passed}
-            told |= {"exit_code": one.exit_code, "lines": one.lines, "output": one.output[-4000:]}
-            told |= {"agent_state": one.state.agent_state, "steps": one.state.iteration, "cost": one.state.cost}
-            write_json(json.dumps({**told, "tokens": one.state.usage.total, "seconds": round(one.state.time, 3)}))
+def _write_attempt(progress: Progress) -> None:
+    """Write a JSON line for each finished attempt."""
+    if (one := progress.attempt) is not None:
+        told = {"number": progress.number, "session": one.session, "model": one.model, "passed": one.passed}
+        told |= {"exit_code": one.exit_code, "lines": one.lines, "output": one.output[-4000:]}
+        told |= {"agent_state": one.state.agent_state, "steps": one.state.iteration, "cost": one.state.cost}
+        write_json(json.dumps({**told, "tokens": one.state.usage.total, "seconds": round(one.state.time, 3)}))
 
 
 class _Shown:

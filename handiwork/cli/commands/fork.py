@@ -19,7 +19,7 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.sandbox.limits.limits import size_text
 from handiwork.session.config import agent_name
-from handiwork.session.storage.gc import Cleaned, clean
+from handiwork.session.storage.gc import clean
 from handiwork.session.time_travel import fork as forks
 from handiwork.session.time_travel.fork import Restored
 from handiwork.settings import check_environment, load, model_name
@@ -52,29 +52,17 @@ async def _fork(
         return (await forks.fork(store, data_dir(), log, at, restored, message, **changes)).id
 
 
-def tree(session: str | None) -> Exit:
+async def tree(session: str | None) -> Exit:
     """Print a session with its ancestors and all their forks, as a tree."""
-    return asyncio.run(_tree(session))
-
-
-async def _tree(session: str | None) -> Exit:
     async with Store.open(data_dir()) as store:
         chosen = (await find(store, session)).id
-        known: dict[str, SessionInfo] = {}
-        before: str | None = None
-        while page := await store.sessions(before=before):
-            known |= {info.id: info for info in page}
-            before = page[-1].id
-    root = known[chosen]
-    while root.parent in known:
-        root = known[root.parent]
+        family = await store.family(chosen)
     console = terminal_console()
-    waiting = [(root, 0)]
+    waiting = [(family[0], 0)]
     while waiting:
         info, depth = waiting.pop()
         console.print(_row(info, depth, chosen), soft_wrap=True)
-        below = sorted((one for one in known.values() if one.parent == info.id), key=lambda one: one.parent_event)
-        waiting += [(one, depth + 1) for one in reversed(below)]
+        waiting += [(one, depth + 1) for one in reversed(family) if one.parent == info.id]
     return Exit.FINISHED
 
 
@@ -88,15 +76,12 @@ def _row(info: SessionInfo, depth: int, chosen: str) -> Text:
     )
 
 
-def gc() -> Exit:
+async def gc() -> Exit:
     """Remove everything no session needs, and the oldest snapshots over the limit; print the space freed."""
-    cleaned = asyncio.run(_gc(load({}).snapshots * GIGABYTE))
+    budget = load({}).snapshots * GIGABYTE
+    async with Store.open(data_dir()) as store:
+        cleaned = await clean(store, data_dir(), budget)
     parts = {"snapshots": cleaned.snapshots, "outputs and pictures": cleaned.blobs, "session folders": cleaned.sessions}
     told = ", ".join(f"{size_text(size)} of {name}" for name, size in parts.items() if size)
     say(f"freed {told or size_text(0)}; snapshots take {size_text(cleaned.remaining)}")
     return Exit.FINISHED
-
-
-async def _gc(budget: int) -> Cleaned:
-    async with Store.open(data_dir()) as store:
-        return await clean(store, data_dir(), budget)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from handiwork.agents.registry import AgentNotFoundError, find, installed
+from handiwork.agents.registry import describe, installed
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
-from handiwork.llm.local.weights import KNOWN
-from handiwork.llm.offered import KEYS, local_model_state, provider_keys
+from handiwork.llm import offered
 
 NAMING = """
 name a model with --model, in HANDIWORK_MODEL, or as model = "..." in the settings file:
@@ -23,12 +22,9 @@ name a model with --model, in HANDIWORK_MODEL, or as model = "..." in the settin
 def models() -> Exit:
     """List the local models and the providers, each with its state or missing key."""
     console = terminal_console()
-    for name in KNOWN:
-        ready, state = local_model_state(name)
-        console.print(_row(f"local:{name}", state, ready), soft_wrap=True)
-    for provider, key in provider_keys().items():
-        state = f"key in {key}" if key else f"no key: set {KEYS[provider][0]}"
-        console.print(_row(f"{provider}:NAME", state, key is not None), soft_wrap=True)
+    for name, ready, state in offered.models():
+        row = Text.assemble((f"{name:28}", "bold"), (state, "green" if ready else "dim"))
+        console.print(row, soft_wrap=True)
     console.print(Text(NAMING.rstrip("\n")), soft_wrap=True)
     return Exit.FINISHED
 
@@ -37,16 +33,9 @@ def agents() -> Exit:
     """List the installed agents with their description and the package they come from."""
     console = terminal_console()
     for name, point in installed().items():
-        try:
-            about = find(name).description or "(no description)"
-        except (AgentNotFoundError, ImportError, AttributeError) as error:
-            about = f"cannot be loaded: {error}"
+        about = describe(name) or "(no description)"
         source = point.dist.name if point.dist is not None else "?"
         row = Text.assemble((f"{name:24}", "bold"), plain(about), (f"  ({source}, {point.value})", "dim"))
         console.print(row, soft_wrap=True)
     console.print(Text("\nuse your own with --agent file.py:Class or --agent module:Class"), soft_wrap=True)
     return Exit.FINISHED
-
-
-def _row(name: str, state: str, ready: bool) -> Text:
-    return Text.assemble((f"{name:28}", "bold"), (state, "green" if ready else "dim"))

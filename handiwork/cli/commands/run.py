@@ -11,8 +11,8 @@ from typing import Any, cast
 from handiwork.agents.state import State
 from handiwork.cli.commands.changes import overview
 from handiwork.cli.commands.sessions import find
-from handiwork.cli.dialog.prompt import Signals
-from handiwork.cli.dialog.questions import terminal_talk
+from handiwork.cli.dialog.prompt import Signals, ask
+from handiwork.cli.dialog.questions import Questions
 from handiwork.cli.dialog.remote_session import RemoteSession, elsewhere
 from handiwork.cli.dialog.run_interactive import run_interactive
 from handiwork.cli.dialog.web_page import Page, served
@@ -120,8 +120,9 @@ async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
                     opened, head = await begin(store, view)
                     view.open(opened.id, head)
                     async with opened.hold_lease():
-                        asking = isinstance(view, View) and interactive and sys.stdin.isatty()
-                        talk = terminal_talk(opened, view, signals) if asking and isinstance(view, View) else None
+                        talk = None
+                        if isinstance(view, View) and interactive and sys.stdin.isatty():
+                            talk = Questions(opened, view, lambda question: ask(question, signals))
                         state = await run_interactive(opened, None, signals, view, talk)
                 if not view.stepped and not spoken and state.agent_state in WAITING:
                     stands = "has no task yet" if state.agent_state == "loading" else f"is {state.agent_state}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import json
 from datetime import datetime
@@ -38,17 +37,8 @@ async def find(store: Store, session: str | None) -> EventLog:
     return await store.log(newest[0].id)
 
 
-def sessions(as_json: bool) -> Exit:
+async def sessions(as_json: bool) -> Exit:
     """List all sessions, newest first."""
-    return asyncio.run(_sessions(as_json))
-
-
-def show(session: str | None, as_json: bool, full: bool) -> Exit:
-    """Print the events of a session and its summary."""
-    return asyncio.run(_show(session, as_json, full))
-
-
-async def _sessions(as_json: bool) -> Exit:
     console = terminal_console()
     before: str | None = None
     async with Store.open(data_dir()) as store:
@@ -74,7 +64,8 @@ def _row(info: SessionInfo) -> Text:
     )
 
 
-async def _show(session: str | None, as_json: bool, full: bool) -> Exit:
+async def show(session: str | None, as_json: bool, full: bool) -> Exit:
+    """Print the events of a session and its summary."""
     console = terminal_console()
     state = State()
     async with Store.open(data_dir()) as store:

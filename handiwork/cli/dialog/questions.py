@@ -8,9 +8,7 @@ import math
 from rich.text import Text
 
 from handiwork.agents.state import State
-from handiwork.cli.dialog.prompt import Signals, ask
 from handiwork.cli.dialog.remote_session import RemoteSession
-from handiwork.cli.dialog.run_interactive import UserPrompt
 from handiwork.cli.dialog.slash_commands import Ask, SlashCommands
 from handiwork.cli.terminal.sanitize import exact, plain
 from handiwork.cli.terminal.subtasks import short_name
@@ -31,11 +29,6 @@ STUCK = (
 )
 CONTEXT = "\nwhat next? (/model NAME to use a larger context window, empty to continue, q to stop) "
 LIMIT = "\nraise the limit of {name}? (r for {raised}, a number, none for no limit, empty to keep it and stop) "
-
-
-def terminal_talk(opened: Session | RemoteSession, view: View, signals: Signals) -> UserPrompt:
-    """Return a prompt that asks on the terminal."""
-    return Questions(opened, view, lambda question: ask(question, signals))
 
 
 class Questions:

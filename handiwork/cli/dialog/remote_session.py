@@ -21,7 +21,7 @@ ALONE = 15.0
 
 
 class RemoteSession:
-    """The part of ``Session`` that ``drive`` needs, for a session of another process; ``watch`` gets each event."""
+    """The part of ``Session`` that the dialog uses for a session of another process; ``watch`` gets each event."""
 
     def __init__(self, log: EventLog, config: SessionConfig, watch: Observer) -> None:
         self.log, self.config = log, config

@@ -68,18 +68,3 @@ def pass_at_k(n: int, c: int, k: int) -> float:
     if not 0 <= c <= n or not 1 <= k <= n:
         raise ValueError(f"pass@{k} of {c} right in {n} trials is not defined")
     return 1 - math.comb(n - c, k) / math.comb(n, k)
-
-
-def precision(hits: int, made: int) -> float:
-    """Return the share of hits among ``made`` items, 0 if none were made."""
-    return hits / made if made else 0.0
-
-
-def recall(hits: int, wanted: int) -> float:
-    """Return the share of hits among ``wanted`` items, 0 if none were wanted."""
-    return hits / wanted if wanted else 0.0
-
-
-def f1(hits: int, made: int, wanted: int) -> float:
-    """Return the harmonic mean of precision and recall, 0 if no items were made or wanted."""
-    return 2 * hits / (made + wanted) if made + wanted else 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 from typing import Any, Literal, cast
@@ -191,10 +192,7 @@ def _endings(results: Sequence[Result]) -> dict[str, Ending]:
 
 
 def _counted(words: Iterable[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for word in words:
-        counts[word] = counts.get(word, 0) + 1
-    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))
+    return dict(sorted(Counter(words).items(), key=lambda one: (-one[1], one[0])))
 
 
 def _amount(values: Iterable[float]) -> Amount:

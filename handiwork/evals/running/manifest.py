@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import os
 import platform
@@ -18,6 +17,7 @@ from handiwork.agents.registry import find as find_agent
 from handiwork.evals.benchmark import Benchmark
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.results import ResultsError
+from handiwork.evals.scoring.data import files_hash
 from handiwork.events.base import Model, utc_now
 
 FILE = "manifest.json"
@@ -83,8 +83,8 @@ def make(
         data_hash=data,
         version=version("handiwork"),
         commit=_commit(),
-        code=_hash(PACKAGE),
-        agent_code=_hash(_files_of(conditions.agent)),
+        code=_code_hash(PACKAGE),
+        agent_code=_code_hash(_files_of(conditions.agent)),
         host=Host(
             system=platform.platform(), python=platform.python_version(), cpus=os.cpu_count() or 0, memory=memory
         ),
@@ -127,15 +127,9 @@ def _files_of(agent: str) -> Path:
     return file.parent if file.name == "__init__.py" else file
 
 
-def _hash(place: Path) -> str:
-    files = [place] if place.is_file() else [path for path in sorted(place.rglob("*")) if path.is_file()]
-    whole = hashlib.sha256()
-    for file in files:
-        if file.suffix != ".pyc":
-            whole.update(
-                f"{file.relative_to(place.parent)}\n{hashlib.sha256(file.read_bytes()).hexdigest()}\n".encode()
-            )
-    return whole.hexdigest()
+def _code_hash(place: Path) -> str:
+    files = [place] if place.is_file() else sorted(place.rglob("*"))
+    return files_hash([file for file in files if file.suffix != ".pyc"], place.parent)
 
 
 def _commit() -> str:

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import time
 import traceback
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,11 +18,13 @@ from handiwork.agents.state import State
 from handiwork.errors import BrowserError, SandboxError
 from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, UnfitError
 from handiwork.evals.running.conditions import Conditions
-from handiwork.evals.running.outcome import outcome_of
 from handiwork.evals.running.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
-from handiwork.evals.running.simulated_user import User
+from handiwork.events.base import Event
 from handiwork.events.codec import to_json
+from handiwork.events.observation import ErrorObservation
+from handiwork.llm import create as llms
 from handiwork.llm.errors import LLMError
+from handiwork.llm.types import LLM, Message
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create
@@ -39,6 +41,9 @@ TALKS = frozenset({"finished", "rejected", "awaiting_user_input"})
 
 TITLE = "task"
 """The title of every rollout's session."""
+
+MALFORMED = 3
+"""The number of malformed replies at the end that makes the format the cause of the failure."""
 
 T = TypeVar("T")
 
@@ -58,6 +63,33 @@ class FinishedRollout:
 
     result: Result
     trajectory: str
+
+
+class User:
+    """The model that plays the user of a benchmark, or judges an answer; it is created at the first call.
+
+    ``cost`` is USD of all but the ``unpriced`` calls.
+    """
+
+    def __init__(self, model: str, base_url: str | None) -> None:
+        self._model, self._base_url = model, base_url
+        self._llm: LLM | None = None
+        self.cost = 0.0
+        self.unpriced = 0
+
+    async def ask(self, prompt: str) -> str:
+        """Return the model's answer to the prompt, at temperature 0. Raises LLMError."""
+        if self._llm is None:
+            self._llm = llms.create(self._model, self._base_url)
+        answer = await self._llm.complete([Message.text("user", prompt)], temperature=0.0)
+        self.cost += answer.cost or 0.0
+        self.unpriced += answer.cost is None
+        return answer.content
+
+    async def close(self) -> None:
+        """Close the model's connections."""
+        if self._llm is not None:
+            await self._llm.close()
 
 
 async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, place: Path) -> FinishedRollout:
@@ -96,7 +128,7 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
             config = _config(conditions, workspace, job.budget, benchmark.allow_net(instance))
             if any(provided.iterdir()):
                 config = config.model_copy(update={"mount_ro": (str(provided),)})
-            opened = await create(store, data, config, _unwatched, TITLE)
+            opened = await create(store, data, config, lambda _: None, TITLE)
             user = User(conditions.user_model, conditions.user_base_url)
             try:
                 found = await _judged(conditions, benchmark, replace(job, instance=instance), opened, user)
@@ -164,6 +196,47 @@ def _blamed(error: Exception) -> tuple[Outcome, str]:
             return "platform", "".join(traceback.format_exception(error, limit=-5))
 
 
+def outcome_of(state: State, events: Sequence[Event]) -> tuple[Outcome, str]:
+    """Return the outcome of the session with these events, and its explanation."""
+    why = state.change.content if state.change else ""
+    if any(isinstance(event, ErrorObservation) and event.error_id == "sandbox_lost" for event in events):
+        # The session continued, but on a machine that had lost its programs: its result measures nothing.
+        return "sandbox", "the sandbox was lost"
+    match state.agent_state:
+        case "finished" | "awaiting_user_input":
+            return "submitted", ""
+        case "rejected":
+            return "gave up", str(state.outputs.get("reason", ""))
+        case "paused":
+            return _paused(state), why
+        case _:
+            return _failed(state), why
+
+
+def _paused(state: State) -> Outcome:
+    reason = state.change.reason if state.change else None
+    late = [observation for _, observation in state.history[-MALFORMED:]]
+    if len(late) == MALFORMED and all(isinstance(o, ErrorObservation) and o.error_id == "malformed" for o in late):
+        return "format"
+    if reason == "stuck":
+        return "repeat"
+    if state.limits.time is not None and state.time >= state.limits.time:
+        return "timeout"
+    return "limit" if reason in ("limit", "context") else "platform"
+
+
+def _failed(state: State) -> Outcome:
+    match state.change.reason if state.change else None:
+        case "agent":
+            return "agent error"
+        case "model":
+            return "model"
+        case "sandbox":
+            return "sandbox"
+        case _:
+            return "platform"
+
+
 def _config(conditions: Conditions, workspace: Path, budget: float | None, allow_net: tuple[str, ...]) -> SessionConfig:
     costs = [cost for cost in (conditions.limits.cost, budget) if cost is not None]
     times = [time for time in (conditions.limits.time, conditions.deadline) if time is not None]
@@ -221,7 +294,3 @@ def _figures(state: State, user: User) -> dict[str, Any]:
         "usage": state.usage,
         "steps": state.iteration,
     }
-
-
-def _unwatched(_: object) -> None:
-    pass

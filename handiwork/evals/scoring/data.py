@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import httpx2
@@ -83,15 +83,16 @@ async def _fetch(address: str, file: Path) -> None:
 async def digest(benchmark: Benchmark, split: str, folder: Path) -> str:
     """Return the SHA-256, in hex, of all data of a split: of their paths and contents, in the order of the paths."""
     paths = sorted({*benchmark.files(split), *benchmark.further_files(split)})
-    return await asyncio.to_thread(_digest, paths, folder)
+    found = (path for name in paths for path in sorted((folder / name).rglob("*")) or [folder / name])
+    return await asyncio.to_thread(files_hash, found, folder)
 
 
-def _digest(paths: list[str], folder: Path) -> str:
+def files_hash(paths: Iterable[Path], folder: Path) -> str:
+    """Return the SHA-256, in hex, of the files among ``paths``: of their paths below ``folder``, and their contents."""
     whole = hashlib.sha256()
     for path in paths:
-        for file in sorted((folder / path).rglob("*")) if (folder / path).is_dir() else [folder / path]:
-            if file.is_file():
-                with file.open("rb") as data:
-                    digest = hashlib.file_digest(data, "sha256").hexdigest()
-                whole.update(f"{file.relative_to(folder)}\n{digest}\n".encode())
+        if path.is_file():
+            with path.open("rb") as data:
+                digest = hashlib.file_digest(data, "sha256").hexdigest()
+            whole.update(f"{path.relative_to(folder)}\n{digest}\n".encode())
     return whole.hexdigest()

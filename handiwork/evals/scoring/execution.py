@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from handiwork.errors import SandboxError
@@ -29,21 +30,32 @@ async def run_code(files: Mapping[str, str], command: str, seconds: float) -> Cm
     on other load; the wall time of all together is PATIENCE times that. A command that took too long has exit code 152
     or 124. Raises SandboxError.
     """
+    async with new_sandbox("bubblewrap") as (sandbox, workspace):
+        for path, text in files.items():
+            (workspace / path).parent.mkdir(parents=True, exist_ok=True)
+            (workspace / path).write_text(text)
+        await sandbox.start()
+        (workspace / ".command").write_text(command)
+        longest = PATIENCE * seconds
+        limited = f"ulimit -St {math.ceil(seconds)}; exec timeout -k 2 {longest:g} bash .command"
+        return await command_in(sandbox, f"bash -c {shlex.quote(limited)}", longest + GRACE)
+
+
+@asynccontextmanager
+async def new_sandbox(kind: str) -> AsyncGenerator[tuple[Sandbox, Path]]:
+    """Yield a sandbox of this kind, to be started, and its workspace, an empty folder; remove both at the end."""
+
+    async def no_blobs(_: AsyncIterator[bytes]) -> str:
+        return ""
+
     with tempfile.TemporaryDirectory(prefix="handiwork-score-") as name:
         Path(name).chmod(0o755)
-        session, work = Path(name, "session"), Path(name, "work")
+        session, workspace = Path(name, "session"), Path(name, "workspace")
         session.mkdir()
-        work.mkdir()
-        for path, text in files.items():
-            (work / path).parent.mkdir(parents=True, exist_ok=True)
-            (work / path).write_text(text)
-        sandbox = sandboxes.create("bubblewrap", SandboxPaths(session, work), _no_blobs)
+        workspace.mkdir()
+        sandbox = sandboxes.create(kind, SandboxPaths(session, workspace), no_blobs)
         try:
-            await sandbox.start()
-            (work / ".command").write_text(command)
-            longest = PATIENCE * seconds
-            limited = f"ulimit -St {math.ceil(seconds)}; exec timeout -k 2 {longest:g} bash .command"
-            return await command_in(sandbox, f"bash -c {shlex.quote(limited)}", longest + GRACE)
+            yield sandbox, workspace
         finally:
             await sandbox.close()
 
@@ -63,7 +75,3 @@ async def _executed(sandbox: Sandbox, command: str, seconds: float) -> CmdOutput
     if not isinstance(done, CmdOutputObservation):
         raise SandboxError(f"the sandbox did not run a command: {done.text}")
     return done
-
-
-async def _no_blobs(_: AsyncIterator[bytes]) -> str:
-    return ""

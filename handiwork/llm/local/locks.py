@@ -47,9 +47,9 @@ def is_held(path: Path) -> bool:
 
 
 @asynccontextmanager
-async def locked(path: Path) -> AsyncGenerator[None]:
-    """Hold the exclusive lock on ``path``; waiting for it can be cancelled."""
-    lock = FileLock(path)
+async def locked(path: Path, *, exclusive: bool = True) -> AsyncGenerator[None]:
+    """Hold the lock on ``path``; waiting for it can be cancelled."""
+    lock = FileLock(path, exclusive)
     # A lock's release is not signalled, and waiting for it in a thread could not be cancelled.
     while not lock.acquire(wait=False):  # noqa: ASYNC110
         await asyncio.sleep(0.05)

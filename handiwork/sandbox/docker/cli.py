@@ -1,4 +1,7 @@
-"""Calls the Docker daemon through its command line, which knows contexts, credentials and daemons by ssh."""
+"""Calls the Docker daemon: through its command line, which knows contexts, credentials and daemons by ssh.
+
+Queries go to the socket of this machine's daemon if they can: starting ``docker`` takes longer than their answers.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,15 @@ from asyncio.subprocess import DEVNULL, PIPE, STDOUT
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
 from urllib.parse import quote, urlencode
 
+import httpx2
+
 from handiwork.errors import SandboxError
 from handiwork.process import Process
-from handiwork.sandbox.docker.api import ask, context_chosen
 
 OWNER, SESSION = "handiwork.owner", "handiwork.session"
 """The labels of a container: the process that runs it, and its session."""
@@ -27,6 +32,8 @@ NOT_SEEN = "bind source path does not exist"
 """The daemon's message for a file of this machine that it does not see."""
 
 _ANSWER_TIMEOUT = 60.0
+_SOCKET = "/var/run/docker.sock"
+_SOCKET_TIMEOUT = {"connect": 5.0, "read": 30.0, "write": 5.0, "pool": 5.0}
 _ARCHITECTURE = "amd64"
 _ALL = "{{json .}}"
 _CONTAINER = '{{.ID}} {{.Label "' + OWNER + '"}}'
@@ -57,7 +64,7 @@ async def is_elsewhere() -> bool:
     If False, the daemon may still not see this machine's files, for example behind a forwarded socket.
     """
     host = os.environ.get("DOCKER_HOST")
-    if not host and context_chosen():
+    if not host and _context_chosen():
         host = await checked("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
     return bool(host) and not host.startswith("unix://")
 
@@ -66,7 +73,7 @@ async def image_of(name: str, on_status: OnStatus) -> DockerImage:
     """Return the image's description, after pulling the image if it is missing. Raises SandboxError."""
     if not name or name.startswith("-") or any(map(str.isspace, name)):
         raise SandboxError(f'"{name}" is no name of an image: give one like --image debian:12')
-    found = await ask(f"/images/{quote(name)}/json")
+    found = await _ask(f"/images/{quote(name)}/json")
     if found is None:
         found = await _inspected(name, on_status)
     if (found["Os"], found["Architecture"]) != ("linux", _ARCHITECTURE):
@@ -80,14 +87,14 @@ async def image_of(name: str, on_status: OnStatus) -> DockerImage:
 
 async def daemon() -> Daemon:
     """Describe the daemon. Raises SandboxError if it does not answer."""
-    found = await ask("/info") or json.loads(await checked("info", "--format", _ALL))
+    found = await _ask("/info") or json.loads(await checked("info", "--format", _ALL))
     rootless = any(str(option).startswith("name=rootless") for option in found["SecurityOptions"] or ())
     return Daemon(rootless, found["Architecture"])
 
 
 async def sweep() -> list[str]:
     """Remove the containers of this machine's dead processes, and return their ids. Raises SandboxError."""
-    found = await ask(f"/containers/json?{urlencode({'all': 1, 'filters': json.dumps({'label': [OWNER]})})}")
+    found = await _ask(f"/containers/json?{urlencode({'all': 1, 'filters': json.dumps({'label': [OWNER]})})}")
     if found is None:
         lines = await checked("ps", "--all", "--no-trunc", "--filter", f"label={OWNER}", "--format", _CONTAINER)
         rows = [line.split() for line in lines.splitlines()]
@@ -138,6 +145,39 @@ def explained(said: str) -> str:
     if NOT_SEEN in low:
         return f"the Docker daemon{where} does not see the files of this machine: use a daemon that runs on it. {said}"
     return f"Docker said: {said}"
+
+
+async def _ask(path: str) -> Any | None:
+    """Return the daemon's JSON answer to GET; None if it does not answer, and then ``docker`` may say why."""
+    socket = _socket()
+    if socket is None:
+        return None
+    try:
+        async with httpx2.AsyncHTTPTransport(uds=socket, verify=False) as transport:
+            request = httpx2.Request("GET", f"http://docker{path}", extensions={"timeout": _SOCKET_TIMEOUT})
+            response = await transport.handle_async_request(request)
+            await response.aread()
+    except httpx2.TransportError:
+        return None
+    return response.json() if response.status_code == 200 else None
+
+
+def _context_chosen() -> bool:
+    """Return whether a non-default context may be in use; running docker takes longer than this check."""
+    if "DOCKER_CONTEXT" in os.environ:
+        return True
+    folder = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker")
+    try:
+        return b'"currentContext"' in (folder / "config.json").read_bytes()
+    except OSError:
+        return False
+
+
+def _socket() -> str | None:
+    """Return the socket that ``docker`` would use; None if only ``docker`` knows it."""
+    if host := os.environ.get("DOCKER_HOST"):
+        return host.removeprefix("unix://") if host.startswith("unix://") else None
+    return None if _context_chosen() else _SOCKET
 
 
 async def _inspected(name: str, on_status: OnStatus) -> dict[str, Any]:

@@ -25,11 +25,9 @@ from pathlib import Path
 from handiwork.events.record import EgressEvent
 from handiwork.sandbox.egress.addresses import Address, why_never, why_refused
 from handiwork.sandbox.egress.hosts import Host, HostError, Pattern, allowing, canonical, parse
-from handiwork.sandbox.egress.internet import Internet
-from handiwork.sandbox.egress.pace import Pace
+from handiwork.sandbox.egress.internet import Internet, Upstream, UpstreamError
 from handiwork.sandbox.egress.relay import Streams, relay
 from handiwork.sandbox.egress.request import MalformedRequestError, Request, read_request
-from handiwork.sandbox.egress.upstream import Upstream, UpstreamError
 
 CONNECTIONS = 128
 """Connections at the same time; further ones wait."""
@@ -63,13 +61,28 @@ class EgressRefusedError(Exception):
         self.status = status
 
 
+class _Pace:
+    """A rate limiter: grants ``burst`` turns at once; each used turn comes back after 1 / ``rate`` seconds."""
+
+    def __init__(self, burst: int, rate: float) -> None:
+        self._ahead, self._rate = burst / rate, rate
+        self._next = 0.0
+
+    async def turn(self) -> None:
+        """Wait for a turn."""
+        now = asyncio.get_running_loop().time()
+        self._next = max(self._next, now - self._ahead) + 1 / self._rate
+        if self._next > now:
+            await asyncio.sleep(self._next - now)
+
+
 class Proxy:
     """Serves one sandbox from ``listen`` to ``close``."""
 
     def __init__(self, egress: Egress) -> None:
         self._egress, self._internet = egress, egress.internet
         self._places = asyncio.Semaphore(CONNECTIONS)
-        self._pace = Pace(BURST, RATE)
+        self._pace = _Pace(BURST, RATE)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import os
 import tempfile
@@ -22,16 +23,57 @@ from .notebook.notebook import Notebook
 from .output import Keep, Spools, write_all
 from .shell.jobs import Jobs
 from .shell.shell import Shell
-from .stream import Stream, json_line
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
+_INTERVAL = 0.02  # seconds between lines
+_LIMIT = 1 << 20  # bytes of one action's output that are streamed
 _BYTES = b"application/octet-stream"
 _JSON = b"application/json"
 _LINES = b"application/x-ndjson"
+
+
+class _Stream:
+    """Turns bytes into {"output": text} lines for ``send``; ``pump`` must run while bytes are fed."""
+
+    def __init__(self, send: Callable[[bytes, bool], Awaitable[None]]) -> None:
+        self._send = send
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+        self._pending = bytearray()
+        self._left = _LIMIT
+        self._arrived = asyncio.Event()
+        self._sending = asyncio.Lock()
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes; those over the limit are dropped."""
+        data = data[: self._left]
+        if data:
+            self._left -= len(data)
+            self._pending += data
+            self._arrived.set()
+
+    async def pump(self) -> None:
+        """Send output as it arrives, until cancelled."""
+        while True:
+            await self._arrived.wait()
+            await asyncio.sleep(_INTERVAL)
+            async with self._sending:
+                if line := self._take(final=False):
+                    await self._send(line, False)
+
+    async def finish(self, last: Json) -> None:
+        """Send the rest of the output and ``last``, which ends the stream."""
+        async with self._sending:
+            await self._send(self._take(final=True) + _json_line(last), True)
+
+    def _take(self, *, final: bool) -> bytes:
+        self._arrived.clear()
+        text = self._decoder.decode(bytes(self._pending), final)
+        self._pending.clear()
+        return _json_line({"output": text}) if text else b""
 
 
 class App:
@@ -124,7 +166,7 @@ class App:
 
     async def _execute(self, scope: Scope, receive: Receive, send: Send) -> None:
         action, keep, secrets = _parse_request(await _body(receive))
-        stream = Stream(_chunks(send))
+        stream = _Stream(_chunks(send))
         work = asyncio.create_task(self._perform(action, keep, stream, secrets))
         pump = asyncio.create_task(stream.pump())
         gone = asyncio.create_task(_disconnected(receive))
@@ -138,7 +180,7 @@ class App:
             pump.cancel()
             gone.cancel()
 
-    async def _perform(self, action: Json, keep: Keep, stream: Stream, secrets: Mapping[str, str]) -> Json:
+    async def _perform(self, action: Json, keep: Keep, stream: _Stream, secrets: Mapping[str, str]) -> Json:
         async with self._turn:
             self._current = asyncio.current_task()
             return await self._actions.perform(action, keep, stream.feed, secrets)
@@ -280,8 +322,12 @@ async def _begin(send: Send, status: int, kind: bytes) -> None:
     await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", kind)]})
 
 
+def _json_line(value: Json) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
 async def _respond(send: Send, status: int, value: Json) -> None:
-    body = json_line(value)
+    body = _json_line(value)
     headers = [(b"content-type", _JSON), (b"content-length", b"%d" % len(body))]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from starlette.responses import PlainTextResponse, Response
 
-from handiwork.agents.registry import AgentNotFoundError, find, installed
-from handiwork.llm.local.weights import KNOWN
-from handiwork.llm.offered import KEYS, local_model_state, provider_keys
+from handiwork.agents.registry import describe, installed
+from handiwork.llm import offered
 from handiwork.server.operations import Operation, OperationCall
 from handiwork.server.schemas.sessions import AgentInfo, AgentList, ModelInfo, ModelList, SettingsView, Success
 from handiwork.server.supervisor import SessionSupervisor
@@ -22,25 +21,16 @@ from handiwork.settings import load, settings_file
 
 async def list_models(call: OperationCall[None, None]) -> ModelList:
     """List the local models and the providers, each with its state or missing key."""
-    found: list[ModelInfo] = []
-    for name in KNOWN:
-        ready, about = local_model_state(name)
-        found.append(ModelInfo(name=f"local:{name}", ready=ready, about=about))
-    for provider, key in provider_keys().items():
-        about = f"key in {key}" if key else f"no key: set {KEYS[provider][0]}"
-        found.append(ModelInfo(name=f"{provider}:NAME", ready=key is not None, about=about))
+    found = [ModelInfo(name=name, ready=ready, about=about) for name, ready, about in offered.models()]
     return ModelList(default=load({}).model, models=found)
 
 
 async def list_agents(call: OperationCall[None, None]) -> AgentList:
     """List the installed agents."""
-    found: list[AgentInfo] = []
-    for name, point in installed().items():
-        try:
-            about = find(name).description
-        except (AgentNotFoundError, ImportError, AttributeError) as error:
-            about = f"cannot be loaded: {error}"
-        found.append(AgentInfo(name=name, about=about, package=point.dist.name if point.dist is not None else ""))
+    found = [
+        AgentInfo(name=name, about=describe(name), package=point.dist.name if point.dist is not None else "")
+        for name, point in installed().items()
+    ]
     return AgentList(default=load({}).agent, agents=found)
 
 

@@ -24,7 +24,7 @@ ENDED: frozenset[AgentState] = frozenset({"finished", "rejected", "stopped", "aw
 
 async def send_message(call: OperationCall[None, UserMessage]) -> Posted:
     """Send a message to the agent; this resumes a session that does not run."""
-    log = await call.supervisor.log(call.session)
+    log = await call.log()
     check_images(call.supervisor, call.body.images)
     state = await running(call.supervisor, log)
     message = MessageAction(
@@ -43,7 +43,7 @@ async def start_session(call: OperationCall[None, None]) -> SessionView:
 
 async def resume_session(call: OperationCall[None, None]) -> SessionView:
     """Resume a session that was paused or failed; one that ended or asked a question needs a message."""
-    log = await call.supervisor.log(call.session)
+    log = await call.log()
     state = (await running(call.supervisor, log)).agent_state
     if state in ENDED:
         raise RequestRefusedError(409, f"session {log.id} is {state.replace('_', ' ')}: send a message to resume it")
@@ -63,7 +63,7 @@ async def pause_session(call: OperationCall[None, None]) -> SessionView:
 
 async def interrupt_session(call: OperationCall[None, None]) -> SessionView:
     """Interrupt the current action and pause the session."""
-    log = await call.supervisor.log(call.session)
+    log = await call.log()
     if (await running(call.supervisor, log)).agent_state == "running":
         await call.supervisor.say(log, ChangeAgentStateAction(agent_state="paused", source="user"))
     return await view(call.supervisor, log)
@@ -71,7 +71,7 @@ async def interrupt_session(call: OperationCall[None, None]) -> SessionView:
 
 async def stop_session(call: OperationCall[None, None]) -> SessionView:
     """Stop the current action and close the sandbox; a message resumes the session."""
-    log = await call.supervisor.log(call.session)
+    log = await call.log()
     await running(call.supervisor, log)
     await call.supervisor.say(log, ChangeAgentStateAction(agent_state="stopped", source="user"))
     return await view(call.supervisor, log)
@@ -79,7 +79,7 @@ async def stop_session(call: OperationCall[None, None]) -> SessionView:
 
 async def answer_action(call: OperationCall[None, Answer]) -> SessionView:
     """Allow or reject an action that waits for approval."""
-    log, given = await call.supervisor.log(call.session), call.body
+    log, given = await call.log(), call.body
     state = await running(call.supervisor, log)
     action = next((action for action in actions_to_approve(state) if action.id == given.action), None)
     if action is None:
@@ -92,7 +92,7 @@ async def answer_action(call: OperationCall[None, Answer]) -> SessionView:
 
 async def change_session(call: OperationCall[None, SettingsChange]) -> SessionView:
     """Change the session's model, limits or confirmation mode, also while it runs."""
-    log, change = await call.supervisor.log(call.session), call.body
+    log, change = await call.log(), call.body
     await running(call.supervisor, log)
     if change == SettingsChange():
         raise RequestRefusedError(422, "the request changes nothing: give a model, limits or a confirmation mode")
@@ -116,7 +116,7 @@ async def change_session(call: OperationCall[None, SettingsChange]) -> SessionVi
 
 async def allow_hosts(call: OperationCall[None, Hosts]) -> SessionView:
     """Let the sandbox reach more hosts, also while it runs."""
-    log = await call.supervisor.log(call.session)
+    log = await call.log()
     await running(call.supervisor, log)
     try:
         event = network_allowed(call.body.hosts)
@@ -133,7 +133,7 @@ async def allow_hosts(call: OperationCall[None, Hosts]) -> SessionView:
 
 async def rewind_session(call: OperationCall[None, None]) -> SessionView:
     """Rewind a stuck agent to before its loop and resume it; files stay."""
-    log = await call.supervisor.log(call.session)
+    log = await call.log()
     state = await running(call.supervisor, log)
     if not is_stuck(state):
         raise RequestRefusedError(409, f"session {log.id} is not stuck in a loop")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from typing import BinaryIO
 from urllib.parse import quote
 
@@ -44,7 +44,7 @@ _HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-conten
 
 async def list_files(call: OperationCall[FilesQuery, None]) -> FileList:
     """List a directory of the session's workspace, now or after an event."""
-    found = await files(call.supervisor.data, await call.supervisor.log(call.session), call.query.at)
+    found = await files(call.supervisor.data, await call.log(), call.query.at)
     entries = await asyncio.to_thread(found.entries, call.query.path)
     return FileList(path=call.query.path, entries=[FileEntry.model_validate(entry) for entry in entries])
 
@@ -52,7 +52,7 @@ async def list_files(call: OperationCall[FilesQuery, None]) -> FileList:
 async def read_file(call: OperationCall[ContentQuery, None]) -> Response:
     """Return the bytes of a file of the workspace, now or after an event."""
     path = call.query.path
-    found = await files(call.supervisor.data, await call.supervisor.log(call.session), call.query.at)
+    found = await files(call.supervisor.data, await call.log(), call.query.at)
     stream = await asyncio.to_thread(found.open, path)
     first = await asyncio.to_thread(stream.read, _PIECE)
     headers = dict(_HARMLESS)
@@ -64,7 +64,7 @@ async def read_file(call: OperationCall[ContentQuery, None]) -> Response:
 
 async def upload_file(call: OperationCall[UploadQuery, None]) -> Uploaded:
     """Write the body to a file of the workspace, through the session's sandbox."""
-    log, size = await call.supervisor.log(call.session), 0
+    log, size = await call.log(), 0
 
     async def counted() -> AsyncIterator[bytes]:
         nonlocal size
@@ -84,7 +84,7 @@ async def upload_file(call: OperationCall[UploadQuery, None]) -> Uploaded:
 async def show_diff(call: OperationCall[DiffQuery, None]) -> Diff:
     """Return the changes of the whole session, of a step or turn, or between two events."""
     supervisor, query = call.supervisor, call.query
-    log = await supervisor.log(call.session)
+    log = await call.log()
     first, last = query.first, query.last
     if query.of != "total":
         if query.event is None:
@@ -167,8 +167,7 @@ def _begins(event: Event, turn: bool) -> bool:
     return isinstance(event, StepStarted)
 
 
-def _diff(changes: Iterable[Change], first: int | None, last: int | None) -> Diff:
-    changes = list(changes)
+def _diff(changes: list[Change], first: int | None, last: int | None) -> Diff:
     shown = [
         FileChange(path=_clear(path), kind=change.kind, binary=change.binary, added=added, deleted=deleted)
         for change, (path, added, deleted) in zip(changes, diffstat(changes), strict=True)

@@ -74,12 +74,12 @@ async def list_sessions(call: OperationCall[ListQuery, None]) -> SessionPage:
 
 async def show_session(call: OperationCall[None, None]) -> SessionView:
     """Return a session without its events."""
-    return await view(call.supervisor, await call.supervisor.log(call.session))
+    return await view(call.supervisor, await call.log())
 
 
 async def rename_session(call: OperationCall[None, Rename]) -> SessionView:
     """Change a session's title."""
-    log = await call.supervisor.log(call.session)
+    log = await call.log()
     await call.supervisor.store.update(log.id, title=call.body.title)
     return await view(call.supervisor, log)
 
@@ -87,7 +87,7 @@ async def rename_session(call: OperationCall[None, Rename]) -> SessionView:
 async def delete_session(call: OperationCall[None, None]) -> Success:
     """Delete a session that is not running, with its files."""
     supervisor = call.supervisor
-    log = await supervisor.log(call.session)
+    log = await call.log()
     await supervisor.release(log)
     await collecting.delete_session(supervisor.store, supervisor.data, log.id)
     supervisor.forget(log.id)
@@ -97,7 +97,7 @@ async def delete_session(call: OperationCall[None, None]) -> Success:
 async def list_events(call: OperationCall[EventsQuery, None]) -> Response:
     """Return events of a session, ascending: the newest, those before one, or those after one."""
     query = call.query
-    log = await call.supervisor.log(call.session)
+    log = await call.log()
     head = await log.head()
     before = query.before if query.before is not None else None if query.after is not None else head + 1
     texts = await log.texts(query.after or 0, before, query.limit)
@@ -107,7 +107,7 @@ async def list_events(call: OperationCall[EventsQuery, None]) -> Response:
 async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
     """Make a session that continues from an event of this one, which stays unchanged."""
     new, supervisor = call.body, call.supervisor
-    log = await supervisor.log(call.session)
+    log = await call.log()
     changes: dict[str, Any] = {}
     if new.agent is not None:
         changes["agent"] = agent_name(new.agent)
@@ -122,7 +122,7 @@ async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
 
 async def show_tree(call: OperationCall[None, None]) -> Tree:
     """Return a session with its ancestors and all their forks."""
-    log = await call.supervisor.log(call.session)
+    log = await call.log()
     return Tree(sessions=[SessionRow.of(info) for info in await call.supervisor.store.family(log.id)])
 
 

@@ -14,6 +14,7 @@ directory, an action that the user allowed did that.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -28,7 +29,6 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action
 from handiwork.events.record import Confirmation
-from handiwork.session.approval.browser_targets import only_looks, origins
 from handiwork.session.approval.shell_commands import Command, parse, reads_only, takes_any_arguments
 from handiwork.session.secrets import names_in
 
@@ -51,6 +51,18 @@ _DANGEROUS_OPTIONS = (
 )
 _DANGEROUS_LETTERS = {("git", "merge"): "s", ("git", "pull"): "s", ("pytest",): "cop"}
 """Short options, alone or combined behind one dash, that name a program, a plugin or another configuration."""
+
+# A model that reads untrusted pages may write browser calls, so these reject any text that a browser or the
+# sandbox's parser of calls could read differently.
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>[a-z0-9][a-z0-9.-]*)(?::(?P<port>\d{1,5}))?(?:[/?#][!-\[\]-~]*)?", re.IGNORECASE
+)
+_TEXT = r"""(?:'[^'"\\()#\n]*'|"[^'"\\()#\n]*")"""
+_VALUE = rf"(?:{_TEXT}|-?\d+(?:\.\d+)?)"
+_CALL = re.compile(rf"(?P<name>[a-z_]+)\((?P<given>(?:{_VALUE}(?:, ?{_VALUE})*)?)\)")
+_PORTS = {"http": "80", "https": "443"}
+_STILL = frozenset({"noop", "send_msg_to_user", "report_infeasible"})
+_LOOKS = _STILL | {"scroll", "tab_focus"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +111,7 @@ def rule_for(action: Action) -> str:
             folder = action.path.rpartition("/")[0]
             return f"edit {folder}/**" if folder and _is_ordinary(action.path) else exact
         case BrowseURLAction() | BrowseInteractiveAction():
-            targets = origins(action) or ()
+            targets = _origins(action) or ()
             return f"browse {next(iter(targets))}/**" if len(targets) == 1 else exact
         case _:
             return exact
@@ -142,7 +154,7 @@ def _has_effect(action: Action) -> bool:
         return False
     if isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip():
         return False  # waits for more output
-    if isinstance(action, BrowseInteractiveAction) and only_looks(action):
+    if isinstance(action, BrowseInteractiveAction) and _only_looks(action):
         return False
     return action.runnable
 
@@ -166,7 +178,7 @@ def _allowed(action: Action, rules: Collection[str]) -> bool:
         case FileEditAction() | FileWriteAction():
             return _is_ordinary(action.path) and any(_covers(rule, action.path) for rule in rules)
         case BrowseURLAction() | BrowseInteractiveAction():
-            targets = origins(action)
+            targets = _origins(action)
             return targets is not None and all(f"browse {origin}/**" in rules for origin in targets)
         case _:
             return False
@@ -239,3 +251,38 @@ def _is_ordinary(path: str, workspace: str = "") -> bool:
         if path.startswith("/"):
             return False
     return not any(part.startswith((".", "~")) for part in path.split("/"))
+
+
+def _origin(url: str) -> str | None:
+    """Return the URL's scheme, host and port as ``https://host`` or ``http://host:8080``; None for any other URL."""
+    found = _URL.fullmatch(url)
+    if found is None:
+        return None
+    scheme, port = found["scheme"].lower(), found["port"]
+    at = "" if port is None or port == _PORTS[scheme] else f":{port}"
+    return f"{scheme}://{found['host'].lower()}{at}"
+
+
+def _origins(action: BrowseURLAction | BrowseInteractiveAction) -> frozenset[str] | None:
+    """Return the origins that the action visits; None if it may do more than visit them, or may visit others."""
+    if isinstance(action, BrowseURLAction):
+        urls = [action.url]
+    else:
+        calls = _calls(action.browser_actions)
+        if calls is None or any(name not in _LOOKS and name != "goto" for name, _ in calls):
+            return None
+        urls = [given[1:-1] for name, given in calls if name == "goto"]
+    found = [_origin(url) for url in urls]
+    return None if not found or None in found else frozenset(one for one in found if one is not None)
+
+
+def _only_looks(action: BrowseInteractiveAction) -> bool:
+    """Return whether the calls only wait or send a message, and leave the page and its view unchanged."""
+    calls = _calls(action.browser_actions)
+    return calls is not None and all(name in _STILL for name, _ in calls)
+
+
+def _calls(text: str) -> list[tuple[str, str]] | None:
+    """Return the calls' names and arguments; None if the text is anything but plain calls, one per line."""
+    found = [_CALL.fullmatch(line.strip(" \t")) for line in text.split("\n") if line.strip(" \t")]
+    return [(call["name"], call["given"]) for call in found if call is not None] if found and all(found) else None

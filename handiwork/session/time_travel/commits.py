@@ -8,18 +8,20 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
 from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.record import SessionWanted
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.sandbox.base import Sandbox
 from handiwork.session.config import config_of
 from handiwork.session.open import sandbox_of
 from handiwork.session.storage.layout import session_dir
-from handiwork.session.time_travel.handover import borrowed
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.safe_open import look
 from handiwork.workspace.git.command import run_git
@@ -30,6 +32,9 @@ LARGEST = 1 << 30
 
 TIMEOUT = 300.0
 """Seconds after which git in the sandbox is stopped."""
+
+HANDOVER_TIMEOUT = 10.0
+"""Seconds in which a server that holds the session's lease has to release it."""
 
 _BUNDLE = ".git/handiwork.bundle"
 _BETWEEN = "commits-"
@@ -54,7 +59,7 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
     head = await asyncio.to_thread(_head, base)
     sandbox = sandbox_of(store, files, config)
     # Two sandboxes must not write to one layer.
-    async with borrowed(log):
+    async with _lease(log):
         for leftover in folder.glob(f"{_BETWEEN}*"):  # left by a killed process
             await asyncio.to_thread(shutil.rmtree, leftover)
         with tempfile.TemporaryDirectory(prefix=_BETWEEN, dir=folder) as name:
@@ -66,6 +71,19 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
             finally:
                 await sandbox.close()
             return await asyncio.to_thread(import_commits, Path(config.workspace), bundle, log.id)
+
+
+@asynccontextmanager
+async def _lease(log: EventLog) -> AsyncGenerator[None]:
+    """Hold the session's lease; a server that holds it, and runs nothing, releases it. Raises LeaseHeld."""
+    if await log.holder() is not None and (await log.info()).state != "running":
+        await log.append(SessionWanted(source="user"))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(HANDOVER_TIMEOUT):
+                while await log.holder() is not None:  # noqa: ASYNC110 - the holder is another process
+                    await asyncio.sleep(0.05)
+    async with log.lease():
+        yield
 
 
 def _head(base: Path) -> str | None:

@@ -1,37 +1,33 @@
-/** What an action asks for: the command, the code, the text of a file, the task of a delegate. */
+/** The body of an action: its command, code, text, edit or task. */
 
 import { Code } from "../components/Code";
 import { Diff } from "../components/Diff";
 import { Markdown } from "../components/Markdown";
-import { ownFields, type ActionRecord } from "../events";
+import type { ActionRecord } from "../events";
+import { describe } from "../wording/actions";
+import { exact, shortName, taskText } from "../wording/text";
 import { editPatch } from "./patch";
-import { exact, outputsText, said, shortName, taskText } from "./text";
 import { Folded } from "./Folded";
 
-/** With `whole` nothing is folded: it is what the user is asked about. */
+/** With `whole` nothing is folded, as the user judges the action by it. */
 export function ActionBody({ action, whole = false }: { action: ActionRecord; whole?: boolean }) {
+  const { body, language } = describe(action);
+  const id = `action-${action.id}`;
   switch (action.type) {
-    case "CmdRunAction":
-      return action.command ? <Listing id={action.id} text={action.command} language="bash" whole={whole} /> : null;
-    case "IPythonRunCellAction":
-      return <Listing id={action.id} text={action.code} language="python" whole={whole} />;
-    case "BrowseInteractiveAction":
-      return <Listing id={action.id} text={action.browser_actions} language="python" whole={whole} />;
-    case "FileWriteAction":
-      return <Listing id={action.id} text={action.content} language={extension(action.path)} whole={whole} />;
     case "FileEditAction":
       return (
-        <div className="chat-proposal">
+        <div className="chat-edit">
           <Diff patch={editPatch(exact(action.old), exact(action.new))} />
         </div>
       );
     case "AgentDelegateAction":
-      return <Prose id={action.id} text={taskText(action.inputs)} whole={whole} />;
+      if (whole) return <pre className="chat-output">{exact(body)}</pre>;
+      return <Folded id={id} text={body} limit={10} render={(text) => <Markdown text={text} />} />;
     case "ForkAction":
       return (
         <ol className="chat-children">
-          {action.children.map(([agent, inputs], number) => (
-            <li key={number}>
+          {action.children.map(([agent, inputs], index) => (
+            <li key={index}>
               <strong>{exact(shortName(agent))}</strong> {exact(taskText(inputs))}
             </li>
           ))}
@@ -39,42 +35,19 @@ export function ActionBody({ action, whole = false }: { action: ActionRecord; wh
       );
     case "AgentFinishAction":
     case "AgentRejectAction":
-      return <Markdown text={outputsText(action.outputs)} />;
+      return <Markdown text={body} />;
     case "AddTaskAction":
-      return (
-        <>
-          <p>{exact(action.goal)}</p>
-          {action.subtasks.length > 0 && (
-            <ul>
-              {action.subtasks.map((goal, number) => (
-                <li key={number}>{exact(goal)}</li>
-              ))}
-            </ul>
-          )}
-        </>
+      return action.subtasks.length === 0 ? null : (
+        <ul>
+          {action.subtasks.map((goal, index) => (
+            <li key={index}>{exact(goal)}</li>
+          ))}
+        </ul>
       );
     default: {
-      const own = ownFields(action);
-      return own && <Listing id={action.id} text={said(own)} language="json" whole={whole} />;
+      if (!body) return null;
+      const code = (text: string) => <Code text={text} language={language} />;
+      return whole ? code(exact(body)) : <Folded id={id} text={exact(body)} limit={14} render={code} />;
     }
   }
-}
-
-function Listing({ id, text, language, whole }: { id: number; text: string; language: string; whole: boolean }) {
-  const listing = (shown: string) => <Code text={shown} language={language} />;
-  return whole ? listing(exact(text)) : <Folded id={`doing-${id}`} text={exact(text)} most={14} show={listing} />;
-}
-
-function Prose({ id, text, whole }: { id: number; text: string; whole: boolean }) {
-  const prose = (shown: string) => <Markdown text={shown} />;
-  return whole ? (
-    <pre className="chat-output">{exact(text)}</pre>
-  ) : (
-    <Folded id={`doing-${id}`} text={text} most={10} show={prose} />
-  );
-}
-
-function extension(path: string): string {
-  const name = path.slice(path.lastIndexOf("/") + 1);
-  return name.includes(".") ? name.slice(name.lastIndexOf(".") + 1) : "";
 }

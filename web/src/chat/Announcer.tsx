@@ -1,4 +1,4 @@
-/** A live region: the conversation itself is silent, as rows come and go with scrolling. */
+/** A live region for screen readers; the conversation is none, as its rows come and go with scrolling. */
 
 import { useEffect, useRef, useState } from "react";
 import { type SessionStore, useSessionPart } from "../store";
@@ -6,16 +6,15 @@ import { announcement } from "./announce";
 
 export function Announcer({ store }: { store: SessionStore }) {
   const events = useSessionPart(store, (now) => now.events);
-  const told = useRef(store.snapshot().head);
+  const last = useRef(store.snapshot().head);
   const [text, setText] = useState("");
   useEffect(() => {
-    const fresh = events.filter((event) => event.id > told.current);
-    told.current = Math.max(told.current, events.at(-1)?.id ?? 0);
-    const said = announcement(fresh);
-    if (said) setText(said);
+    const fresh = events.filter((event) => event.id > last.current);
+    last.current = Math.max(last.current, events.at(-1)?.id ?? 0);
+    setText((before) => announcement(fresh) || before);
   }, [events]);
   return (
-    <div className="chat-announcer" role="status">
+    <div className="hidden" role="status">
       {text}
     </div>
   );

@@ -1,27 +1,27 @@
-/** A card of the conversation: an action with what came of it. */
+/** A card of the conversation: an action and its result. */
 
 import { memo } from "react";
 import type { ActionRecord, ObservationRecord } from "../events";
+import { describe, endingOf } from "../wording/actions";
+import { exact, plain } from "../wording/text";
 import { ActionBody } from "./ActionBody";
 import { Result } from "./Result";
 import { Thought } from "./Thought";
-import { ending, headline } from "./headline";
-import { exact, plain } from "./text";
 
-/** Characters of an output that is still coming which are on the screen. */
+/** The most characters shown of streaming output. */
 const LIVE = 4000;
 
 interface Props {
   action: ActionRecord;
   observation: ObservationRecord | null;
   thought: string;
-  /** What it has printed so far, while it runs. */
+  /** The output so far of a running action. */
   live: string;
 }
 
 export const Card = memo(function Card({ action, observation, thought, live }: Props) {
-  const { verb, object } = headline(action);
-  const end = observation && ending(observation);
+  const { verb, object } = describe(action);
+  const ending = observation && endingOf(observation);
   if (action.type === "AgentThinkAction") {
     return (
       <>
@@ -30,17 +30,18 @@ export const Card = memo(function Card({ action, observation, thought, live }: P
       </>
     );
   }
+  const label = [verb, object].filter(Boolean).join(" ");
   return (
     <>
       {thought && <Thought text={thought} />}
-      <article className={`chat-card ${tone(action)}`} aria-label={`${verb} ${object}, event ${action.id}`}>
+      <article className={`chat-card ${toneOf(action)}`} aria-label={`${label}, event ${action.id}`}>
         <header>
-          <span className="chat-verb">{verb}</span>
+          <strong>{verb}</strong>
           {object && <code className="chat-object">{object}</code>}
-          {end && <span className={`chat-ending ${end.tone}`}>{exact(end.text)}</span>}
+          {ending && <span className={`chat-ending ${ending.tone}`}>{exact(ending.text)}</span>}
           <span className="chat-id">{action.id}</span>
         </header>
-        {!told(action, observation) && <ActionBody action={action} />}
+        {!isRepeated(action, observation) && <ActionBody action={action} />}
         {observation ? (
           <Result observation={observation} />
         ) : (
@@ -51,13 +52,13 @@ export const Card = memo(function Card({ action, observation, thought, live }: P
   );
 });
 
-function tone(action: ActionRecord): string {
+function toneOf(action: ActionRecord): string {
   if (action.type === "AgentFinishAction") return "good";
   return action.type === "AgentRejectAction" ? "bad" : "";
 }
 
-/** Whether the result says all that was asked for: the lines of an edit with their places, the whole plan. */
-function told(action: ActionRecord, observation: ObservationRecord | null): boolean {
+/** Whether the result contains the action's body: the edited lines, or the whole plan. */
+function isRepeated(action: ActionRecord, observation: ObservationRecord | null): boolean {
   const { type } = observation ?? {};
   return type === "PlanObservation" || (action.type === "FileEditAction" && type === "FileEditObservation");
 }

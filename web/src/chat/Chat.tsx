@@ -1,4 +1,4 @@
-/** The conversation with an agent: what was said and done, what is asked, and where one writes. */
+/** The conversation with the agent: state, delegates, messages and actions, questions, and the composer. */
 
 import { useState } from "react";
 import "../styles/chat.css";

@@ -1,32 +1,34 @@
-/** Where the user writes to the agent: Enter sends, Shift+Enter is a new line, pictures are pasted, dropped or chosen. */
+/** The field for messages to the agent: Enter sends, Shift+Enter starts a line; pictures are pasted, dropped or chosen. */
 
 import { type ClipboardEvent, type DragEvent, type KeyboardEvent, useEffect, useRef, useState } from "react";
-import { said } from "../api";
+import { errorMessage } from "../api";
 import { Button } from "../components/Button";
+import { Problem } from "../components/Problem";
+import { useAsync } from "../components/useAsync";
 import { useShortcuts } from "../keyboard";
 import { type SessionStore, useSessionPart } from "../store";
 import type { AgentState } from "../events";
 import type { UploadedImage } from "../../generated/types";
-import { type Draft, draftOf, keepDraft, picturesIn } from "./drafts";
+import { type Draft, draftOf, saveDraft, picturesIn } from "./drafts";
 
 const MOST_IMAGES = 16;
 
 export function Composer({ store }: { store: SessionStore }) {
-  const state = useSessionPart(store, (now) => now.state);
-  const [draft, setKept] = useState<Draft>(() => draftOf(store.id));
+  const state = useSessionPart(store, (now) => now.info.state);
+  const [draft, setDraft] = useState<Draft>(() => draftOf(store.id));
   const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
+  const sending = useAsync();
   const [over, setOver] = useState(false);
   const field = useRef<HTMLTextAreaElement>(null);
   const chooser = useRef<HTMLInputElement>(null);
 
   const change = (next: (before: Draft) => Draft) =>
-    setKept((before) => {
+    setDraft((before) => {
       const after = next(before);
-      keepDraft(store.id, after);
+      saveDraft(store.id, after);
       return after;
     });
-  useShortcuts([{ keys: "/", does: "Write to the agent", run: () => field.current?.focus() }]);
+  useShortcuts([{ keys: "/", label: "Write a message", run: () => field.current?.focus() }]);
   useEffect(() => {
     const element = field.current;
     if (element === null) return;
@@ -41,33 +43,29 @@ export function Composer({ store }: { store: SessionStore }) {
         const image = await store.api.addBlob(file);
         change((before) => ({ ...before, images: [...before.images, image].slice(0, MOST_IMAGES) }));
       } catch (error) {
-        setProblem(`${file.name}: ${said(error)}`);
+        setProblem(`${file.name}: ${errorMessage(error)}`);
       }
     }
   };
-  const send = async () => {
+  const send = () => {
     const content = draft.text.trim();
-    if (!content || busy) return;
-    setBusy(true);
+    if (!content) return;
     setProblem("");
-    try {
+    sending.run(async () => {
       await store.api.send(content, draft.images);
-      // What was written while it was sent stays.
+      // Text typed in the meantime stays.
       change((now) => ({ text: now.text === draft.text ? "" : now.text, images: [] }));
       store.setReading(false);
       void store.latest().catch(() => {});
-    } catch (error) {
-      setProblem(said(error));
-    }
-    setBusy(false);
+    });
   };
   const key = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
-    void send();
+    send();
   };
-  const take = (event: ClipboardEvent | DragEvent, from: DataTransfer | null) => {
-    const files = picturesIn(from);
+  const attachFrom = (event: ClipboardEvent | DragEvent, transfer: DataTransfer | null) => {
+    const files = picturesIn(transfer);
     if (!files.length) return;
     event.preventDefault();
     void attach(files);
@@ -83,16 +81,18 @@ export function Composer({ store }: { store: SessionStore }) {
       }}
       onDragLeave={() => setOver(false)}
       onDrop={(event) => {
-        event.preventDefault(); // else the browser would leave the page for the file
+        event.preventDefault(); // otherwise the browser opens the file instead of the page
         setOver(false);
-        take(event, event.dataTransfer);
+        attachFrom(event, event.dataTransfer);
       }}
     >
       {draft.images.length > 0 && (
-        <Attached
+        <Attachments
           store={store}
           images={draft.images}
-          remove={(place) => change((before) => ({ ...before, images: before.images.filter((_, at) => at !== place) }))}
+          remove={(index) =>
+            change((before) => ({ ...before, images: before.images.filter((_, other) => other !== index) }))
+          }
         />
       )}
       <div className="chat-write">
@@ -104,7 +104,7 @@ export function Composer({ store }: { store: SessionStore }) {
           placeholder={hint(state)}
           onChange={(event) => change((before) => ({ ...before, text: event.target.value }))}
           onKeyDown={key}
-          onPaste={(event) => take(event, event.clipboardData)}
+          onPaste={(event) => attachFrom(event, event.clipboardData)}
         />
         <input
           ref={chooser}
@@ -120,30 +120,30 @@ export function Composer({ store }: { store: SessionStore }) {
         <Button title="Add pictures (PNG, JPEG)" onClick={() => chooser.current?.click()}>
           +<span className="chat-wide"> Picture</span>
         </Button>
-        <Button kind="primary" disabled={busy || !draft.text.trim()} onClick={() => void send()}>
+        <Button kind="primary" disabled={sending.busy || !draft.text.trim()} onClick={send}>
           Send
         </Button>
       </div>
-      {problem && <p role="alert">{problem}</p>}
+      <Problem text={problem || sending.problem} />
     </section>
   );
 }
 
-function Attached({
+function Attachments({
   store,
   images,
   remove,
 }: {
   store: SessionStore;
   images: UploadedImage[];
-  remove: (place: number) => void;
+  remove: (index: number) => void;
 }) {
   return (
-    <ul className="chat-attached">
-      {images.map((image, place) => (
-        <li key={`${image.blob} ${place}`}>
-          <img src={store.api.blobUrl(image.blob)} alt={`Picture ${place + 1} to be sent`} />
-          <Button kind="quiet" label={`Remove picture ${place + 1}`} onClick={() => remove(place)}>
+    <ul className="list chat-attachments">
+      {images.map((image, index) => (
+        <li key={`${image.blob} ${index}`}>
+          <img src={store.api.blobUrl(image.blob)} alt={`Picture ${index + 1} of the message`} />
+          <Button kind="quiet" label={`Remove picture ${index + 1}`} onClick={() => remove(index)}>
             ✕
           </Button>
         </li>
@@ -153,9 +153,8 @@ function Attached({
 }
 
 function hint(state: AgentState): string {
-  if (state === "running") return "Message while it works";
   if (state === "awaiting_user_input") return "Your answer";
-  // A message in the place of an answer turns the action away.
-  if (state === "awaiting_user_confirmation") return "Or a message, which rejects it";
-  return "A message, and it goes on";
+  // A message instead of an answer refuses the action.
+  if (state === "awaiting_user_confirmation") return "Or a message, which refuses the action";
+  return "Message to the agent";
 }

@@ -1,21 +1,21 @@
-/** Pictures of a message, a cell or a page; one opens in full on a click. */
+/** Pictures of a message, a cell or a page; a click opens one in full size. */
 
 import { useState } from "react";
 import { api } from "../api";
 import { Dialog } from "../components/Dialog";
 import type { Part } from "../events";
 
-export function Images({ parts, about }: { parts: readonly Part[]; about: string }) {
+export function Images({ parts, label }: { parts: readonly Part[]; label: string }) {
   const [shown, setShown] = useState<number | null>(null);
   const blobs = parts.map((part) => part.blob).filter((blob) => blob !== null);
   if (!blobs.length) return null;
-  const name = (number: number) => (blobs.length > 1 ? `${about} ${number + 1}` : about);
+  const name = (index: number) => (blobs.length > 1 ? `${label} ${index + 1}` : label);
   const full = shown === null ? undefined : blobs[shown];
   return (
     <div className="chat-images">
-      {blobs.map((blob, number) => (
-        <button key={number} type="button" aria-label={`Open ${name(number)}`} onClick={() => setShown(number)}>
-          <img src={api.blobUrl(blob)} alt={name(number)} loading="lazy" />
+      {blobs.map((blob, index) => (
+        <button key={index} type="button" aria-label={`Open ${name(index)}`} onClick={() => setShown(index)}>
+          <img src={api.blobUrl(blob)} alt={name(index)} loading="lazy" />
         </button>
       ))}
       {full !== undefined && shown !== null && (

@@ -1,4 +1,4 @@
-/** The conversation as a list of which only what is seen is in the page. */
+/** The conversation as a list that renders only its visible rows. */
 
 import { useEffect, useMemo, useRef, useState } from "react";
 import { Button } from "../components/Button";
@@ -8,7 +8,7 @@ import { RowView } from "./RowView";
 import { entriesOf } from "./entries";
 import { rowOf, rowsOf } from "./rows";
 
-/** `target` is the event to scroll to; another object scrolls again. */
+/** `target` is the event to scroll to; a new object scrolls again. */
 export function Log({ store, target }: { store: SessionStore; target: { event: number } | null }) {
   const events = useSessionPart(store, (now) => now.events);
   const subtasks = useSessionPart(store, (now) => now.subtasks);
@@ -31,14 +31,14 @@ export function Log({ store, target }: { store: SessionStore; target: { event: n
   }, [target]);
 
   const toEnd = async () => {
-    await store.latest().catch(() => {}); // the banner says that the server does not answer
+    await store.latest().catch(() => {}); // the page says that the server does not respond
     requestAnimationFrame(() => list.current?.toEnd());
   };
   return (
     <div className="chat-log">
       <VirtualList
         chat
-        role="group" // a log would read aloud what comes into sight by scrolling
+        role="group" // screen readers would read a log aloud while scrolling
         label="Conversation"
         items={rows}
         keyOf={(row) => row.key}
@@ -46,9 +46,9 @@ export function Log({ store, target }: { store: SessionStore; target: { event: n
         handle={list}
         onNearStart={() => void store.older().catch(() => {})}
         onNearEnd={() => void store.newer().catch(() => {})}
-        onAtEnd={(is) => {
-          setAtEnd(is);
-          store.setReading(!is);
+        onAtEnd={(reached) => {
+          setAtEnd(reached);
+          store.setReading(!reached);
         }}
       />
       {(!atEnd || behind) && (

@@ -1,64 +1,50 @@
-/** Another model for the session, from its next step on. */
+/** Changes the model of the session from its next step on. */
 
-import { type FormEvent, useEffect, useState } from "react";
-import { said } from "../api";
+import { useState } from "react";
 import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
+import { Field } from "../components/Field";
+import { Problem } from "../components/Problem";
+import { useAsync } from "../components/useAsync";
+import { useLoaded } from "../components/useLoaded";
 import type { SessionStore } from "../store";
-import type { ModelInfo } from "../../generated/types";
 
 export function ModelDialog({ store, onClose }: { store: SessionStore; onClose: () => void }) {
   const { info } = store.snapshot();
   const [model, setModel] = useState(info.model);
   const [baseUrl, setBaseUrl] = useState(info.base_url ?? "");
-  const [offered, setOffered] = useState<ModelInfo[]>([]);
-  const [problem, setProblem] = useState("");
-
-  useEffect(() => {
-    store.api.models().then(
-      (found) => setOffered(found.models),
-      (error: unknown) => setProblem(said(error)),
-    );
-  }, [store]);
-
-  const save = async (event: FormEvent) => {
-    event.preventDefault();
-    try {
-      await store.api.setModel(model.trim(), baseUrl.trim() || undefined);
+  const available = useLoaded(() => store.api.models(), [store]);
+  const { busy, problem, run } = useAsync();
+  const save = () =>
+    run(async () => {
+      await store.api.changeSettings({ model: model.trim(), base_url: baseUrl.trim() || null });
       onClose();
-    } catch (error) {
-      setProblem(said(error));
-    }
-  };
+    });
   return (
-    <Dialog title="Model of the session" onClose={onClose}>
-      <form className="chat-form" onSubmit={(event) => void save(event)}>
-        <label>
-          Model
-          <input value={model} required onChange={(event) => setModel(event.target.value)} />
-        </label>
-        <fieldset>
-          <legend>Offered</legend>
-          {offered.map(({ name, ready, about }) => (
-            <button key={name} type="button" className="chat-offer" onClick={() => setModel(name)}>
-              <code>{name}</code> <span className={ready ? "" : "chat-quiet"}>{about}</span>
-            </button>
-          ))}
-        </fieldset>
-        <label>
-          Base URL (for a server of your own)
-          <input
-            value={baseUrl}
-            type="url"
-            placeholder="the provider's"
-            onChange={(event) => setBaseUrl(event.target.value)}
-          />
-        </label>
-        {problem && <p role="alert">{problem}</p>}
-        <Button type="submit" kind="primary">
-          Use it from the next step on
-        </Button>
-      </form>
+    <Dialog title="Model of the session" onClose={onClose} onSubmit={save}>
+      <Field label="Model">
+        <input value={model} required onChange={(event) => setModel(event.target.value)} />
+      </Field>
+      <fieldset className="chat-models">
+        <legend>Available</legend>
+        {available.value?.models.map(({ name, ready, about }) => (
+          <button key={name} type="button" className="row-button" onClick={() => setModel(name)}>
+            <code>{name}</code> <span className={ready ? "" : "faint"}>{about}</span>
+          </button>
+        ))}
+      </fieldset>
+      <Field label="Base URL (for your own server)">
+        <input
+          value={baseUrl}
+          type="url"
+          placeholder="the provider's"
+          onChange={(event) => setBaseUrl(event.target.value)}
+        />
+      </Field>
+      <Problem text={problem || available.problem} />
+      <Button type="submit" kind="primary" disabled={busy}>
+        Use from the next step on
+      </Button>
     </Dialog>
   );
 }

@@ -1,32 +1,31 @@
-/** What came of an action. */
+/** The result of an action. */
 
 import { Diff } from "../components/Diff";
 import { Markdown } from "../components/Markdown";
-import type { ObservationRecord } from "../events";
+import type { ObservationRecord, Of } from "../events";
+import { exact, outputsText, shortName, words } from "../wording/text";
 import { Images } from "./Images";
 import { Output } from "./Output";
-import { exact, outputsText, shortName, words } from "./text";
 
 export function Result({ observation }: { observation: ObservationRecord }) {
-  const { id } = observation;
   switch (observation.type) {
     case "FileEditObservation":
       return <Diff patch={withoutNames(observation.content)} />;
     case "FileWriteObservation":
-    case "UserRejectObservation": // why, the answer says
+    case "UserRejectObservation": // the approval event has the reason
       return null;
     case "FileReadObservation":
     case "OutputReadObservation":
-      return <Output id={id} name="what was read" printed={observation} lines={8} />;
+      return <Output name="the text" output={observation} limit={8} />;
     case "IPythonRunCellObservation":
       return (
         <>
-          <Output id={id} name="the output" printed={observation} />
-          <Images parts={observation.images} about="Picture of the output" />
+          <Output name="the output" output={observation} />
+          <Images parts={observation.images} label="Picture of the output" />
         </>
       );
     case "BrowserOutputObservation":
-      return <Page page={observation} />;
+      return <PageResult page={observation} />;
     case "AgentDelegateObservation":
       return (
         <div className="chat-answer">
@@ -34,19 +33,19 @@ export function Result({ observation }: { observation: ObservationRecord }) {
         </div>
       );
     case "ForkObservation":
-      return <Children fork={observation} />;
+      return <ForkResult fork={observation} />;
     case "ErrorObservation":
       return (
         <div className="chat-bad">
-          <Output id={id} name="the error" printed={observation} />
+          <Output name="the error" output={observation} />
         </div>
       );
     default:
-      return <Output id={id} name="the output" printed={observation} />;
+      return <Output name="the output" output={observation} />;
   }
 }
 
-function Page({ page }: { page: Extract<ObservationRecord, { type: "BrowserOutputObservation" }> }) {
+function PageResult({ page }: { page: Of<"BrowserOutputObservation"> }) {
   const picture = page.marked_screenshot ?? page.screenshot;
   return (
     <>
@@ -54,22 +53,22 @@ function Page({ page }: { page: Extract<ObservationRecord, { type: "BrowserOutpu
         <strong>{exact(page.title || "Untitled page")}</strong> <span>{exact(page.url)}</span>
       </p>
       {page.last_action_error && <p className="chat-bad">{exact(page.last_action_error)}</p>}
-      {page.dialog && <p>The page asks: {exact(page.dialog)}</p>}
-      {page.messages.map((message, number) => (
-        <p key={number}>{exact(message)}</p>
+      {page.dialog && <p>Dialog: {exact(page.dialog)}</p>}
+      {page.messages.map((message, index) => (
+        <p key={index}>{exact(message)}</p>
       ))}
       {page.downloads.length > 0 && <p>Downloaded: {exact(page.downloads.join(", "))}</p>}
-      {picture && <Images parts={[picture]} about={`Screenshot of ${exact(page.title || page.url)}`} />}
-      <Output id={page.id} name="the page as text" printed={page} lines={6} />
+      {picture && <Images parts={[picture]} label={`Screenshot of ${exact(page.title || page.url)}`} />}
+      <Output name="the page as text" output={page} limit={6} />
     </>
   );
 }
 
-function Children({ fork }: { fork: Extract<ObservationRecord, { type: "ForkObservation" }> }) {
+function ForkResult({ fork }: { fork: Of<"ForkObservation"> }) {
   return (
     <ol className="chat-children">
-      {fork.outcomes.map((child, number) => (
-        <li key={number}>
+      {fork.outcomes.map((child, index) => (
+        <li key={index}>
           <strong>{exact(shortName(child.agent))}</strong> {words(child.outcome)}
           {Object.keys(child.outputs).length > 0 && <Markdown text={outputsText(child.outputs)} />}
           {child.diff && <Diff patch={child.diff} />}
@@ -79,7 +78,7 @@ function Children({ fork }: { fork: Extract<ObservationRecord, { type: "ForkObse
   );
 }
 
-/** The card's first line has the file's name. */
+/** The card's header has the file's name. */
 function withoutNames(patch: string): string {
   return patch.replace(/^--- .*\n\+\+\+ .*\n/, "");
 }

@@ -7,11 +7,12 @@ import { Card } from "./Card";
 import { Folded } from "./Folded";
 import { Images } from "./Images";
 import { Thought } from "./Thought";
-import type { Notice } from "./notices";
+import { clock } from "../wording/format";
+import type { Notice } from "../wording/notices";
+import { exact, plain } from "../wording/text";
 import type { Row } from "./rows";
-import { exact, plain } from "./text";
 
-/** How deep subtasks are indented at most, so that they stay readable. */
+/** The deepest indentation of subtasks. */
 const DEEPEST = 4;
 const MESSAGE_LINES = 40;
 
@@ -40,16 +41,20 @@ function content(row: Row, live: string) {
 }
 
 const Message = memo(function Message({ event }: { event: Of<"MessageAction"> }) {
-  const who = event.source === "user" ? "You" : event.source === "agent" ? "Agent" : "Handiwork";
-  const prose = (text: string) => <Markdown text={text} />;
+  const author = event.source === "user" ? "You" : event.source === "agent" ? "Agent" : "Handiwork";
   return (
-    <article className={`chat-message ${event.source}`} aria-label={`${who}, event ${event.id}`}>
+    <article className={`chat-message ${event.source}`} aria-label={`${author}, event ${event.id}`}>
       <header>
-        <span className="chat-who">{who}</span>
+        <strong>{author}</strong>
         <time dateTime={event.timestamp}>{clock(event.timestamp)}</time>
       </header>
-      <Folded id={`message-${event.id}`} text={event.content} most={MESSAGE_LINES} show={prose} />
-      <Images parts={event.images} about="Picture of the message" />
+      <Folded
+        id={`message-${event.id}`}
+        text={event.content}
+        limit={MESSAGE_LINES}
+        render={(text) => <Markdown text={text} />}
+      />
+      <Images parts={event.images} label="Picture of the message" />
     </article>
   );
 });
@@ -57,7 +62,3 @@ const Message = memo(function Message({ event }: { event: Of<"MessageAction"> })
 const NoticeLine = memo(function NoticeLine({ tone, text }: Notice) {
   return <p className={`chat-notice ${tone}`}>{plain(text)}</p>;
 });
-
-function clock(timestamp: string): string {
-  return new Date(timestamp).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-}

@@ -1,4 +1,4 @@
-/** What the agent thought when it replied. */
+/** The thought of an agent's reply. */
 
 import { Markdown } from "../components/Markdown";
 

@@ -1,17 +1,17 @@
-/** What a screen reader is told when events come: what is said to the user, and what needs them. */
+/** Announcements of new events to screen readers: messages, results, and questions to the user. */
 
 import type { EventRecord } from "../events";
-import { outputsText, plain } from "./text";
+import { noticeOf } from "../wording/notices";
+import { outputsText, plain } from "../wording/text";
 
 const LONGEST = 300;
 
-/** Return what to say of new events of the session itself, "" if there is nothing worth an interruption. */
+/** Return the announcement of new events; "" if none is worth an interruption. */
 export function announcement(events: readonly EventRecord[]): string {
-  const found = events.map(about).filter((text) => text !== "");
-  return found.slice(-3).join(" ");
+  return events.map(textOf).filter(Boolean).slice(-3).join(" ");
 }
 
-function about(event: EventRecord): string {
+function textOf(event: EventRecord): string {
   if (event.subtask !== 0) return "";
   switch (event.type) {
     case "MessageAction":
@@ -19,14 +19,11 @@ function about(event: EventRecord): string {
     case "AgentFinishAction":
       return `Finished. ${short(outputsText(event.outputs))}`;
     case "AgentRejectAction":
-      return `The agent declined the task. ${short(outputsText(event.outputs))}`;
+      return `The agent rejected the task. ${short(outputsText(event.outputs))}`;
     case "ErrorObservation":
       return `Error: ${short(event.content)}`;
     case "AgentStateChangedObservation":
-      if (event.agent_state === "running") return "";
-      if (event.agent_state === "awaiting_user_confirmation")
-        return `The agent asks you first: ${short(event.content)}`;
-      return `${event.agent_state}: ${short(event.content)}`;
+      return short(noticeOf(event)?.text ?? "");
     default:
       return "";
   }

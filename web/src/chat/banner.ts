@@ -1,107 +1,103 @@
-/** Where a session stands, in words, and what the user can do about it. */
+/** The session's state in words, and the commands that help in it. */
 
-import type { AgentState } from "../events";
-import { dollars } from "./delegates";
-import { outputsText } from "./text";
+import type { SessionView } from "../../generated/types";
+import { money, plural } from "../wording/format";
+import { capital, outputsText } from "../wording/text";
 
-export type Deed = "interrupt" | "resume" | "rewind" | "limits" | "model";
-export interface Standing {
+export type Command = "interrupt" | "resume" | "rewind" | "limits" | "model";
+interface Status {
   tone: "busy" | "asks" | "still" | "good" | "bad";
   title: string;
   detail: string;
-  /** What helps, the likeliest first. */
-  deeds: Deed[];
-}
-export interface Stand {
-  state: AgentState;
-  reason: string;
-  why: string;
-  outputs: Record<string, unknown>;
+  /** The most useful one first. */
+  commands: Command[];
 }
 
-const PAUSED: Record<string, { title: string; hint: string; deeds: Deed[] }> = {
-  limit: { title: "Paused at a limit", hint: "Raise it to go on.", deeds: ["limits"] },
+const PAUSED: Record<string, { title: string; hint: string; commands: Command[] }> = {
+  limit: { title: "Paused at a limit", hint: "Raise it to resume.", commands: ["limits"] },
   stuck: {
     title: "Paused: the agent repeats itself",
-    hint: "", // the log says what can be done
-    deeds: ["rewind", "resume"],
+    hint: "", // the log has the hint
+    commands: ["rewind", "resume"],
   },
   context: {
-    title: "Paused: the conversation is too long for the model",
+    title: "Paused: the conversation exceeds the model's context window",
     hint: "Choose a model with a larger context window.",
-    deeds: ["model", "resume"],
+    commands: ["model", "resume"],
   },
   model: {
-    title: "Paused: the model cannot be used",
-    hint: "Try again, or choose another model.",
-    deeds: ["resume", "model"],
+    title: "Paused: the model failed",
+    hint: "Resume, or choose another model.",
+    commands: ["resume", "model"],
   },
-  user: { title: "Paused", hint: "Go on, or send a message.", deeds: ["resume"] },
+  user: { title: "Paused", hint: "Resume, or send a message.", commands: ["resume"] },
 };
 
-const FAILED: Record<string, { hint: string; deeds: Deed[] }> = {
-  model: { hint: "Look at the model's name, its key and its address; then try again.", deeds: ["resume", "model"] },
-  sandbox: { hint: "`handiwork doctor` tells what the sandbox lacks; then try again.", deeds: ["resume"] },
+const FAILED: Record<string, { hint: string; commands: Command[] }> = {
+  model: { hint: "Check the model's name, key and base URL, then resume.", commands: ["resume", "model"] },
+  sandbox: { hint: "`handiwork doctor` checks the sandbox; then resume.", commands: ["resume"] },
 };
 
-export function standing({ state, reason, why, outputs }: Stand): Standing {
+const CONTINUE = "Send a message to continue.";
+
+export function statusOf({
+  state,
+  reason,
+  why,
+  outputs,
+}: Pick<SessionView, "state" | "reason" | "why" | "outputs">): Status {
   switch (state) {
     case "loading":
-      return { tone: "busy", title: "Starting", detail: "", deeds: ["interrupt"] };
+      return { tone: "busy", title: "Starting", detail: "", commands: ["interrupt"] };
     case "running":
-      return { tone: "busy", title: "Working", detail: "", deeds: ["interrupt"] };
+      return { tone: "busy", title: "Running", detail: "", commands: ["interrupt"] };
     case "awaiting_user_input":
-      return { tone: "asks", title: "The agent waits for your answer", detail: "", deeds: [] };
+      return { tone: "asks", title: "The agent waits for your answer", detail: "", commands: [] };
     case "awaiting_user_confirmation":
-      return {
-        tone: "asks",
-        title: "The agent asks you first",
-        detail: "",
-        deeds: [],
-      };
+      return { tone: "asks", title: "The agent needs your approval", detail: "", commands: [] };
     case "paused": {
-      const { title, hint, deeds } = PAUSED[reason] ?? PAUSED["user"]!;
-      // Of a pause by the user the log says only that the user paused it.
-      return { tone: "still", title, detail: sentences(reason in PAUSED && reason !== "user" ? why : "", hint), deeds };
+      const known = reason !== null && reason !== "user" && reason in PAUSED;
+      const { title, hint, commands } = PAUSED[known ? reason : "user"]!;
+      return { tone: "still", title, detail: sentences(known ? why : "", hint), commands };
     }
     case "stopped":
-      return { tone: "still", title: "Stopped", detail: "Send a message to go on.", deeds: [] };
+      return { tone: "still", title: "Stopped", detail: CONTINUE, commands: [] };
     case "finished":
-      return { tone: "good", title: "Finished", detail: "Send a message to go on.", deeds: [] };
-    case "rejected":
-      return {
-        tone: "bad",
-        title: "The agent declined the task",
-        detail: sentences(outputsText(outputs), "Send a message to go on."),
-        deeds: [],
-      };
+      return { tone: "good", title: "Finished", detail: CONTINUE, commands: [] };
+    case "rejected": {
+      const detail = sentences(outputsText(outputs), CONTINUE);
+      return { tone: "bad", title: "The agent rejected the task", detail, commands: [] };
+    }
     case "error": {
-      const { hint, deeds } = FAILED[reason] ?? { hint: "Try again, or send a message.", deeds: ["resume"] };
-      return { tone: "bad", title: "It failed", detail: sentences(why, hint), deeds };
+      const { hint, commands } = FAILED[reason ?? ""] ?? { hint: "Resume, or send a message.", commands: ["resume"] };
+      return { tone: "bad", title: "Failed", detail: sentences(why, hint), commands };
     }
   }
 }
 
-/** Seconds without an event from which on they are told. */
+/** Seconds without an event before the duration is shown. */
 const LONG = 3;
 
-/** What a working session does: what it waits for or writes, for how long, and what was spent. */
-export function doing(
+/** The operation of a running session, its duration, and the session's steps and cost. */
+export function progressText(
   live: { status: string; text: string },
-  spent: { iterations: number; cost: { usd: number } },
+  { iterations, cost }: { iterations: number; cost: { usd: number } },
   seconds: number,
 ): string {
   const writing = live.text ? `writing, about ${Math.ceil(live.text.length / 4)} tokens` : "";
-  const steps = `${spent.iterations} ${spent.iterations === 1 ? "step" : "steps"}`;
-  const cost = spent.cost.usd ? dollars(spent.cost.usd) : "";
-  return [live.status || writing, seconds >= LONG ? `${seconds} s` : "", steps, cost].filter(Boolean).join(" · ");
+  const facts = [
+    live.status || writing,
+    seconds >= LONG && `${seconds} s`,
+    plural(iterations, "step"),
+    cost.usd && money(cost.usd),
+  ];
+  return facts.filter(Boolean).join(" · ");
 }
 
-function sentences(...parts: string[]): string {
-  return parts
-    .map((part) => part.trim())
+function sentences(...texts: string[]): string {
+  return texts
+    .map((text) => capital(text.trim()))
     .filter(Boolean)
-    .map((part) => part.charAt(0).toUpperCase() + part.slice(1))
-    .map((part) => (/[.!?:]$/.test(part) ? part : `${part}.`))
+    .map((text) => (/[.!?:]$/.test(text) ? text : `${text}.`))
     .join(" ");
 }

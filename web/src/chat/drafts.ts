@@ -1,4 +1,4 @@
-/** What the user is writing, kept while other panes or sessions are shown. */
+/** Unsent messages, kept while other panes or sessions are shown. */
 
 import type { UploadedImage } from "../../generated/types";
 
@@ -7,18 +7,18 @@ export interface Draft {
   images: UploadedImage[];
 }
 
-const kept = new Map<string, Draft>();
+const drafts = new Map<string, Draft>();
 
 export function draftOf(session: string): Draft {
-  return kept.get(session) ?? { text: "", images: [] };
+  return drafts.get(session) ?? { text: "", images: [] };
 }
 
-export function keepDraft(session: string, draft: Draft): void {
-  if (draft.text || draft.images.length) kept.set(session, draft);
-  else kept.delete(session);
+export function saveDraft(session: string, draft: Draft): void {
+  if (draft.text || draft.images.length) drafts.set(session, draft);
+  else drafts.delete(session);
 }
 
-/** The pictures of what was pasted or dropped; what is no picture is left to the browser. */
+/** The pictures pasted or dropped; the browser handles everything else. */
 export function picturesIn(transfer: Pick<DataTransfer, "files"> | null): File[] {
   return [...(transfer?.files ?? [])].filter((file) => file.type.startsWith("image/"));
 }

@@ -1,10 +1,9 @@
-import type { PaneInfo } from "../panes";
-import type { PaneComponent } from "../panes";
+import type { PaneComponent, PaneInfo } from "../panes";
 
-const found = import.meta.glob<{ default: PaneComponent }>("./Chat.tsx");
+const modules = import.meta.glob<{ default: PaneComponent }>("./Chat.tsx");
 
 export const CHAT: PaneInfo = {
   name: "chat",
   title: "Chat",
-  load: found["./Chat.tsx"] ?? (() => Promise.resolve({ default: () => null })),
+  load: modules["./Chat.tsx"] ?? (() => Promise.resolve({ default: () => null })),
 };

@@ -1,6 +1,7 @@
-/** Limits as the user writes them into the fields of a form. */
+/** The limits of a session as form fields. */
 
-import type { Limits, Usage } from "../events";
+import type { SessionView } from "../../generated/types";
+import type { Limits } from "../events";
 
 export type LimitName = keyof Limits;
 export const LIMITS: { name: LimitName; label: string; unit: string }[] = [
@@ -10,34 +11,21 @@ export const LIMITS: { name: LimitName; label: string; unit: string }[] = [
   { name: "time", label: "Time", unit: "seconds" },
 ];
 
-export interface Spent {
-  iterations: number;
-  usage: Usage;
-  cost: { usd: number };
-  time: number;
+export function usedOf({ iterations, cost, usage, time }: SessionView): Record<LimitName, number> {
+  const tokens = Object.values(usage).reduce((sum, kind) => sum + kind, 0);
+  return { iterations, cost: cost.usd, tokens, time: Math.ceil(time) };
 }
 
-export function spent(info: Spent): Record<LimitName, number> {
-  const { input, output, cache_read, cache_write } = info.usage;
-  return {
-    iterations: info.iterations,
-    cost: info.cost.usd,
-    tokens: input + output + cache_read + cache_write,
-    time: Math.ceil(info.time),
-  };
-}
-
-/** Return what the fields say; empty is no limit. Throws an Error, with a message, for what lets it not go on. */
+/** Return the limits of the fields; an empty field is no limit. Throws an Error for a limit below the usage. */
 export function limitsFrom(fields: Record<LimitName, string>, used: Record<LimitName, number>): Limits {
-  const found: Limits = { iterations: null, cost: null, tokens: null, time: null };
+  const limits: Limits = { iterations: null, cost: null, tokens: null, time: null };
   for (const { name, label, unit } of LIMITS) {
     const text = fields[name].trim().replaceAll(",", "");
     if (!text) continue;
     const value = Number(text);
-    if (!Number.isFinite(value) || value <= 0) throw new Error(`${label}: "${fields[name]}" is no number above 0.`);
-    if (value <= used[name])
-      throw new Error(`${label}: it must be more than the ${used[name]} ${unit} that are spent.`);
-    found[name] = name === "iterations" || name === "tokens" ? Math.ceil(value) : value;
+    if (!Number.isFinite(value) || value <= 0) throw new Error(`${label}: "${fields[name]}" is not a number above 0.`);
+    if (value <= used[name]) throw new Error(`${label}: must be more than the ${used[name]} ${unit} already used.`);
+    limits[name] = name === "iterations" || name === "tokens" ? Math.ceil(value) : value;
   }
-  return found;
+  return limits;
 }

@@ -1,4 +1,4 @@
-/** An edit as a unified diff, before it is made: what is taken out and what is put in. */
+/** Return a proposed edit as a unified diff. */
 export function editPatch(old: string, replacement: string): string {
   const before = old.split("\n");
   const after = replacement.split("\n");

@@ -1,8 +1,8 @@
-/** The rows of the conversation: its entries, and below them the replies that are being written. */
+/** The rows of the conversation: its entries, then the replies being written. */
 
 import type { Entry } from "./entries";
 
-export interface LiveRow {
+interface LiveRow {
   kind: "live";
   key: string;
   subtask: number;
@@ -10,7 +10,7 @@ export interface LiveRow {
 }
 export type Row = Entry | LiveRow;
 
-/** Constrained models write JSON, which nobody wants to read on its way: of that there is no row. */
+/** The JSON that constrained models write gets no row. */
 export function rowsOf(entries: readonly Entry[], texts: ReadonlyMap<number, string>): Row[] {
   const rows: Row[] = [...entries];
   for (const [subtask, text] of texts) {
@@ -20,7 +20,7 @@ export function rowsOf(entries: readonly Entry[], texts: ReadonlyMap<number, str
   return rows;
 }
 
-/** The row of an event, or where it has none of its own the next one; null where nothing follows. */
+/** Return the row of an event, or the next row if it has none; null if none follows. */
 export function rowOf(rows: readonly Row[], event: number): Row | null {
   return rows.find((row) => row.kind !== "live" && row.kind !== "heading" && row.id >= event) ?? null;
 }

@@ -2,7 +2,7 @@ import type { ButtonHTMLAttributes } from "react";
 
 interface Props extends ButtonHTMLAttributes<HTMLButtonElement> {
   kind?: "plain" | "primary" | "danger" | "quiet";
-  /** The name of a button that shows only a sign. */
+  /** The name of a button that shows only an icon. */
   label?: string;
 }
 

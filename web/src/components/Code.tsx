@@ -2,17 +2,17 @@ import { memo, useEffect, useState } from "react";
 
 interface Props {
   text: string;
-  /** Like "python"; where it is left out, `path` says it by its ending. */
+  /** Like "python"; by default it follows from the ending of `path`. */
   language?: string | undefined;
   path?: string;
-  /** Number the lines, from this one. */
+  /** The number of the first line; without it lines are not numbered. */
   from?: number;
 }
 
-/** Characters beyond which a text is shown without colours. */
+/** The most characters highlighted. */
 const LONGEST = 200_000;
 
-/** A piece of a program with its colours. */
+/** Source code with syntax highlighting. */
 export const Code = memo(function Code({ text, language, path, from }: Props) {
   const html = useHighlighted(text, language, path);
   const code = html === null ? <code>{text}</code> : <code dangerouslySetInnerHTML={{ __html: html }} />;
@@ -28,19 +28,19 @@ export const Code = memo(function Code({ text, language, path, from }: Props) {
   );
 });
 
-/** Return the text as highlight.js' HTML, in which all of the text is escaped; null until that is there. */
+/** Return the text as HTML of highlight.js, which escapes it; null until it is highlighted. */
 function useHighlighted(text: string, language?: string, path?: string): string | null {
-  const [found, setFound] = useState<{ of: string; html: string | null } | null>(null);
+  const [highlighted, setHighlighted] = useState<{ source: string; html: string | null } | null>(null);
   const known = language !== undefined || path !== undefined;
   useEffect(() => {
     if (!known || text.length > LONGEST) return;
-    let gone = false;
+    let stale = false;
     void import("./highlight").then(({ highlight }) => {
-      if (!gone) setFound({ of: text, html: highlight(text, language, path) });
+      if (!stale) setHighlighted({ source: text, html: highlight(text, language, path) });
     });
     return () => {
-      gone = true;
+      stale = true;
     };
   }, [text, language, path, known]);
-  return found?.of === text ? found.html : null;
+  return highlighted?.source === text ? highlighted.html : null;
 }

@@ -4,12 +4,14 @@ import { Button } from "./Button";
 interface Props {
   title: string;
   onClose: () => void;
+  /** Makes the children a form. */
+  onSubmit?: () => void;
   children: ReactNode;
   wide?: boolean;
 }
 
-/** A question before everything else; Escape closes it, and the focus goes back where it was. */
-export function Dialog({ title, onClose, children, wide = false }: Props) {
+/** A modal dialog; Escape closes it, and the focus returns to the previous element. */
+export function Dialog({ title, onClose, onSubmit, children, wide = false }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => {
@@ -37,7 +39,18 @@ export function Dialog({ title, onClose, children, wide = false }: Props) {
           ✕
         </Button>
       </header>
-      {children}
+      {onSubmit ? (
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            onSubmit();
+          }}
+        >
+          {children}
+        </form>
+      ) : (
+        children
+      )}
     </dialog>
   );
 }

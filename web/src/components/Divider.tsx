@@ -3,13 +3,13 @@ import { useState, type KeyboardEvent, type PointerEvent } from "react";
 const LEAST = 25;
 const MOST = 75;
 
-/** The border between chat and panes, to be dragged, or moved by the arrows. `width` is per cent. */
+/** The border between chat and panes, moved by dragging or the arrow keys. `width` is in percent. */
 export function Divider({ width, onMove }: { width: number; onMove: (width: number) => void }) {
-  const [held, setHeld] = useState(false);
-  const move = (wanted: number) => onMove(Math.min(MOST, Math.max(LEAST, wanted)));
+  const [dragging, setDragging] = useState(false);
+  const move = (target: number) => onMove(Math.min(MOST, Math.max(LEAST, target)));
   const drag = (event: PointerEvent<HTMLDivElement>) => {
     const whole = event.currentTarget.parentElement?.getBoundingClientRect();
-    if (held && whole) move(((event.clientX - whole.left) / whole.width) * 100);
+    if (dragging && whole) move(((event.clientX - whole.left) / whole.width) * 100);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowLeft: -2, ArrowRight: 2 }[event.key];
@@ -28,10 +28,10 @@ export function Divider({ width, onMove }: { width: number; onMove: (width: numb
       onKeyDown={onKeyDown}
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
-        setHeld(true);
+        setDragging(true);
       }}
       onPointerMove={drag}
-      onPointerUp={() => setHeld(false)}
+      onPointerUp={() => setDragging(false)}
     />
   );
 }

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** A labelled input with a word on what goes into it. */
+/** A labelled input with an optional hint. */
 export function Field({ label, hint, children }: { label: string; hint?: string; children: ReactNode }) {
   return (
     <label className="field">

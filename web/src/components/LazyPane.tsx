@@ -1,31 +1,31 @@
 import { Component, lazy, Suspense, type LazyExoticComponent, type ReactNode } from "react";
-import { said } from "../api";
+import { errorMessage } from "../api";
 import type { PaneComponent, PaneInfo } from "../panes";
 import type { SessionStore } from "../store";
 import { Button } from "./Button";
 
-const known = new Map<string, LazyExoticComponent<PaneComponent>>();
+const panes = new Map<string, LazyExoticComponent<PaneComponent>>();
 
-/** The part's file did not come; the browser will not ask for it again in this document. */
-class NotFetched extends Error {}
+/** The pane's code failed to load; the browser retries only after a reload. */
+class LoadError extends Error {}
 
-function lazily({ name, load }: PaneInfo): LazyExoticComponent<PaneComponent> {
-  const fetched = () =>
+function lazyPane({ name, load }: PaneInfo): LazyExoticComponent<PaneComponent> {
+  const loadPane = () =>
     load().catch((error: unknown) => {
-      throw new NotFetched(said(error));
+      throw new LoadError(errorMessage(error));
     });
-  const part = known.get(name) ?? lazy(fetched);
-  known.set(name, part);
-  return part;
+  const pane = panes.get(name) ?? lazy(loadPane);
+  panes.set(name, pane);
+  return pane;
 }
 
-/** A part of the page that is fetched when it is first shown; where it fails the rest of the page goes on. */
-export function LazyPane({ part, session }: { part: PaneInfo; session: SessionStore }) {
-  const Part = lazily(part);
+/** A pane that is loaded when first shown; its errors do not affect the rest of the page. */
+export function LazyPane({ pane, session }: { pane: PaneInfo; session: SessionStore }) {
+  const Pane = lazyPane(pane);
   return (
-    <Boundary key={part.name} title={part.title}>
+    <Boundary key={pane.name} title={pane.title}>
       <Suspense fallback={<p className="middle faint">Loading …</p>}>
-        <Part session={session} />
+        <Pane session={session} />
       </Suspense>
     </Boundary>
   );
@@ -42,17 +42,17 @@ class Boundary extends Component<{ title: string; children: ReactNode }, { error
     if (this.state.error === null) return this.props.children;
     return (
       <div className="middle" role="alert">
-        <p>{this.props.title} could not be shown.</p>
-        <p className="error-text">{said(this.state.error)}</p>
+        <p>{this.props.title} failed to load.</p>
+        <p className="error-text">{errorMessage(this.state.error)}</p>
         <div>
-          <Button onClick={this.again}>Load it again</Button>
+          <Button onClick={this.retry}>Load again</Button>
         </div>
       </div>
     );
   }
 
-  private readonly again = (): void => {
-    if (this.state.error instanceof NotFetched) location.reload();
+  private readonly retry = (): void => {
+    if (this.state.error instanceof LoadError) location.reload();
     else this.setState({ error: null });
   };
 }

@@ -1,7 +1,7 @@
 import type { AnchorHTMLAttributes } from "react";
 import { go } from "../router";
 
-/** A link to another page of the app; a click with ctrl or the like opens it as the browser does. */
+/** A link to another page of the app; the browser handles clicks with modifier keys. */
 export function Link({ to, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> & { to: string }) {
   return (
     <a

@@ -3,14 +3,14 @@ import ReactMarkdown from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { Code } from "./Code";
 
-/** Text as Markdown: no HTML of its own, and no picture or link but to http, https and mail. */
+/** Markdown without HTML and pictures; links may be http, https or mail. */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
   return (
     <div className="markdown">
       <ReactMarkdown
         remarkPlugins={[remarkGfm]}
         components={{
-          // A picture of another host would tell it that the page is read.
+          // Loading a picture would tell its host that the page is open.
           img: ({ alt, src }) => <span className="faint">[{alt || src || "picture"}]</span>,
           a: ({ href, children }) => (
             <a href={href} target="_blank" rel="noopener noreferrer">
@@ -20,9 +20,9 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
           pre: ({ children }) => <>{children}</>,
           code: ({ className, children }) => {
             const language = /language-([\w+-]+)/.exec(className ?? "")?.[1];
-            const inside = String(children);
-            if (language === undefined && !inside.includes("\n")) return <code>{children}</code>;
-            return <Code text={inside.replace(/\n$/, "")} language={language} />;
+            const source = String(children);
+            if (language === undefined && !source.includes("\n")) return <code>{children}</code>;
+            return <Code text={source.replace(/\n$/, "")} language={language} />;
           },
         }}
       >

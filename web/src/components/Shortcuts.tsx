@@ -6,12 +6,12 @@ export function Shortcuts({ onClose }: { onClose: () => void }) {
     <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <table className="shortcuts">
         <tbody>
-          {allShortcuts().map(({ keys, does }) => (
-            <tr key={keys + does}>
+          {allShortcuts().map(({ keys, label }) => (
+            <tr key={keys + label}>
               <td>
                 <kbd>{keys}</kbd>
               </td>
-              <td>{does}</td>
+              <td>{label}</td>
             </tr>
           ))}
         </tbody>

@@ -3,12 +3,12 @@ import type { AgentState } from "../events";
 const NAMES: Record<AgentState, [string, string]> = {
   loading: ["starting", "running"],
   running: ["running", "running"],
-  awaiting_user_input: ["asks you", "awaiting"],
-  awaiting_user_confirmation: ["needs your yes", "awaiting"],
+  awaiting_user_input: ["waits for your answer", "awaiting"],
+  awaiting_user_confirmation: ["needs your approval", "awaiting"],
   paused: ["paused", "awaiting"],
   stopped: ["stopped", ""],
   finished: ["finished", "finished"],
-  rejected: ["gave up", "failed"],
+  rejected: ["rejected", "failed"],
   error: ["failed", "failed"],
 };
 

@@ -1,14 +1,14 @@
 import { useEffect, useId, useRef, type KeyboardEvent, type ReactNode } from "react";
 
 interface Props {
-  parts: readonly { name: string; title: string }[];
+  tabs: readonly { name: string; title: string }[];
   shown: string;
   onShow: (name: string) => void;
   children: ReactNode;
 }
 
-/** Tabs with the one part that is shown; arrows move between them. */
-export function Tabs({ parts, shown, onShow, children }: Props) {
+/** Tabs and the chosen panel; the arrow keys move between tabs. */
+export function Tabs({ tabs, shown, onShow, children }: Props) {
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -17,8 +17,8 @@ export function Tabs({ parts, shown, onShow, children }: Props) {
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined) return;
-    const place = parts.findIndex((part) => part.name === shown);
-    const next = parts[(place + step + parts.length) % parts.length];
+    const index = tabs.findIndex((tab) => tab.name === shown);
+    const next = tabs[(index + step + tabs.length) % tabs.length];
     if (next === undefined) return;
     event.preventDefault();
     onShow(next.name);
@@ -27,7 +27,7 @@ export function Tabs({ parts, shown, onShow, children }: Props) {
   return (
     <>
       <div className="tabs" role="tablist" aria-label="Panes" ref={list} onKeyDown={onKeyDown}>
-        {parts.map(({ name, title }) => (
+        {tabs.map(({ name, title }) => (
           <button
             key={name}
             type="button"

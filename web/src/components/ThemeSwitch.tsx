@@ -9,9 +9,9 @@ export function ThemeSwitch() {
       title="Colours"
       value={chosen}
       onChange={(event) => {
-        const wanted = event.target.value as Theme;
-        setTheme(wanted);
-        setChosen(wanted);
+        const next = event.target.value as Theme;
+        setTheme(next);
+        setChosen(next);
       }}
     >
       <option value="system">System</option>

@@ -9,26 +9,26 @@ export interface ListHandle {
 interface Props<T> {
   items: readonly T[];
   keyOf: (item: T) => string | number;
-  render: (item: T, place: number) => ReactNode;
+  render: (item: T, index: number) => ReactNode;
   label: string;
-  /** How high an item is before it was drawn, in pixels. */
+  /** The assumed height in pixels of an item before it is measured. */
   estimate?: number;
-  /** Begin at the end, stay there when items come, and stand still when older ones come. */
+  /** Start at the end, follow new items, and stay in place when older ones are prepended. */
   chat?: boolean;
   onNearStart?: () => void;
   onNearEnd?: () => void;
-  /** Told whenever the end comes into sight or leaves it. */
-  onAtEnd?: (is: boolean) => void;
+  /** Called when the list reaches or leaves its end. */
+  onAtEnd?: (reached: boolean) => void;
   role?: "list" | "log" | "feed" | "group";
   className?: string;
   handle?: Ref<ListHandle>;
 }
 
-/** Pixels from an edge at which more is asked for, and within which the end counts as in sight. */
+/** Pixels from an edge at which more items are loaded, and from the end at which the list still follows. */
 const NEAR = 600;
 const AT_END = 60;
 
-/** A list of any length, of which only what is in sight is in the page. */
+/** A list of any length that renders only its visible items. */
 export function VirtualList<T>(props: Props<T>) {
   const { items, keyOf, render, label, estimate = 80, chat = false, role = "list", className = "", handle } = props;
   const scroller = useRef<HTMLDivElement>(null);
@@ -36,9 +36,9 @@ export function VirtualList<T>(props: Props<T>) {
     count: items.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => estimate,
-    getItemKey: (place) => {
-      const item = items[place];
-      return item === undefined ? place : keyOf(item);
+    getItemKey: (index) => {
+      const item = items[index];
+      return item === undefined ? index : keyOf(item);
     },
     overscan: 6,
     anchorTo: chat ? "end" : "start",
@@ -48,20 +48,20 @@ export function VirtualList<T>(props: Props<T>) {
   useImperativeHandle(handle, () => ({
     toEnd: () => virtual.scrollToIndex(items.length - 1, { align: "end" }),
     toKey: (key) => {
-      const place = items.findIndex((item) => keyOf(item) === key);
-      if (place >= 0) virtual.scrollToIndex(place, { align: "center" });
+      const index = items.findIndex((item) => keyOf(item) === key);
+      if (index >= 0) virtual.scrollToIndex(index, { align: "center" });
     },
   }));
-  const begun = useRef(false);
+  const started = useRef(false);
   useEffect(() => {
-    if (begun.current || items.length === 0) return;
-    begun.current = true;
+    if (started.current || items.length === 0) return;
+    started.current = true;
     if (chat) virtual.scrollToIndex(items.length - 1, { align: "end" });
   }, [items.length, chat, virtual]);
   const atEnd = useRef(true);
   const onScroll = () => {
     const element = scroller.current;
-    if (element === null || !begun.current) return;
+    if (element === null || !started.current) return;
     const below = element.scrollHeight - element.scrollTop - element.clientHeight;
     if (element.scrollTop < NEAR) props.onNearStart?.();
     if (below < NEAR) props.onNearEnd?.();
@@ -70,7 +70,7 @@ export function VirtualList<T>(props: Props<T>) {
       props.onAtEnd?.(atEnd.current);
     }
   };
-  const drawn = virtual.getVirtualItems();
+  const visible = virtual.getVirtualItems();
   return (
     <div
       ref={scroller}
@@ -85,7 +85,7 @@ export function VirtualList<T>(props: Props<T>) {
         aria-label={role === "list" ? label : undefined}
         style={{ height: virtual.getTotalSize(), position: "relative" }}
       >
-        {drawn.map(({ index, key, start }) => {
+        {visible.map(({ index, key, start }) => {
           const item = items[index];
           if (item === undefined) return null;
           return (

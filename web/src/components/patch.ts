@@ -1,6 +1,6 @@
-// Reads a unified diff.
+// Parses unified diffs.
 
-export interface DiffLine {
+interface DiffLine {
   kind: "same" | "added" | "deleted" | "hunk" | "note";
   text: string;
   old: number | null;
@@ -16,7 +16,7 @@ export interface DiffFile {
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 
-/** Return the files of a patch; one without headers, as of a single edit, is a file without a path. */
+/** Return the files of a patch; a patch without headers, like that of an edit, is a file without a path. */
 export function filesOf(patch: string): DiffFile[] {
   const files: DiffFile[] = [];
   let from = { old: 0, new: 0 };
@@ -37,7 +37,7 @@ export function filesOf(patch: string): DiffFile[] {
       addLine(current, line, from, left);
     } else if (line.startsWith("diff --git ")) {
       begin(/ b\/(.*)$/.exec(line)?.[1] ?? line.slice(11));
-    } else if (line.startsWith("--- ") && (current === null || current.lines.some((one) => one.kind === "hunk"))) {
+    } else if (line.startsWith("--- ") && (current === null || current.lines.some(({ kind }) => kind === "hunk"))) {
       begin(bare(line.slice(4)));
     } else if (line.startsWith("+++ ") && current !== null) {
       if (!line.startsWith("+++ /dev/null")) current.path = bare(line.slice(4));

@@ -3,9 +3,12 @@ import { api } from "../api";
 import { Button } from "../components/Button";
 import { Field } from "../components/Field";
 import { Link } from "../components/Link";
+import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
+import { useLoaded } from "../components/useLoaded";
 import { go, sessionPath } from "../router";
-import type { ModelChoice, ModelList } from "../../generated/types";
+import { duration } from "../wording/format";
+import type { ModelChoice, ModelInfo } from "../../generated/types";
 import { setWelcomed } from "./welcomed";
 
 type Kind = "local" | "key" | "url";
@@ -19,51 +22,38 @@ interface Choice {
   url: string;
 }
 
-/** The first page of a new user: pick a model, try it, let it do a first task. */
+/** The first-run page: pick a model, try it, and run a first task. */
 export function FirstRun() {
-  const [models, setModels] = useState<ModelList | null>(null);
-  const [current, setCurrent] = useState("");
   const [chosen, setChosen] = useState<ModelChoice | null>(null);
-  const loading = useAsync();
-  useEffect(() => {
-    setWelcomed();
-    loading.run(async () => {
-      const [list, settings] = await Promise.all([api.models(), api.settings()]);
-      setModels(list);
-      setCurrent(settings.model);
-    });
-  }, []);
+  useEffect(setWelcomed, []);
+  const { value, problem } = useLoaded(() => Promise.all([api.models(), api.settings()]), []);
   return (
     <main className="page narrow">
       <header>
         <div className="grow">
           <h1>Welcome to Handiwork</h1>
-          <p className="faint">
-            An agent works on your code: in a sandbox, on a copy of it, with the model you choose.
-          </p>
+          <p className="faint">Run coding agents on a sandboxed copy of your code, with the model of your choice.</p>
         </div>
         <Link className="button" to="/">
           All sessions
         </Link>
       </header>
-      <p role="alert" className="error-text">
-        {loading.problem}
-      </p>
-      {models && <PickModel models={models} current={current} onChosen={setChosen} />}
-      <FirstTask chosen={chosen} />
+      <Problem text={problem} />
+      {value && <ModelCard models={value[0].models} current={value[1].model} onChosen={setChosen} />}
+      <TaskCard chosen={chosen} />
     </main>
   );
 }
 
-interface PickProps {
-  models: ModelList;
+interface ModelCardProps {
+  models: ModelInfo[];
   current: string;
   onChosen: (choice: ModelChoice | null) => void;
 }
 
-function PickModel({ models, current, onChosen }: PickProps) {
-  const providers = models.models.filter(({ name }) => name.endsWith(":NAME"));
-  const locals = models.models.filter(({ name }) => name.startsWith("local:"));
+function ModelCard({ models, current, onChosen }: ModelCardProps) {
+  const providers = models.filter(({ name }) => name.endsWith(":NAME"));
+  const locals = models.filter(({ name }) => name.startsWith("local:"));
   const [choice, setChoice] = useState<Choice>({
     kind: "local",
     local: locals.find(({ name }) => name === current)?.name ?? locals[0]?.name ?? "",
@@ -83,12 +73,13 @@ function PickModel({ models, current, onChosen }: PickProps) {
     run(async () => {
       setReply("");
       if (choice.kind !== "local" && choice.key) {
-        await api.giveKey(choice.kind === "key" ? choice.provider : null, choice.key);
+        await api.setKey(choice.kind === "key" ? choice.provider : null, choice.key);
       }
       const answer = await api.tryModel(modelOf(choice));
       const { model } = await api.chooseModel(modelOf(choice));
-      const used = model === modelOf(choice).model ? "New sessions use it." : `But HANDIWORK_MODEL says ${model}.`;
-      setReply(`It answered after ${answer.seconds.toFixed(1)} s: “${answer.reply.trim()}” ${used}`);
+      const effect =
+        model === modelOf(choice).model ? "New sessions use this model." : `But HANDIWORK_MODEL sets ${model}.`;
+      setReply(`The model answered after ${duration(answer.seconds)}: “${answer.reply.trim()}” ${effect}`);
       onChosen(modelOf(choice));
     });
   return (
@@ -102,27 +93,21 @@ function PickModel({ models, current, onChosen }: PickProps) {
         }}
       >
         <fieldset className="kinds">
-          <legend className="hidden">Where the model is</legend>
-          <Radio
-            choice={choice}
-            kind="local"
-            set={set}
-            title="On this machine"
-            about="No key. Small and slow: to try."
-          />
-          <Radio
+          <legend className="hidden">Location of the model</legend>
+          <KindOption choice={choice} kind="local" set={set} title="On this machine" about="No key. Small and slow." />
+          <KindOption
             choice={choice}
             kind="key"
             set={set}
-            title="A provider's"
+            title="At a provider"
             about="Anthropic, OpenAI, Google and others."
           />
-          <Radio
+          <KindOption
             choice={choice}
             kind="url"
             set={set}
             title="At an address"
-            about="vLLM, Ollama, LiteLLM or the like."
+            about="vLLM, Ollama, LiteLLM and others."
           />
         </fieldset>
         {choice.kind === "local" && (
@@ -134,13 +119,13 @@ function PickModel({ models, current, onChosen }: PickProps) {
             </select>
           </Field>
         )}
-        {choice.kind === "key" && <Provider choice={choice} set={set} models={models} />}
-        {choice.kind === "url" && <Address choice={choice} set={set} />}
+        {choice.kind === "key" && <ProviderFields choice={choice} set={set} models={models} />}
+        {choice.kind === "url" && <AddressFields choice={choice} set={set} />}
         <div className="row">
           <Button type="submit" kind="primary" disabled={busy}>
-            {busy ? "Waiting for its answer …" : "Try it and use it"}
+            {busy ? "Waiting for the answer …" : "Try it and use it"}
           </Button>
-          {busy && choice.kind === "local" && <span className="faint">The first time it is fetched, then loaded.</span>}
+          {busy && choice.kind === "local" && <span className="faint">The first time, the model is downloaded.</span>}
         </div>
         <p role="status" className={problem ? "error-text" : reply ? "good-text" : "hidden"}>
           {problem || reply}
@@ -150,7 +135,7 @@ function PickModel({ models, current, onChosen }: PickProps) {
   );
 }
 
-interface RadioProps {
+interface KindProps {
   choice: Choice;
   kind: Kind;
   title: string;
@@ -158,7 +143,7 @@ interface RadioProps {
   set: (part: Partial<Choice>) => void;
 }
 
-function Radio({ choice, kind, title, about, set }: RadioProps) {
+function KindOption({ choice, kind, title, about, set }: KindProps) {
   return (
     <label className={choice.kind === kind ? "kind chosen" : "kind"}>
       <input type="radio" name="kind" checked={choice.kind === kind} onChange={() => set({ kind })} />
@@ -171,14 +156,14 @@ function Radio({ choice, kind, title, about, set }: RadioProps) {
   );
 }
 
-interface PartProps {
+interface FieldsProps {
   choice: Choice;
   set: (part: Partial<Choice>) => void;
 }
 
-function Provider({ choice, set, models }: PartProps & { models: ModelList }) {
-  const providers = models.models.filter(({ name }) => name.endsWith(":NAME"));
-  const one = providers.find(({ name }) => name.startsWith(`${choice.provider}:`));
+function ProviderFields({ choice, set, models }: FieldsProps & { models: ModelInfo[] }) {
+  const providers = models.filter(({ name }) => name.endsWith(":NAME"));
+  const provider = providers.find(({ name }) => name.startsWith(`${choice.provider}:`));
   return (
     <>
       <Field label="Provider">
@@ -188,7 +173,7 @@ function Provider({ choice, set, models }: PartProps & { models: ModelList }) {
           ))}
         </select>
       </Field>
-      <Field label="Model" hint="Its name as the provider has it.">
+      <Field label="Model" hint="The name the provider uses.">
         <input
           required
           spellCheck={false}
@@ -196,17 +181,19 @@ function Provider({ choice, set, models }: PartProps & { models: ModelList }) {
           onChange={(event) => set({ name: event.target.value })}
         />
       </Field>
-      <Key
+      <KeyField
         choice={choice}
         set={set}
-        needed={!one?.ready}
-        hint={one?.ready ? `There is a ${one.about}. A key given here takes its place.` : (one?.about ?? "")}
+        needed={!provider?.ready}
+        hint={
+          provider?.ready ? `There is a ${provider.about}. A key entered here replaces it.` : (provider?.about ?? "")
+        }
       />
     </>
   );
 }
 
-function Address({ choice, set }: PartProps) {
+function AddressFields({ choice, set }: FieldsProps) {
   return (
     <>
       <Field label="Base URL">
@@ -218,7 +205,7 @@ function Address({ choice, set }: PartProps) {
           onChange={(event) => set({ url: event.target.value })}
         />
       </Field>
-      <Field label="Model" hint="Its name as the server has it.">
+      <Field label="Model" hint="The name the server uses.">
         <input
           required
           spellCheck={false}
@@ -226,15 +213,15 @@ function Address({ choice, set }: PartProps) {
           onChange={(event) => set({ name: event.target.value })}
         />
       </Field>
-      <Key choice={choice} set={set} needed={false} hint="Where the server wants one." />
+      <KeyField choice={choice} set={set} needed={false} hint="If the server needs one." />
     </>
   );
 }
 
-function Key({ choice, set, needed, hint }: PartProps & { needed: boolean; hint: string }) {
-  const kept = "It is kept until the server ends and not written down: put it in your environment to keep it.";
+function KeyField({ choice, set, needed, hint }: FieldsProps & { needed: boolean; hint: string }) {
+  const storage = "Kept in memory until the server stops; to keep it, set it in your environment.";
   return (
-    <Field label="Key" hint={`${hint} ${kept}`}>
+    <Field label="Key" hint={`${hint} ${storage}`}>
       <input
         type="password"
         autoComplete="off"
@@ -252,11 +239,11 @@ function modelOf({ kind, local, provider, name, url }: Choice): ModelChoice {
   return { model: name.trim(), base_url: url.trim() };
 }
 
-function FirstTask({ chosen }: { chosen: ModelChoice | null }) {
+function TaskCard({ chosen }: { chosen: ModelChoice | null }) {
   const { busy, problem, run } = useAsync();
-  const begin = () =>
+  const start = () =>
     run(async () => {
-      const { workspace, task } = await api.makeDemo();
+      const { workspace, task } = await api.createDemo();
       const { model, base_url } = chosen ?? { model: "", base_url: null };
       const session = await api.create({
         task,
@@ -270,16 +257,14 @@ function FirstTask({ chosen }: { chosen: ModelChoice | null }) {
   return (
     <section className="card" aria-labelledby="first">
       <h2 id="first">2. A first task</h2>
-      <p>A small Python project has a bug, and its tests fail. Watch the agent find and repair it.</p>
+      <p>A small Python project has a bug, and its tests fail. Watch the agent repair it.</p>
       <div className="row">
-        <Button kind="primary" disabled={chosen === null || busy} onClick={begin}>
-          Let it repair the bug
+        <Button kind="primary" disabled={chosen === null || busy} onClick={start}>
+          Repair the bug
         </Button>
         {chosen === null && <span className="faint">Try a model first.</span>}
       </div>
-      <p role="alert" className="error-text">
-        {problem}
-      </p>
+      <Problem text={problem} />
     </section>
   );
 }

@@ -1,20 +1,22 @@
-import { useEffect, useState } from "react";
+import { useState } from "react";
 import { api } from "../api";
 import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
 import { Field } from "../components/Field";
+import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
+import { useLoaded } from "../components/useLoaded";
 import type { Confirmation } from "../events";
 import { go, sessionPath } from "../router";
 import type { AgentList, ModelList, NewSession, SessionRow, SettingsView } from "../../generated/types";
 
 const CONFIRMATIONS: [Confirmation, string][] = [
-  ["never", "Nothing: it works in a sandbox, on a copy"],
-  ["risky", "What is risky"],
-  ["always", "Everything it does"],
+  ["never", "Never: it works in a sandbox, on a copy"],
+  ["risky", "Before risky actions"],
+  ["always", "Before every action"],
 ];
 
-interface Offered {
+interface Options {
   settings: SettingsView;
   models: ModelList;
   agents: AgentList;
@@ -33,73 +35,57 @@ const EMPTY = {
 };
 type Form = typeof EMPTY;
 
-/** Begin a session; `known` ones say which folders were worked on before. */
+/** Starts a session; the folders of the `known` sessions are suggested. */
 export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onClose: () => void }) {
   const folders = [...new Set(known.map((row) => row.workspace))].filter((path) => path.startsWith("/"));
   const [form, setForm] = useState<Form>({ ...EMPTY, workspace: folders[0] ?? "" });
-  const [offered, setOffered] = useState<Offered | null>(null);
-  const { busy, problem, run } = useAsync();
-  useEffect(() => {
-    run(async () => {
-      const [settings, models, agents] = await Promise.all([api.settings(), api.models(), api.agents()]);
-      setOffered({ settings, models, agents });
-    });
+  const { value: options, problem: loadProblem } = useLoaded(async () => {
+    const [settings, models, agents] = await Promise.all([api.settings(), api.models(), api.agents()]);
+    return { settings, models, agents };
   }, []);
+  const { busy, problem, run } = useAsync();
   const field = (name: keyof Form) => ({
     name,
     value: form[name],
     onChange: (event: { target: { value: string } }) => setForm({ ...form, [name]: event.target.value }),
   });
-  const begin = () =>
-    run(async () => {
-      const session = await api.create(requestOf(form));
-      go(sessionPath(session.id));
-    });
+  const create = () => run(async () => go(sessionPath((await api.create(requestOf(form))).id)));
   return (
-    <Dialog title="New session" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          begin();
-        }}
-      >
-        <Field label="Task">
-          <textarea
-            {...field("task")}
-            autoFocus
-            required
-            rows={5}
-            placeholder="What is to be done, in your words"
-            onKeyDown={(event) => {
-              if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
-            }}
-          />
-        </Field>
-        <Field label="Folder" hint="An absolute path on the server's machine. The agent works on a copy of it.">
-          <input {...field("workspace")} required list="folders" placeholder="/home/you/project" spellCheck={false} />
-        </Field>
-        <datalist id="folders">
-          {folders.map((path) => (
-            <option key={path} value={path} />
-          ))}
-        </datalist>
-        <Model field={field} offered={offered} />
-        <details>
-          <summary>More choices</summary>
-          <div className="stack">
-            <More field={field} offered={offered} />
-          </div>
-        </details>
-        <p role="alert" className="error-text">
-          {problem}
-        </p>
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" disabled={busy}>
-            Begin
-          </Button>
-        </footer>
-      </form>
+    <Dialog title="New session" onClose={onClose} onSubmit={create}>
+      <Field label="Task">
+        <textarea
+          {...field("task")}
+          autoFocus
+          required
+          rows={5}
+          placeholder="The task, in your words"
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.currentTarget.form?.requestSubmit();
+          }}
+        />
+      </Field>
+      <Field label="Folder" hint="An absolute path on the server's machine. The agent works on a copy of it.">
+        <input {...field("workspace")} required list="folders" placeholder="/home/you/project" spellCheck={false} />
+      </Field>
+      <datalist id="folders">
+        {folders.map((path) => (
+          <option key={path} value={path} />
+        ))}
+      </datalist>
+      <ModelField field={field} options={options} />
+      <details>
+        <summary>More options</summary>
+        <div className="stack">
+          <MoreFields field={field} options={options} />
+        </div>
+      </details>
+      <Problem text={problem || loadProblem} />
+      <footer>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button type="submit" kind="primary" disabled={busy}>
+          Start
+        </Button>
+      </footer>
     </Dialog>
   );
 }
@@ -110,14 +96,14 @@ type FieldOf = (name: keyof Form) => {
   onChange: (event: { target: { value: string } }) => void;
 };
 
-function Model({ field, offered }: { field: FieldOf; offered: Offered | null }) {
+function ModelField({ field, options }: { field: FieldOf; options: Options | null }) {
   return (
     <>
-      <Field label="Model" hint={offered ? `Left empty it is ${offered.settings.model}.` : ""}>
-        <input {...field("model")} list="models" placeholder={offered?.settings.model ?? ""} spellCheck={false} />
+      <Field label="Model" hint={options ? `The default is ${options.settings.model}.` : ""}>
+        <input {...field("model")} list="models" placeholder={options?.settings.model ?? ""} spellCheck={false} />
       </Field>
       <datalist id="models">
-        {offered?.models.models.map(({ name, about }) => (
+        {options?.models.models.map(({ name, about }) => (
           <option key={name} value={name}>
             {about}
           </option>
@@ -127,25 +113,25 @@ function Model({ field, offered }: { field: FieldOf; offered: Offered | null }) 
   );
 }
 
-function More({ field, offered }: { field: FieldOf; offered: Offered | null }) {
+function MoreFields({ field, options }: { field: FieldOf; options: Options | null }) {
   return (
     <>
-      <Field label="Base URL" hint="Of an OpenAI-compatible server that has the model.">
+      <Field label="Base URL" hint="The address of an OpenAI-compatible server.">
         <input {...field("base_url")} type="url" placeholder="http://localhost:8000/v1" />
       </Field>
       <Field label="Agent">
         <select {...field("agent")}>
-          <option value="">{offered?.settings.agent ?? "as the settings say"}</option>
-          {offered?.agents.agents.map(({ name, about }) => (
+          <option value="">{options?.settings.agent ?? "The default"}</option>
+          {options?.agents.agents.map(({ name, about }) => (
             <option key={name} value={name} title={about}>
               {name}
             </option>
           ))}
         </select>
       </Field>
-      <Field label="What you are asked before it is done">
+      <Field label="Ask for approval">
         <select {...field("confirmation")}>
-          <option value="">As the settings say</option>
+          <option value="">The default</option>
           {CONFIRMATIONS.map(([value, about]) => (
             <option key={value} value={value}>
               {about}
@@ -157,10 +143,10 @@ function More({ field, offered }: { field: FieldOf; offered: Offered | null }) {
         <input {...field("allow_net")} spellCheck={false} />
       </Field>
       <div className="row">
-        <Field label="Steps at most">
+        <Field label="Limit of steps">
           <input {...field("iterations")} type="number" min={1} />
         </Field>
-        <Field label="US dollars at most">
+        <Field label="Limit of cost in USD">
           <input {...field("cost")} type="number" min={0.01} step={0.01} />
         </Field>
       </div>

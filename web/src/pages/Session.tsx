@@ -1,5 +1,5 @@
 import { useEffect, useState, type CSSProperties } from "react";
-import { said } from "../api";
+import { errorMessage } from "../api";
 import { CHAT } from "../chat";
 import { Button } from "../components/Button";
 import { Divider } from "../components/Divider";
@@ -14,27 +14,27 @@ import { PANES } from "../panes";
 import { go, sessionPath } from "../router";
 import { SessionStore, useSession } from "../store";
 
-/** One session: it is fetched, followed while it is shown, and left when it is not. */
+/** A session, followed while its page is open. */
 export function SessionPage({ id, pane }: { id: string; pane: string }) {
   const [store, setStore] = useState<SessionStore | null>(null);
   const [problem, setProblem] = useState("");
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
-    let left = false;
+    let closed = false;
     let opened: SessionStore | null = null;
     setProblem("");
     SessionStore.open(id).then(
-      (made) => {
-        opened = made;
-        if (left) made.close();
-        else setStore(made);
+      (store) => {
+        opened = store;
+        if (closed) store.close();
+        else setStore(store);
       },
       (error: unknown) => {
-        if (!left) setProblem(said(error));
+        if (!closed) setProblem(errorMessage(error));
       },
     );
     return () => {
-      left = true;
+      closed = true;
       opened?.close();
     };
   }, [id, attempt]);
@@ -56,37 +56,36 @@ export function SessionPage({ id, pane }: { id: string; pane: string }) {
 function Layout({ store, pane }: { store: SessionStore; pane: string }) {
   const phone = usePhone();
   const [width, setWidth] = useState(46);
-  const parts = phone ? [CHAT, ...PANES] : PANES;
-  const shown = parts.find((part) => part.name === pane) ?? parts[0];
+  const tabs = phone ? [CHAT, ...PANES] : PANES;
+  const shown = tabs.find((tab) => tab.name === pane) ?? tabs[0];
   const show = (name: string) => go(sessionPath(store.id, name), true);
   useLayoutShortcuts(store, show);
-  const tabs = shown && (
-    <Tabs parts={parts} shown={shown.name} onShow={show}>
-      <LazyPane part={shown} session={store} />
-    </Tabs>
-  );
   return (
     <div className="session">
-      <Bar store={store} />
+      <TitleBar store={store} />
       <main className="split" style={{ "--chat-width": `${width}%` } as CSSProperties}>
         {!phone && (
           <>
             <section className="session-chat" aria-label="Chat">
-              <LazyPane part={CHAT} session={store} />
+              <LazyPane pane={CHAT} session={store} />
             </section>
             <Divider width={width} onMove={setWidth} />
           </>
         )}
         <section className="session-panes" aria-label="Panes">
-          {tabs}
+          {shown && (
+            <Tabs tabs={tabs} shown={shown.name} onShow={show}>
+              <LazyPane pane={shown} session={store} />
+            </Tabs>
+          )}
         </section>
       </main>
     </div>
   );
 }
 
-function Bar({ store }: { store: SessionStore }) {
-  const { info, state, connected, problem } = useSession(store);
+function TitleBar({ store }: { store: SessionStore }) {
+  const { info, connected, problem } = useSession(store);
   useEffect(() => {
     document.title = `${info.title} · Handiwork`;
     return () => {
@@ -105,7 +104,7 @@ function Bar({ store }: { store: SessionStore }) {
         <span className="faint cut wide-only" title={info.model}>
           {info.model}
         </span>
-        <StateBadge state={state} />
+        <StateBadge state={info.state} />
         <span className="wide-only">
           <ThemeSwitch />
         </span>
@@ -119,11 +118,11 @@ function Connection({ connected, problem }: { connected: boolean; problem: strin
   const [late, setLate] = useState(false);
   useEffect(() => {
     setLate(false);
-    // The moment it takes to connect is nothing to tell.
+    // Short interruptions are not worth a message.
     const timer = connected ? undefined : setTimeout(() => setLate(true), 1500);
     return () => clearTimeout(timer);
   }, [connected]);
-  const text = problem || (late ? "Not connected: trying again. What is shown may be old." : "");
+  const text = problem || (late ? "Not connected, retrying. The page may be out of date." : "");
   return (
     <div role="status" className={text ? "notice" : undefined}>
       {text}
@@ -133,15 +132,16 @@ function Connection({ connected, problem }: { connected: boolean; problem: strin
 
 function useLayoutShortcuts(store: SessionStore, show: (pane: string) => void): void {
   const interrupt = () => {
-    if (store.snapshot().state === "running") store.api.interrupt().catch((error: unknown) => alert(said(error)));
+    if (store.snapshot().info.state === "running")
+      store.api.interrupt().catch((error: unknown) => alert(errorMessage(error)));
   };
   useShortcuts([
-    { keys: "escape", does: "Interrupt: stop what runs, and pause", run: interrupt, always: true },
-    { keys: "ctrl+.", does: "Interrupt, also where Escape means something else", run: interrupt, always: true },
-    { keys: "g", does: "All sessions", run: () => go("/") },
-    ...PANES.map(({ name, title }, place) => ({
-      keys: `alt+${place + 1}`,
-      does: `Show ${title}`,
+    { keys: "escape", label: "Interrupt: stop the running action, and pause", run: interrupt, always: true },
+    { keys: "ctrl+.", label: "Interrupt, even if Escape closes something", run: interrupt, always: true },
+    { keys: "g", label: "All sessions", run: () => go("/") },
+    ...PANES.map(({ name, title }, index) => ({
+      keys: `alt+${index + 1}`,
+      label: `Show ${title}`,
       run: () => show(name),
       always: true,
     })),

@@ -6,7 +6,7 @@ import { ThemeSwitch } from "../components/ThemeSwitch";
 import type { AgentState } from "../events";
 import { useShortcuts } from "../keyboard";
 import { go, sessionPath } from "../router";
-import { ago, clock } from "../time";
+import { age, plural } from "../wording/format";
 import type { SessionRow } from "../../generated/types";
 import { DeleteSession, RenameSession } from "./changes";
 import { useSessionList } from "./list";
@@ -24,21 +24,21 @@ const STATES: AgentState[] = [
   "error",
 ];
 
-/** All sessions: to find, to begin, to rename and to delete them. */
+/** The list of sessions: search, start, rename and delete them. */
 export function Sessions() {
   const [q, setQ] = useState("");
-  const [state, setState] = useState("");
-  const [beginning, setBeginning] = useState(false);
+  const [state, setState] = useState<AgentState | "">("");
+  const [starting, setStarting] = useState(false);
   const search = useRef<HTMLInputElement>(null);
   const list = useSessionList(q, state);
   const { rows } = list;
-  const none = rows?.length === 0 && !q && !state;
+  const empty = rows?.length === 0 && !q && !state;
   useEffect(() => {
-    if (none && !isWelcomed()) go("/welcome", true);
-  }, [none]);
+    if (empty && !isWelcomed()) go("/welcome", true);
+  }, [empty]);
   useShortcuts([
-    { keys: "n", does: "New session", run: () => setBeginning(true) },
-    { keys: "/", does: "Search", run: () => search.current?.focus() },
+    { keys: "n", label: "New session", run: () => setStarting(true) },
+    { keys: "/", label: "Search", run: () => search.current?.focus() },
   ]);
   return (
     <main className="page">
@@ -48,7 +48,7 @@ export function Sessions() {
           Model
         </Link>
         <ThemeSwitch />
-        <Button kind="primary" onClick={() => setBeginning(true)}>
+        <Button kind="primary" onClick={() => setStarting(true)}>
           New session
         </Button>
       </header>
@@ -62,43 +62,43 @@ export function Sessions() {
           value={q}
           onChange={(event) => setQ(event.target.value)}
         />
-        <select aria-label="State" value={state} onChange={(event) => setState(event.target.value)}>
+        <select aria-label="State" value={state} onChange={(event) => setState(event.target.value as AgentState | "")}>
           <option value="">Any state</option>
-          {STATES.map((one) => (
-            <option key={one} value={one}>
-              {stateName(one)}
+          {STATES.map((name) => (
+            <option key={name} value={name}>
+              {stateName(name)}
             </option>
           ))}
         </select>
       </div>
       <p role="status" className={list.problem ? "error-text" : "hidden"}>
-        {list.problem || (rows ? `${rows.length} sessions` : "")}
+        {list.problem || (rows ? plural(rows.length, "session") : "")}
       </p>
-      {rows !== null && rows.length > 0 && <List rows={rows} />}
-      {rows?.length === 0 && <Nothing none={none} onBegin={() => setBeginning(true)} />}
+      {rows !== null && rows.length > 0 && <SessionRows rows={rows} />}
+      {rows?.length === 0 && <NoSessions filtered={!empty} onStart={() => setStarting(true)} />}
       {list.more && <Button onClick={list.loadMore}>Show more</Button>}
-      {beginning && <NewSessionDialog known={rows ?? []} onClose={() => setBeginning(false)} />}
+      {starting && <NewSessionDialog known={rows ?? []} onClose={() => setStarting(false)} />}
     </main>
   );
 }
 
-function Nothing({ none, onBegin }: { none: boolean; onBegin: () => void }): ReactNode {
-  if (!none) return <p className="faint">No session is like that.</p>;
+function NoSessions({ filtered, onStart }: { filtered: boolean; onStart: () => void }): ReactNode {
+  if (filtered) return <p className="faint">No session matches.</p>;
   return (
     <div className="middle">
-      <p>There are no sessions yet.</p>
+      <p>No sessions yet.</p>
       <div>
-        <Button onClick={onBegin}>Begin the first one</Button>
+        <Button onClick={onStart}>Start the first one</Button>
       </div>
     </div>
   );
 }
 
-function List({ rows }: { rows: SessionRow[] }) {
+function SessionRows({ rows }: { rows: SessionRow[] }) {
   const [renamed, setRenamed] = useState<SessionRow | null>(null);
   const [deleted, setDeleted] = useState<SessionRow | null>(null);
   return (
-    <ul className="sessions">
+    <ul className="list sessions">
       {rows.map((row) => (
         <li key={row.id}>
           <div className="grow">
@@ -112,8 +112,8 @@ function List({ rows }: { rows: SessionRow[] }) {
           </div>
           <div className="side">
             <StateBadge state={row.state} />
-            <time className="faint" dateTime={row.updated} title={clock(row.updated)}>
-              {ago(row.updated)}
+            <time className="faint" dateTime={row.updated} title={new Date(row.updated).toLocaleString()}>
+              {age(row.updated)}
             </time>
           </div>
           <Button kind="quiet" label={`Rename ${row.title}`} onClick={() => setRenamed(row)}>

@@ -1,10 +1,11 @@
-// The list of sessions: found by the server, and kept as it is there while it is shown.
+// The list of sessions, kept equal to the server's.
 
 import { useCallback, useEffect, useRef, useState } from "react";
-import { api, said } from "../api";
+import { api, errorMessage } from "../api";
+import type { AgentState } from "../events";
 import type { SessionRow } from "../../generated/types";
 
-export interface SessionList {
+interface SessionList {
   rows: SessionRow[] | null;
   more: boolean;
   problem: string;
@@ -12,24 +13,24 @@ export interface SessionList {
 }
 
 const PAUSE = 150;
-const AGAIN = 2000;
+const RECONNECT = 2000;
 
-export function useSessionList(q: string, state: string): SessionList {
+export function useSessionList(q: string, state: AgentState | ""): SessionList {
   const [rows, setRows] = useState<SessionRow[] | null>(null);
   const [next, setNext] = useState<string | null>(null);
   const [problem, setProblem] = useState("");
-  const asked = useRef(0);
+  const requests = useRef(0);
 
   const load = useCallback(async () => {
-    const mine = ++asked.current;
+    const request = ++requests.current;
     try {
-      const page = await api.sessions({ q, state });
-      if (mine !== asked.current) return;
+      const page = await api.sessions({ q, state: state || null });
+      if (request !== requests.current) return;
       setRows(page.sessions);
       setNext(page.next);
       setProblem("");
     } catch (error) {
-      if (mine === asked.current) setProblem(said(error));
+      if (request === requests.current) setProblem(errorMessage(error));
     }
   }, [q, state]);
 
@@ -44,7 +45,7 @@ export function useSessionList(q: string, state: string): SessionList {
       (message) => {
         if ("deleted" in message) setRows((known) => known?.filter((row) => row.id !== message.deleted) ?? null);
         else if ("session" in message && !filtered) setRows((known) => known && withRow(known, message.session));
-        else void load(); // whether it is among those that are looked for only the server knows
+        else void load(); // only the server can filter
       },
       [filtered, load],
     ),
@@ -52,48 +53,48 @@ export function useSessionList(q: string, state: string): SessionList {
 
   const loadMore = () => {
     if (next === null) return;
-    const mine = asked.current;
-    api.sessions({ q, state, before: next }).then(
+    const request = requests.current;
+    api.sessions({ q, state: state || null, before: next }).then(
       (page) => {
-        if (mine !== asked.current) return;
+        if (request !== requests.current) return;
         setRows((known) => [...(known ?? []), ...page.sessions]);
         setNext(page.next);
       },
-      (error: unknown) => setProblem(said(error)),
+      (error: unknown) => setProblem(errorMessage(error)),
     );
   };
   return { rows, more: next !== null, problem, loadMore };
 }
 
-export function withRow(rows: readonly SessionRow[], row: SessionRow): SessionRow[] {
+function withRow(rows: readonly SessionRow[], row: SessionRow): SessionRow[] {
   if (rows.some(({ id }) => id === row.id)) return rows.map((known) => (known.id === row.id ? row : known));
   const last = rows.at(-1);
-  if (last !== undefined && row.created < last.created) return [...rows]; // it is on a page that is not loaded
-  return [...rows, row].sort((one, other) => (one.created < other.created ? 1 : -1));
+  if (last !== undefined && row.created < last.created) return [...rows]; // the row is on a page not loaded yet
+  return [...rows, row].sort((a, b) => (a.created < b.created ? 1 : -1));
 }
 
 type Message = { ready: true } | { session: SessionRow } | { deleted: string };
 
-/** Hear what changes; "ready" comes again after a break, since when anything may have changed. */
-function useFollowedList(hear: (message: Message) => void): void {
-  const current = useRef(hear);
+/** Follow the changes of the list; "ready" also follows a reconnection, after which the list may have changed. */
+function useFollowedList(listener: (message: Message) => void): void {
+  const current = useRef(listener);
   useEffect(() => {
-    current.current = hear;
+    current.current = listener;
   });
   useEffect(() => {
     let socket: WebSocket;
     let timer: ReturnType<typeof setTimeout>;
-    let left = false;
+    let closed = false;
     const open = () => {
       socket = new WebSocket(`${location.origin.replace(/^http/, "ws")}/api/follow`);
       socket.onmessage = (message) => current.current(JSON.parse(String(message.data)) as Message);
       socket.onclose = () => {
-        if (!left) timer = setTimeout(open, AGAIN);
+        if (!closed) timer = setTimeout(open, RECONNECT);
       };
     };
     open();
     return () => {
-      left = true;
+      closed = true;
       clearTimeout(timer);
       socket.close();
     };

@@ -1,6 +1,6 @@
 const KEY = "handiwork.welcomed";
 
-/** Whether the user has seen, or left, the first-run page in this browser. */
+/** Whether this browser has shown the first-run page. */
 export function isWelcomed(): boolean {
   return localStorage.getItem(KEY) !== null;
 }

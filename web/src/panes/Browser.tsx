@@ -1,68 +1,66 @@
 import { useMemo, useState } from "react";
 
-import type { EventRecord, Of } from "../events";
+import type { ActionRecord, Of } from "../events";
 import type { Card } from "../fold";
 import { type SessionStore, useSessionPart } from "../store";
-import { View } from "./browser/View";
-import { Earlier } from "./common/Earlier";
-import { Empty } from "./common/Notice";
-import { clock } from "./common/say";
-import { Steps } from "./common/Steps";
+import { LoadEarlier } from "./common/LoadEarlier";
+import { PageView } from "./common/PageView";
+import { Empty } from "./common/Empty";
+import { clock } from "../wording/format";
+import { Stepper } from "./common/Stepper";
 
-interface Look {
-  action: EventRecord;
+interface Visit {
+  action: ActionRecord;
   page: Of<"BrowserOutputObservation">;
 }
 
-/** What the session's browser showed after each of its actions. */
+/** The browser's page after each of its actions. */
 export default function BrowserPane({ session }: { session: SessionStore }) {
   const cards = useSessionPart(session, (now) => now.cards);
-  const looks = useMemo(() => cards.flatMap(look), [cards]);
-  const waits = useMemo(() => cards.findLast((card) => browses(card.action) && !card.observation), [cards]);
+  const visits = useMemo(() => cards.flatMap(visitsOf), [cards]);
+  const running = useMemo(() => cards.findLast((card) => isBrowsing(card.action) && !card.observation), [cards]);
   const [chosen, setChosen] = useState<number | null>(null);
-  const found = looks.findIndex(({ page }) => page.id === chosen);
-  const at = found < 0 ? looks.length - 1 : found;
-  const shown = looks[at];
+  const position = visits.findIndex(({ page }) => page.id === chosen);
+  const index = position < 0 ? visits.length - 1 : position;
+  const shown = visits[index];
   return (
     <div className="pane-column">
-      <Earlier session={session} what="pages" />
-      {!shown && !waits && <Empty>The browser has not been used yet.</Empty>}
-      {waits && (
+      <LoadEarlier session={session} noun="pages" />
+      {!shown && !running && <Empty>The browser has not been used yet.</Empty>}
+      {running && (
         <p className="faint" role="status">
-          At work: <code>{asked(waits.action)}</code>
+          Running: <code>{codeOf(running.action)}</code>
         </p>
       )}
       {shown && (
         <>
           <div className="pane-bar">
-            <Steps
-              at={at}
-              count={looks.length}
-              what="page"
-              choose={(to) => {
-                setChosen(to === looks.length - 1 ? null : (looks[to]?.page.id ?? null));
-              }}
+            <Stepper
+              index={index}
+              count={visits.length}
+              noun="page"
+              onChange={(next) => setChosen(next === visits.length - 1 ? null : (visits[next]?.page.id ?? null))}
             />
             <span className="faint">
               event {shown.page.id}, {clock(shown.page.timestamp)}
             </span>
           </div>
-          <View session={session} page={shown.page} asked={asked(shown.action)} />
+          <PageView session={session} page={shown.page} action={codeOf(shown.action)} />
         </>
       )}
     </div>
   );
 }
 
-function look(card: Card): Look[] {
+function visitsOf(card: Card): Visit[] {
   return card.observation?.type === "BrowserOutputObservation" ? [{ action: card.action, page: card.observation }] : [];
 }
 
-function browses(action: EventRecord): boolean {
+function isBrowsing(action: ActionRecord): boolean {
   return action.type === "BrowseURLAction" || action.type === "BrowseInteractiveAction";
 }
 
-function asked(action: EventRecord): string {
+function codeOf(action: ActionRecord): string {
   if (action.type === "BrowseURLAction") return `goto(${JSON.stringify(action.url)})`;
   return action.type === "BrowseInteractiveAction" ? action.browser_actions : "";
 }

@@ -1,39 +1,44 @@
 import { type DragEvent, useRef, useState } from "react";
 
-import { said } from "../api";
+import { errorMessage } from "../api";
 import { Button } from "../components/Button";
+import { Problem } from "../components/Problem";
 import type { SessionStore } from "../store";
-import { Trouble } from "./common/Notice";
 import { useFilesVersion } from "./common/useFilesVersion";
 import { FileBrowser } from "./files/FileBrowser";
-import { below } from "./files/kind";
+import { joined } from "./files/kind";
 import { useTree } from "./files/useTree";
 
-/** The workspace's files as they are now: to read, download, and upload. */
+/** The current files of the workspace, to read, download and upload. */
 export default function FilesPane({ session }: { session: SessionStore }) {
   const version = useFilesVersion(session);
   const tree = useTree(session, null, version);
   const [directory, setDirectory] = useState("");
-  const [outcome, upload] = useUpload(session, directory, tree.reload);
+  const [status, setStatus] = useState("");
+  const [problem, setProblem] = useState("");
   const input = useRef<HTMLInputElement>(null);
-  const dropped = (event: DragEvent) => {
+  const upload = async (files: File[]) => {
+    setProblem("");
+    try {
+      for (const file of files) {
+        setStatus(`Uploading ${file.name}…`);
+        const { path } = await session.api.files.upload(joined(directory, file.name), file);
+        setStatus(`Uploaded ${path}.`);
+      }
+    } catch (error) {
+      setStatus("");
+      setProblem(errorMessage(error));
+    }
+    tree.reload();
+  };
+  const onDrop = (event: DragEvent) => {
     event.preventDefault();
     void upload([...event.dataTransfer.files]);
   };
   return (
-    <div
-      className="pane-column"
-      onDrop={dropped}
-      onDragOver={(event) => {
-        event.preventDefault();
-      }}
-    >
+    <div className="pane-column" onDrop={onDrop} onDragOver={(event) => event.preventDefault()}>
       <div className="pane-bar">
-        <Button
-          onClick={() => {
-            input.current?.click();
-          }}
-        >
+        <Button onClick={() => input.current?.click()}>
           Upload to {directory ? `${directory}/` : "the workspace"}
         </Button>
         <input
@@ -48,37 +53,11 @@ export default function FilesPane({ session }: { session: SessionStore }) {
         />
         <Button onClick={tree.reload}>Reload</Button>
         <span className="faint" role="status">
-          {outcome.done}
+          {status}
         </span>
       </div>
-      <Trouble text={outcome.problem} />
+      <Problem text={problem} />
       <FileBrowser session={session} tree={tree} event={null} version={version} onDirectory={setDirectory} />
     </div>
   );
-}
-
-interface Outcome {
-  done: string;
-  problem: string;
-}
-
-function useUpload(
-  session: SessionStore,
-  directory: string,
-  done: () => void,
-): [Outcome, (files: File[]) => Promise<void>] {
-  const [outcome, setOutcome] = useState<Outcome>({ done: "", problem: "" });
-  const upload = async (files: File[]) => {
-    try {
-      for (const file of files) {
-        setOutcome({ done: `Uploading ${file.name}…`, problem: "" });
-        const { path } = await session.api.files.upload(below(directory, file.name), file);
-        setOutcome({ done: `Uploaded ${path}.`, problem: "" });
-      }
-    } catch (problem) {
-      setOutcome({ done: "", problem: said(problem) });
-    }
-    done();
-  };
-  return [outcome, upload];
 }

@@ -1,27 +1,27 @@
 import type { PlanTask } from "../../generated/types";
 import { type SessionStore, useSessionPart } from "../store";
-import { Empty } from "./common/Notice";
+import { Empty } from "./common/Empty";
 import { progress, STATES } from "./plan/progress";
 
-/** The tasks that the agent set itself, and those of its delegates. */
+/** The plans of the agent and its delegates. */
 export default function PlanPane({ session }: { session: SessionStore }) {
-  const plan = useSessionPart(session, (now) => now.plan);
+  const plan = useSessionPart(session, (now) => now.info.plan);
   const subtasks = useSessionPart(session, (now) => now.subtasks);
   const delegates = [...subtasks.values()].filter((subtask) => subtask.plan.length > 0);
   if (plan.length === 0 && delegates.length === 0) {
-    return <Empty>No plan yet. Agents write one for tasks with several steps.</Empty>;
+    return <Empty>No plan yet. Agents plan tasks of several steps.</Empty>;
   }
   return (
     <div className="pane-scroll pane-plan" tabIndex={0} role="region" aria-label="Plan">
-      {plan.length > 0 && <Planned name="Plan" tasks={plan} />}
+      {plan.length > 0 && <PlanView name="Plan" tasks={plan} />}
       {delegates.map((subtask) => (
-        <Planned key={subtask.id} name={`${subtask.agent} (since event ${subtask.id})`} tasks={subtask.plan} />
+        <PlanView key={subtask.id} name={`${subtask.agent} (since event ${subtask.id})`} tasks={subtask.plan} />
       ))}
     </div>
   );
 }
 
-function Planned({ name, tasks }: { name: string; tasks: PlanTask[] }) {
+function PlanView({ name, tasks }: { name: string; tasks: PlanTask[] }) {
   const { done, all } = progress(tasks);
   return (
     <section>
@@ -39,7 +39,7 @@ function Planned({ name, tasks }: { name: string; tasks: PlanTask[] }) {
 
 function Tasks({ tasks }: { tasks: PlanTask[] }) {
   return (
-    <ul className="plan-tasks">
+    <ul className="list plan-tasks">
       {tasks.map((task) => (
         <li key={task.id}>
           <div className={`plan-task plan-${task.state}`}>

@@ -4,61 +4,62 @@ import "@xterm/xterm/css/xterm.css";
 import { useEffect, useMemo, useRef, useState } from "react";
 
 import { type SessionStore, useSessionPart } from "../store";
-import { Earlier } from "./common/Earlier";
+import { Empty } from "./common/Empty";
+import { LoadEarlier } from "./common/LoadEarlier";
 import { colours } from "./terminal/colours";
 import { transcript } from "./terminal/transcript";
-import { type Chunk, writing } from "./terminal/writing";
+import { type Chunk, updateOf } from "./terminal/updates";
 
-/** What the session's shells show, as it is printed. */
+/** The commands and output of the session's shells. */
 export default function TerminalPane({ session }: { session: SessionStore }) {
   const cards = useSessionPart(session, (now) => now.cards);
   const output = useSessionPart(session, (now) => now.live.output);
   const chunks = useMemo(() => transcript(cards, output), [cards, output]);
   return (
     <div className="pane-column">
-      <Earlier session={session} what="commands" />
-      {chunks.length === 0 && <p className="pane-empty">No command has been run yet.</p>}
+      <LoadEarlier session={session} noun="commands" />
+      {chunks.length === 0 && <Empty>No commands yet.</Empty>}
       <Screen chunks={chunks} />
     </div>
   );
 }
 
 function Screen({ chunks }: { chunks: Chunk[] }) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const written = useRef<Chunk[]>([]);
   const [xterm, setXterm] = useState<Xterm | null>(null);
 
   useEffect(() => {
-    if (!place.current) return;
-    const made = new Xterm({
+    if (!container.current) return;
+    const terminal = new Xterm({
       convertEol: true,
       disableStdin: true,
       cursorStyle: "underline",
       cursorInactiveStyle: "none",
-      fontFamily: getComputedStyle(place.current).fontFamily,
+      fontFamily: getComputedStyle(container.current).fontFamily,
       fontSize: 13,
       minimumContrastRatio: 4.5,
       screenReaderMode: true,
       scrollback: 10_000,
-      theme: colours(place.current),
+      theme: colours(container.current),
     });
     const fit = new FitAddon();
-    made.loadAddon(fit);
-    made.open(place.current);
-    made.textarea?.setAttribute("aria-label", "Terminal, to be read only");
-    const sized = new ResizeObserver(() => {
-      // A pane that is not shown has no size; fitting to that would break every line.
-      if (place.current?.clientWidth) fit.fit();
+    terminal.loadAddon(fit);
+    terminal.open(container.current);
+    terminal.textarea?.setAttribute("aria-label", "Terminal, read only");
+    const resizes = new ResizeObserver(() => {
+      // A hidden pane has no size; fitting to it would break every line.
+      if (container.current?.clientWidth) fit.fit();
     });
-    sized.observe(place.current);
-    const recoloured = watchTheme(() => {
-      if (place.current) made.options.theme = colours(place.current);
+    resizes.observe(container.current);
+    const stopWatching = watchTheme(() => {
+      if (container.current) terminal.options.theme = colours(container.current);
     });
-    setXterm(made);
+    setXterm(terminal);
     return () => {
-      recoloured();
-      sized.disconnect();
-      made.dispose();
+      stopWatching();
+      resizes.disconnect();
+      terminal.dispose();
       written.current = [];
       setXterm(null);
     };
@@ -66,23 +67,23 @@ function Screen({ chunks }: { chunks: Chunk[] }) {
 
   useEffect(() => {
     if (!xterm) return;
-    const { reset, text } = writing(written.current, chunks);
+    const { reset, text } = updateOf(written.current, chunks);
     if (reset) xterm.reset();
     if (text) xterm.write(text);
     written.current = chunks;
   }, [xterm, chunks]);
 
-  return <div className="terminal-screen" ref={place} role="region" aria-label="Terminal" />;
+  return <div className="terminal-screen" ref={container} role="region" aria-label="Terminal" />;
 }
 
-/** Call when the page turns light or dark; returns what ends it. */
-function watchTheme(changed: () => void): () => void {
+/** Call `onChange` when the page turns light or dark; return a function that stops the calls. */
+function watchTheme(onChange: () => void): () => void {
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const chosen = new MutationObserver(changed);
+  const chosen = new MutationObserver(onChange);
   chosen.observe(document.documentElement, { attributes: true });
-  system.addEventListener("change", changed);
+  system.addEventListener("change", onChange);
   return () => {
     chosen.disconnect();
-    system.removeEventListener("change", changed);
+    system.removeEventListener("change", onChange);
   };
 }

@@ -3,20 +3,20 @@ import { useCallback, useState } from "react";
 import { Button } from "../components/Button";
 import { go, sessionPath, usePage } from "../router";
 import type { SessionStore } from "../store";
-import { Empty } from "./common/Notice";
+import { Empty } from "./common/Empty";
 import { EventList } from "./timeline/EventList";
 import { ForkDialog } from "./timeline/ForkDialog";
 import { Scrubber } from "./timeline/Scrubber";
 import { PastState } from "./timeline/PastState";
 import { usePages } from "./timeline/usePages";
 
-/** Every event, and how files, changes and browser were after each; from each one can go on in another way. */
+/** All events; the files, changes and browser after each; and forks from any of them. */
 export default function TimelinePane({ session }: { session: SessionStore }) {
   const events = usePages(session);
   const page = usePage();
-  // The address keeps the event, so that a moment can be pointed at; without one it is the newest.
-  const asked = page.name === "session" && page.id === session.id ? page.event : null;
-  const chosen = Math.min(asked ?? events.head, events.head);
+  // The address contains the event, for links to it; without one it is the newest.
+  const linked = page.name === "session" && page.id === session.id ? page.event : null;
+  const chosen = Math.min(linked ?? events.head, events.head);
   const { head } = events;
   const choose = useCallback(
     (id: number) => {
@@ -25,30 +25,16 @@ export default function TimelinePane({ session }: { session: SessionStore }) {
     [session, head],
   );
   const [forking, setForking] = useState(false);
-  if (events.head === 0) return <Empty>Nothing has happened yet.</Empty>;
+  if (events.head === 0) return <Empty>No events yet.</Empty>;
   return (
     <div className="pane-column timeline">
       <div className="pane-bar">
-        <Scrubber at={chosen} head={events.head} choose={choose} />
-        <Button
-          onClick={() => {
-            setForking(true);
-          }}
-        >
-          Fork here…
-        </Button>
+        <Scrubber at={chosen} head={events.head} onChange={choose} />
+        <Button onClick={() => setForking(true)}>Fork here…</Button>
       </div>
-      <EventList events={events} chosen={chosen} choose={choose} />
+      <EventList events={events} chosen={chosen} onChange={choose} />
       <PastState session={session} events={events} at={chosen} />
-      {forking && (
-        <ForkDialog
-          session={session}
-          at={chosen}
-          onClose={() => {
-            setForking(false);
-          }}
-        />
-      )}
+      {forking && <ForkDialog session={session} at={chosen} onClose={() => setForking(false)} />}
     </div>
   );
 }

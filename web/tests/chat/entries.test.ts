@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { asEvent, type EventRecord, ownFields } from "../../src/events";
-import { type Entry, entriesOf, lineOf } from "../../src/chat/entries";
-import { headline } from "../../src/chat/headline";
+import { type Entry, entriesOf, lineageOf } from "../../src/chat/entries";
+import { describe as describeAction } from "../../src/wording/actions";
 import { rowOf, rowsOf } from "../../src/chat/rows";
 import { event, printed, shell } from "./events";
 
@@ -32,7 +32,7 @@ describe("entries", () => {
     const result = asEvent({ ...common, type: "RunTestsObservation", id: 2, cause: 1, content: "3 passed", passed: 3 });
     const [card] = cards(entriesOf([asked, result]));
     expect(card).toMatchObject({ id: 1, observation: { content: "3 passed" } });
-    expect(headline(card!.action)).toEqual({ verb: "RunTests", object: "" });
+    expect(describeAction(card!.action)).toMatchObject({ verb: "RunTests", object: "", language: "json" });
     expect(ownFields(card!.action)).toEqual({ command: "make" });
   });
 
@@ -45,7 +45,7 @@ describe("entries", () => {
     });
     const entries = entriesOf([shell(1, "rm x"), asks]);
     expect(entries[0]).toMatchObject({ kind: "card", observation: null });
-    expect(entries[1]).toMatchObject({ kind: "notice", notice: { text: "Asks you first: It can change files." } });
+    expect(entries[1]).toMatchObject({ kind: "notice", notice: { text: "Needs your approval: It can change files." } });
   });
 
   it("say the thought of a reply once, whatever number of actions it had", () => {
@@ -109,7 +109,7 @@ describe("entries", () => {
       [1, { parent: 2, agent: "a" }],
       [2, { parent: 1, agent: "b" }],
     ]);
-    expect(lineOf(1, ring).length).toBeLessThan(30);
+    expect(lineageOf(1, ring).length).toBeLessThan(30);
   });
 });
 

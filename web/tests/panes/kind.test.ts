@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 
-import { below, shown } from "../../src/panes/files/kind";
+import { joined, kindOf } from "../../src/panes/files/kind";
 
 test("pictures and texts are shown, the rest is for download", () => {
-  expect(["text/plain; charset=utf-8", "image/png", "application/octet-stream"].map(shown)).toEqual([
+  expect(["text/plain; charset=utf-8", "image/png", "application/octet-stream"].map(kindOf)).toEqual([
     "text",
     "picture",
-    "neither",
+    "binary",
   ]);
 });
 
 test("paths are below the workspace", () => {
-  expect([below("", "a"), below("a/b", "c")]).toEqual(["a", "a/b/c"]);
+  expect([joined("", "a"), joined("a/b", "c")]).toEqual(["a", "a/b/c"]);
 });

@@ -9,15 +9,15 @@ const log = Array.from({ length: 5000 }, (_, at) =>
 
 function pages() {
   const load = vi.fn((after: number, limit: number) => Promise.resolve(log.slice(after, after + limit)));
-  const changed = vi.fn();
-  return { load, changed, pages: new Pages(load, changed) };
+  const onLoad = vi.fn();
+  return { load, onLoad, pages: new Pages(load, onLoad) };
 }
 
 test("an event is there after its page was loaded, once", async () => {
-  const { load, changed, pages: events } = pages();
+  const { load, onLoad, pages: events } = pages();
   expect(events.get(PAGE)).toBeNull();
   expect(events.get(PAGE)).toBeNull();
-  await vi.waitFor(() => expect(changed).toHaveBeenCalledOnce());
+  await vi.waitFor(() => expect(onLoad).toHaveBeenCalledOnce());
   expect(load).toHaveBeenCalledExactlyOnceWith(0, PAGE);
   expect(events.get(1)?.id).toBe(1);
   expect(events.get(PAGE)?.id).toBe(PAGE);
@@ -25,10 +25,10 @@ test("an event is there after its page was loaded, once", async () => {
 });
 
 test("a page that was not full is loaded again for an event that came later", async () => {
-  const { load, changed, pages: events } = pages();
+  const { load, onLoad, pages: events } = pages();
   load.mockResolvedValueOnce(log.slice(0, 3));
   events.get(3);
-  await vi.waitFor(() => expect(changed).toHaveBeenCalledTimes(1));
+  await vi.waitFor(() => expect(onLoad).toHaveBeenCalledTimes(1));
   expect(events.get(3)?.id).toBe(3);
   expect(events.get(4)).toBeNull();
   await vi.waitFor(() => expect(events.get(4)?.id).toBe(4));
@@ -51,9 +51,9 @@ test("of many pages that are passed only the last are loaded", async () => {
 test("looking back finds the newest that is wanted, not farther than asked", async () => {
   const { pages: events } = pages();
   const started = (event: EventRecord) => event.type === "SessionStarted";
-  expect((await events.back(3500, started, 5000))?.id).toBe(3001);
-  expect((await events.back(3001, started, 5000))?.id).toBe(3001);
-  expect((await events.back(3000, started, 5000))?.id).toBe(2001);
-  expect(await events.back(3000, started, 900)).toBeNull();
-  expect(await events.back(0, started, 900)).toBeNull();
+  expect((await events.findLast(3500, started, 5000))?.id).toBe(3001);
+  expect((await events.findLast(3001, started, 5000))?.id).toBe(3001);
+  expect((await events.findLast(3000, started, 5000))?.id).toBe(2001);
+  expect(await events.findLast(3000, started, 900)).toBeNull();
+  expect(await events.findLast(0, started, 900)).toBeNull();
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { asEvent, type JsonObject } from "../../src/events";
 import { cardsOf } from "../../src/fold";
-import { plain } from "../../src/panes/common/ansi";
+import { plain } from "../../src/wording/text";
 import { transcript } from "../../src/panes/terminal/transcript";
 
 const NONE = new Map<number, string>();
@@ -26,10 +26,10 @@ test("commands are shown with the directory they ran in and what they printed", 
   ]);
 });
 
-test("how a command ended is said where it is not as usual", () => {
-  expect(shown(run(1, "false"), done(2, 1, "no", { exit_code: 1 }))).toEqual(["$ false\nno\n[exit code 1]\n"]);
+test("an unusual ending of a command is shown", () => {
+  expect(shown(run(1, "false"), done(2, 1, "no", { exit_code: 1 }))).toEqual(["$ false\nno\n[exit 1]\n"]);
   expect(shown(run(1, "cat"), done(2, 1, "", { exit_code: null, status: "input" }))).toEqual([
-    "$ cat\n[waits for input]\n",
+    "$ cat\n[waiting for input]\n",
   ]);
   expect(shown(run(1, "x"), event("UserRejectObservation", 2, { cause: 1, content: "I need it" }))).toEqual([
     "$ x\nI need it\n",

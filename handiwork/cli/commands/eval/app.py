@@ -38,12 +38,11 @@ Resume = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
-@command(app, name="list")
-def list_(as_json: AsJson = False, data: Annotated[Path | None, typer.Option(help="The data folder.")] = None) -> Exit:
+@command(app, "eval.commands:list_", name="list")
+def list_(
+    as_json: AsJson = False, folder: Annotated[Path | None, typer.Option("--data", help="The data folder.")] = None
+) -> None:
     """List the benchmarks: size, source, metric, licence, and whether their data is available."""
-    from handiwork.cli.commands.eval import commands as evaluate
-
-    return evaluate.list_(data, as_json)
 
 
 @command(app)
@@ -76,12 +75,7 @@ def run(
     max_cost: Annotated[float | None, typer.Option(help="The budget of the whole run in US dollars.")] = None,
     max_disk: Annotated[float | None, typer.Option(help="The space for the run's trajectories in GB.")] = None,
     out: Out = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Resume a run that was stopped or killed, or lost rollouts.", resolve_path=True
-        ),
-    ] = None,
+    resume: Resume = None,
     as_json: AsJson = False,
 ) -> Exit:
     """Run an agent on the instances of a benchmark, score them, and write a report.

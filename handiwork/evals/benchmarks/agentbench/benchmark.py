@@ -12,17 +12,16 @@ score.
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score, UnfitError
 from handiwork.evals.benchmarks.agentbench import scripts
 from handiwork.evals.scoring.answers import tagged
+from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.record import Limits
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.workspace.layers import SandboxPaths
 
 UPSTREAM = "https://raw.githubusercontent.com/THUDM/AgentBench/578c5e9f706fc2dd96188ca6c8cf9095ca0c6528"
 ROUNDS = 8
@@ -81,7 +80,10 @@ class AgentBenchOS(Benchmark):
             raise UnfitError("AgentBench's tasks change the machine they are made on: never without a sandbox.")
         task = _task(instance)
         if task.example is not None:
-            await _try_out(sandbox.name, task)
+            async with new_sandbox(sandbox.name) as (other, _):
+                await other.start()
+                await scripts.make(other, task)
+                await scripts.try_out(other, task)
         await scripts.make(sandbox, task)
 
     def instruction(self, instance: Instance) -> str:
@@ -106,25 +108,6 @@ class AgentBenchOS(Benchmark):
         await rollout.sandbox.interrupt()
         passed, output = await scripts.checked(rollout.sandbox, task, answer or scripts.NO_ANSWER)
         return Score(float(passed), answer, {"last output": output})
-
-
-async def _try_out(kind: str, task: scripts.AgentBenchTask) -> None:
-    with tempfile.TemporaryDirectory(prefix="handiwork-example-") as name:
-        Path(name).chmod(0o755)
-        session, workspace = Path(name, "session"), Path(name, "workspace")
-        session.mkdir()
-        workspace.mkdir()
-        sandbox = sandboxes.create(kind, SandboxPaths(session, workspace), _no_blobs)
-        try:
-            await sandbox.start()
-            await scripts.make(sandbox, task)
-            await scripts.try_out(sandbox, task)
-        finally:
-            await sandbox.close()
-
-
-async def _no_blobs(_: AsyncIterator[bytes]) -> str:
-    return ""
 
 
 def _task(instance: Instance) -> scripts.AgentBenchTask:

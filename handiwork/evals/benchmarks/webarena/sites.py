@@ -24,7 +24,7 @@ from handiwork.errors import BrowserError, SandboxError
 from handiwork.evals.benchmark import DataError
 from handiwork.events.action import BrowseInteractiveAction
 from handiwork.events.observation import BrowserOutputObservation
-from handiwork.llm.local.locks import FileLock
+from handiwork.llm.local.locks import locked
 from handiwork.paths import cache_dir
 from handiwork.sandbox.base import Sandbox
 
@@ -150,8 +150,7 @@ async def turn(writes: bool) -> AsyncGenerator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     written = folder / "written"
     while True:
-        lock = await _take(folder / "lock", exclusive=writes or written.exists())
-        try:
+        async with locked(folder / "lock", exclusive=writes or written.exists()):
             if not written.exists():
                 if writes:
                     written.touch()
@@ -159,16 +158,6 @@ async def turn(writes: bool) -> AsyncGenerator[None]:
                 return
             await (_run(command) if command else _ask(service))
             written.unlink()
-        finally:
-            lock.release()
-
-
-async def _take(path: Path, *, exclusive: bool) -> FileLock:
-    lock = FileLock(path, exclusive)
-    # A lock's release is not signalled, and waiting for it in a thread could not be cancelled.
-    while not lock.acquire(wait=False):  # noqa: ASYNC110
-        await asyncio.sleep(0.2)
-    return lock
 
 
 async def _run(command: str) -> None:

@@ -1,10 +1,10 @@
-/** The patch of each file, out of one patch for all of them. */
+/** Splits a patch by file. */
 
 import type { FileChange } from "../../../generated/types";
 
-/** Patches in the order of the files. A file whose type changed is first deleted and then added. */
+/** Return the patches in the order of the files. A type change is a deletion and an addition. */
 export function patches(files: readonly FileChange[], patch: string): string[] {
-  // Lines of a hunk begin with a sign, so these beginnings are the headers of files.
+  // Lines of a hunk start with a sign, so only headers of files start like this.
   const parts = patch.split(/^(?=diff --git |Binary file )/m).filter(Boolean);
   let at = 0;
   return files.map((file) => {

@@ -1,15 +1,15 @@
 import { useMemo } from "react";
 
-import { pieces } from "./ansi";
+import { ansiSpans } from "./ansi";
 
-/** Output of a program, with its colours. */
+/** Output of a program in its colours. */
 export function Ansi({ text, label }: { text: string; label?: string }) {
-  const parts = useMemo(() => pieces(text), [text]);
+  const spans = useMemo(() => ansiSpans(text), [text]);
   return (
     <pre className="pane-output" tabIndex={0} aria-label={label}>
-      {parts.map((part, at) => (
-        <span key={at} className={part.style || undefined}>
-          {part.text}
+      {spans.map((span, index) => (
+        <span key={index} className={span.className || undefined}>
+          {span.text}
         </span>
       ))}
     </pre>

@@ -1,25 +1,23 @@
 import { type RefObject, useEffect, useRef } from "react";
 
-/** Pixels from the end within which a reader is taken to be at it. */
+/** The most pixels from the end at which the list still follows. */
 const NEAR = 80;
 
-/** Keep a scrolling list at its end while it grows, unless the user scrolled away from there. */
-export function useBottom<Place extends HTMLElement = HTMLOListElement>(size: number): RefObject<Place | null> {
-  const place = useRef<Place>(null);
+/** Keep a growing list scrolled to its end, unless the user scrolled away from it. */
+export function useBottom<Element extends HTMLElement = HTMLOListElement>(size: number): RefObject<Element | null> {
+  const list = useRef<Element>(null);
   const near = useRef(true);
   useEffect(() => {
-    const shown = place.current;
-    if (!shown) return;
-    const scrolled = () => {
-      near.current = shown.scrollHeight - shown.scrollTop - shown.clientHeight < NEAR;
+    const element = list.current;
+    if (!element) return;
+    const onScroll = () => {
+      near.current = element.scrollHeight - element.scrollTop - element.clientHeight < NEAR;
     };
-    shown.addEventListener("scroll", scrolled, { passive: true });
-    return () => {
-      shown.removeEventListener("scroll", scrolled);
-    };
+    element.addEventListener("scroll", onScroll, { passive: true });
+    return () => element.removeEventListener("scroll", onScroll);
   }, []);
   useEffect(() => {
-    if (near.current && place.current) place.current.scrollTop = place.current.scrollHeight;
+    if (near.current && list.current) list.current.scrollTop = list.current.scrollHeight;
   }, [size]);
-  return place;
+  return list;
 }

@@ -1,15 +1,14 @@
-import { type SessionStore, type Snapshot, useSessionPart } from "../../store";
-import { useSettled } from "./useLoaded";
+import { useSettled } from "../../components/useLoaded";
+import { type SessionStore, useSessionPart } from "../../store";
 
-/** Milliseconds without a change after which files are looked at again. */
+/** Milliseconds without a change after which files are loaded again. */
 const QUIET = 400;
 
-/** A number that is another whenever the session's files may be others; it waits for a quiet moment. */
+/** A number that changes after the session's files may have changed. */
 export function useFilesVersion(session: SessionStore): number {
-  return useSettled(useSessionPart(session, newest), QUIET);
-}
-
-function newest({ events }: Snapshot): number {
-  const found = events.findLast((event) => event.type === "SnapshotEvent" || event.type.endsWith("Observation"));
-  return found?.id ?? 0;
+  const newest = useSessionPart(
+    session,
+    ({ events }) => events.findLast(({ type }) => type === "SnapshotEvent" || type.endsWith("Observation"))?.id ?? 0,
+  );
+  return useSettled(newest, QUIET);
 }

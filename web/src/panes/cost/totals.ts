@@ -1,4 +1,4 @@
-/** What was paid for, by model and by call. */
+/** The model calls and their totals. */
 
 import type { CostSource, EventRecord, Of, Usage } from "../../events";
 
@@ -9,32 +9,31 @@ export interface Total {
   calls: number;
   usage: Usage;
   usd: number;
-  /** Calls whose price is not known. */
+  /** The number of calls with an unknown price. */
   unpriced: number;
   sources: CostSource[];
-  /** Seconds that the model took. */
+  /** Seconds. */
   latency: number;
 }
 
-/** Where a figure comes from, in words. */
+/** The source of a cost in words. */
 export const SOURCES: Record<CostSource, string> = {
-  provider: "as the provider said",
-  price_list: "by the price list",
-  local: "a local model is free",
-  scripted: "as the script says",
+  provider: "from the provider",
+  price_list: "from the price list",
+  local: "free (local)",
+  scripted: "from the script",
   unknown: "price unknown",
 };
 
-/** The calls among events. */
-export function calls(events: readonly EventRecord[]): Call[] {
+export function callsOf(events: readonly EventRecord[]): Call[] {
   return events.filter((event): event is Call => event.type === "CompletionEvent");
 }
 
-/** The calls' sums by model, the dearest first. */
-export function totals(made: readonly Call[]): Total[] {
-  const found = new Map<string, Total>();
-  for (const call of made) {
-    const total = found.get(call.model) ?? {
+/** Return the totals by model, the most expensive first. */
+export function totalsOf(calls: readonly Call[]): Total[] {
+  const totals = new Map<string, Total>();
+  for (const call of calls) {
+    const total = totals.get(call.model) ?? {
       model: call.model,
       calls: 0,
       usage: { input: 0, output: 0, cache_read: 0, cache_write: 0 },
@@ -43,7 +42,7 @@ export function totals(made: readonly Call[]): Total[] {
       sources: [],
       latency: 0,
     };
-    found.set(call.model, total);
+    totals.set(call.model, total);
     total.calls += 1;
     for (const kind of KINDS) total.usage[kind] += call.usage[kind];
     total.usd += call.cost ?? 0;
@@ -51,13 +50,13 @@ export function totals(made: readonly Call[]): Total[] {
     if (call.cost === null) total.unpriced += 1;
     if (!total.sources.includes(call.cost_source)) total.sources.push(call.cost_source);
   }
-  return [...found.values()].sort((one, other) => other.usd - one.usd || other.calls - one.calls);
+  return [...totals.values()].sort((a, b) => b.usd - a.usd || b.calls - a.calls);
 }
 
-/** The classes of tokens, which do not overlap. */
+/** The kinds of tokens; they do not overlap. */
 export const KINDS = ["input", "cache_read", "cache_write", "output"] as const satisfies (keyof Usage)[];
 
-/** Tokens of the prompt, however they were read. */
-export function prompt(usage: Usage): number {
+/** The tokens of the prompt, cached or not. */
+export function promptTokens(usage: Usage): number {
   return usage.input + usage.cache_read + usage.cache_write;
 }

@@ -1,12 +1,13 @@
 import { useState } from "react";
 
 import type { SessionStore } from "../../store";
-import { Empty, Trouble } from "../common/Notice";
+import { Empty } from "../common/Empty";
+import { Problem } from "../../components/Problem";
 import { TreeView } from "./TreeView";
 import type { Tree } from "./useTree";
 import { Viewer } from "./Viewer";
 
-/** The workspace's files, now or as they were after an event, with the chosen one beside them. */
+/** The files of the workspace, now or after an event, beside the chosen one. */
 export function FileBrowser({
   session,
   tree,
@@ -25,12 +26,12 @@ export function FileBrowser({
     onDirectory?.(directory ? path : path.slice(0, Math.max(0, path.lastIndexOf("/"))));
     if (!directory) setChosen(path);
   };
-  const none = tree.directories.get("")?.length === 0;
+  const empty = tree.directories.get("")?.length === 0;
   return (
     <div className="pane-split">
       <div className="pane-side">
-        <Trouble text={tree.error} />
-        {none && <Empty>The workspace is empty.</Empty>}
+        <Problem text={tree.problem} />
+        {empty && <Empty>The workspace is empty.</Empty>}
         <TreeView tree={tree} chosen={chosen} choose={choose} />
       </div>
       {chosen === null ? (

@@ -1,14 +1,13 @@
-/** Paths below the workspace, and how the files there are shown. */
+/** Paths in the workspace, and the kinds of files the viewer shows. */
 
-export type Shown = "text" | "picture" | "neither";
+export type FileKind = "text" | "picture" | "binary";
 
-/** How a file of this media type is shown. */
-export function shown(mediaType: string): Shown {
+export function kindOf(mediaType: string): FileKind {
   if (mediaType.startsWith("image/")) return "picture";
-  return mediaType.startsWith("text/") ? "text" : "neither";
+  return mediaType.startsWith("text/") ? "text" : "binary";
 }
 
-/** The path of what is called `name` in a directory; "" is the workspace. */
-export function below(directory: string, name: string): string {
+/** Return the path of `name` in a directory; "" is the workspace. */
+export function joined(directory: string, name: string): string {
   return directory ? `${directory}/${name}` : name;
 }

@@ -1,17 +1,17 @@
-/** The rows of a tree of files, as far as it is unfolded. */
+/** The visible rows of a file tree. */
 
 import type { FileEntry } from "../../../generated/types";
-import { below } from "./kind";
+import { joined } from "./kind";
 
 export interface Row {
   path: string;
   entry: FileEntry;
-  /** 1 is right below the workspace. */
+  /** 1 is directly in the workspace. */
   level: number;
   open: boolean;
 }
 
-/** Rows from top to bottom; `directories` are those whose entries are known, `open` the unfolded ones. */
+/** Return the rows from top to bottom; `directories` are the loaded ones, `open` the unfolded ones. */
 export function rows(
   directories: ReadonlyMap<string, readonly FileEntry[]>,
   open: ReadonlySet<string>,
@@ -19,17 +19,17 @@ export function rows(
   level = 1,
 ): Row[] {
   return (directories.get(directory) ?? []).flatMap((entry) => {
-    const path = below(directory, entry.name);
+    const path = joined(directory, entry.name);
     const unfolded = entry.kind === "dir" && open.has(path);
     const row = { path, entry, level, open: unfolded };
     return unfolded ? [row, ...rows(directories, open, path, level + 1)] : [row];
   });
 }
 
-/** Where a key leads from row `at`: another row, or the row's directory unfolded or folded. */
-export type Move = { to: number } | { unfold: string } | { fold: string } | null;
+/** The effect of a key: focus another row, or unfold or fold a directory. */
+type Move = { to: number } | { unfold: string } | { fold: string } | null;
 
-/** What a key does in the tree, as trees everywhere have it. */
+/** Return the effect of a key, as in the ARIA tree pattern. */
 export function move(shown: readonly Row[], at: number, key: string): Move {
   const row = shown[at];
   if (!row) return shown.length > 0 ? { to: 0 } : null;

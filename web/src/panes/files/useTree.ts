@@ -1,44 +1,44 @@
 import { useCallback, useEffect, useState } from "react";
 
-import { said } from "../../api";
+import { errorMessage } from "../../api";
 import type { SessionStore } from "../../store";
 import type { FileEntry } from "../../../generated/types";
 
 export interface Tree {
   directories: ReadonlyMap<string, readonly FileEntry[]>;
   open: ReadonlySet<string>;
-  error: string;
+  problem: string;
   toggle: (path: string, unfold: boolean) => void;
   reload: () => void;
 }
 
-/** The workspace's directories, loaded as they are unfolded, and again whenever `version` is another. */
+/** The workspace's directories, loaded when unfolded, and again when `version` changes. */
 export function useTree(session: SessionStore, event: number | null, version: unknown): Tree {
   const [directories, setDirectories] = useState<ReadonlyMap<string, readonly FileEntry[]>>(new Map());
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const [error, setError] = useState("");
+  const [problem, setProblem] = useState("");
   const [again, setAgain] = useState(0);
 
   useEffect(() => {
-    let wanted = true;
+    let current = true;
     const load = async () => {
       try {
         const known = new Map([["", await session.api.files.list("", event)]]);
         for (const path of [...open].sort()) {
-          // A directory that was unfolded may be gone: the rest is still worth showing.
+          // An unfolded directory may be deleted; the others are still shown.
           const entries = await session.api.files.list(path, event).catch(() => null);
           if (entries) known.set(path, entries);
         }
-        if (!wanted) return;
+        if (!current) return;
         setDirectories(known);
-        setError("");
-      } catch (problem) {
-        if (wanted) setError(said(problem));
+        setProblem("");
+      } catch (error) {
+        if (current) setProblem(errorMessage(error));
       }
     };
     void load();
     return () => {
-      wanted = false;
+      current = false;
     };
   }, [session, event, version, again, open]);
 
@@ -53,5 +53,5 @@ export function useTree(session: SessionStore, event: number | null, version: un
   const reload = useCallback(() => {
     setAgain((before) => before + 1);
   }, []);
-  return { directories, open, error, toggle, reload };
+  return { directories, open, problem, toggle, reload };
 }

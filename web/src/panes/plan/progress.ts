@@ -1,14 +1,14 @@
-/** How far a plan is. */
+/** The progress of a plan. */
 
 import type { TaskState } from "../../events";
 import type { PlanTask } from "../../../generated/types";
 
-export interface Progress {
+interface Progress {
   done: number;
   all: number;
 }
 
-/** What a task's state is called, and its sign. */
+/** The name and sign of each state. */
 export const STATES: Record<TaskState, { sign: string; name: string }> = {
   open: { sign: "○", name: "open" },
   in_progress: { sign: "◐", name: "in progress" },
@@ -17,7 +17,7 @@ export const STATES: Record<TaskState, { sign: string; name: string }> = {
   abandoned: { sign: "✕", name: "abandoned" },
 };
 
-/** Count the tasks that have none below them; one that was abandoned is not to be done any more. */
+/** Count the tasks without subtasks, except abandoned ones. */
 export function progress(tasks: readonly PlanTask[]): Progress {
   let done = 0;
   let all = 0;

@@ -1,37 +1,30 @@
 import type { ITheme } from "@xterm/xterm";
 
-/** The terminal's colours, as the style sheet has them where it is shown. */
-export function colours(place: HTMLElement): ITheme {
-  const probe = place.appendChild(document.createElement("span"));
-  // A custom property is given as it was written; only as a colour of an element it is resolved to light or dark.
-  const of = (name: string) => {
+const NAMES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+
+/** The terminal's colours in the current theme of the style sheet. */
+export function colours(container: HTMLElement): ITheme {
+  const probe = container.appendChild(document.createElement("span"));
+  // A custom property's value is its source text; only as an element's colour does it resolve to light or dark.
+  const colour = (name: string) => {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  const named = {
-    black: of("ansi-black"),
-    red: of("ansi-red"),
-    green: of("ansi-green"),
-    yellow: of("ansi-yellow"),
-    blue: of("ansi-blue"),
-    magenta: of("ansi-magenta"),
-    cyan: of("ansi-cyan"),
-    white: of("ansi-white"),
-  };
+  const basic = Object.fromEntries(
+    NAMES.flatMap((name) => {
+      const bright = `bright${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+      return [
+        [name, colour(`ansi-${name}`)],
+        [bright, colour(name === "black" ? "soft" : `ansi-${name}`)],
+      ];
+    }),
+  );
   const theme: ITheme = {
-    ...named,
-    brightBlack: of("soft"),
-    brightRed: named.red,
-    brightGreen: named.green,
-    brightYellow: named.yellow,
-    brightBlue: named.blue,
-    brightMagenta: named.magenta,
-    brightCyan: named.cyan,
-    brightWhite: named.white,
-    foreground: of("text"),
-    background: of("back"),
-    cursor: of("text"),
-    selectionBackground: of("ansi-selection"),
+    ...basic,
+    foreground: colour("text"),
+    background: colour("back"),
+    cursor: colour("text"),
+    selectionBackground: colour("ansi-selection"),
   };
   probe.remove();
   return theme;

@@ -2,47 +2,45 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, memo, useEffect, useRef } from "react";
 
 import type { EventRecord } from "../../events";
-import { clock } from "../common/say";
-import { describe } from "./describe";
+import { clock } from "../../wording/format";
+import { eventLine } from "./eventLine";
 import type { Events } from "./usePages";
 
 const HEIGHT = 28;
 
-/** Every event in a line; the chosen one is kept in sight. */
-export function EventList({
-  events,
-  chosen,
-  choose,
-}: {
+interface Props {
   events: Events;
   chosen: number;
-  choose: (id: number) => void;
-}) {
-  const place = useRef<HTMLDivElement>(null);
+  onChange: (id: number) => void;
+}
+
+/** A line for each event; the chosen one stays visible. */
+export function EventList({ events, chosen, onChange }: Props) {
+  const scroller = useRef<HTMLDivElement>(null);
   const list = useVirtualizer({
     count: events.head,
-    getScrollElement: () => place.current,
+    getScrollElement: () => scroller.current,
     estimateSize: () => HEIGHT,
     overscan: 12,
   });
   useEffect(() => {
     if (chosen > 0) list.scrollToIndex(chosen - 1, { align: "auto" });
   }, [list, chosen]);
-  const pressed = (event: KeyboardEvent) => {
-    const to = destination(event.key, chosen, events.head);
-    if (to === null || event.ctrlKey || event.metaKey || event.altKey) return;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const target = destination(event.key, chosen, events.head);
+    if (target === null || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    choose(Math.min(events.head, Math.max(1, to)));
+    onChange(Math.min(events.head, Math.max(1, target)));
   };
   return (
     <div
       className="timeline-list"
-      ref={place}
+      ref={scroller}
       role="listbox"
       aria-label="Events"
       aria-activedescendant={`timeline-${chosen}`}
       tabIndex={0}
-      onKeyDown={pressed}
+      onKeyDown={onKeyDown}
     >
       <div style={{ height: list.getTotalSize(), position: "relative" }} role="presentation">
         {list.getVirtualItems().map((item) => (
@@ -53,7 +51,7 @@ export function EventList({
             event={events.at(item.index + 1)}
             head={events.head}
             chosen={item.index + 1 === chosen}
-            choose={choose}
+            onChange={onChange}
           />
         ))}
       </div>
@@ -86,32 +84,30 @@ const Row = memo(function Row({
   event,
   head,
   chosen,
-  choose,
+  onChange,
 }: {
   id: number;
   top: number;
   event: EventRecord | null;
   head: number;
   chosen: boolean;
-  choose: (id: number) => void;
+  onChange: (id: number) => void;
 }) {
-  const told = event && describe(event);
+  const line = event && eventLine(event);
   return (
     <div
       id={`timeline-${id}`}
-      className={`timeline-row timeline-${told?.tone ?? "record"}`}
+      className={`pane-choice timeline-row timeline-${line?.tone ?? "record"}`}
       role="option"
       aria-selected={chosen}
       aria-setsize={head}
       aria-posinset={id}
       style={{ height: HEIGHT, transform: `translateY(${top}px)` }}
-      onClick={() => {
-        choose(id);
-      }}
+      onClick={() => onChange(id)}
     >
       <span className="timeline-id">{id}</span>
-      <span className="timeline-what">{told?.what ?? "…"}</span>
-      <span className="timeline-text">{told?.text}</span>
+      <span className="timeline-kind">{line?.kind ?? "…"}</span>
+      <span className="grow cut faint">{line?.text}</span>
       {event?.timestamp && <time className="faint">{clock(event.timestamp)}</time>}
     </div>
   );

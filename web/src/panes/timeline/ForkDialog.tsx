@@ -1,114 +1,87 @@
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 
-import { said } from "../../api";
 import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
+import { Field } from "../../components/Field";
+import { Problem } from "../../components/Problem";
+import { RadioGroup } from "../../components/RadioGroup";
+import { useAsync } from "../../components/useAsync";
+import { useLoaded } from "../../components/useLoaded";
 import { go, sessionPath } from "../../router";
 import { type SessionStore, useSessionPart } from "../../store";
 import type { NewFork } from "../../../generated/types";
-import { Choices } from "../common/Choices";
-import { Trouble } from "../common/Notice";
-import { useLoaded } from "../common/useLoaded";
 
-const RESTORE: Record<NonNullable<NewFork["restore"]>, string> = {
+type Restore = NonNullable<NewFork["restore"]>;
+const RESTORE: Record<Restore, string> = {
   both: "Files and conversation",
   files: "Files only",
   conversation: "Conversation only",
 };
 
-/** Asks how a new session is to go on from an event, and makes it. */
+/** Forks the session at an event. */
 export function ForkDialog({ session, at, onClose }: { session: SessionStore; at: number; onClose: () => void }) {
-  const now = useSessionPart(session, (snapshot) => snapshot.info.model);
-  const { value: known } = useLoaded(() => session.api.models(), [session]);
+  const current = useSessionPart(session, ({ info }) => info.model);
+  const models = useLoaded(() => session.api.models(), [session]).value?.models ?? [];
   const [message, setMessage] = useState("");
   const [model, setModel] = useState("");
   const [baseUrl, setBaseUrl] = useState("");
-  const [restore, setRestore] = useState<NonNullable<NewFork["restore"]>>("both");
+  const [restore, setRestore] = useState<Restore>("both");
   const [compare, setCompare] = useState(false);
-  const [busy, setBusy] = useState(false);
-  const [error, setError] = useState("");
-  const submitted = async (event: FormEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    setError("");
-    try {
-      const how: NewFork = { at, restore };
-      if (message.trim()) how.message = message;
-      if (model.trim()) how.model = model.trim();
-      if (model.trim() && baseUrl.trim()) how.base_url = baseUrl.trim();
-      const fork = await session.api.fork(how);
+  const { busy, problem, run } = useAsync();
+  const create = () =>
+    run(async () => {
+      const fork: NewFork = { at, restore };
+      if (message.trim()) fork.message = message;
+      if (model.trim()) fork.model = model.trim();
+      if (model.trim() && baseUrl.trim()) fork.base_url = baseUrl.trim();
+      const { id } = await session.api.fork(fork);
       onClose();
-      go(sessionPath(fork.id, compare ? "compare" : ""));
-    } catch (problem) {
-      setError(said(problem));
-      setBusy(false);
-    }
-  };
+      go(sessionPath(id, compare ? "compare" : ""));
+    });
   return (
-    <Dialog title={`Fork at event ${at}`} onClose={onClose}>
-      <form className="fork" onSubmit={(event) => void submitted(event)}>
-        <p className="faint">A new session goes on from there; this one stays as it is.</p>
-        <label>
-          Another message
-          <textarea
-            rows={4}
-            value={message}
-            placeholder="What the agent is to do from there. Left empty, it waits for you."
-            onChange={(event) => {
-              setMessage(event.target.value);
-            }}
-          />
-        </label>
-        <label>
-          Model
+    <Dialog title={`Fork at event ${at}`} onClose={onClose} onSubmit={create}>
+      <p className="faint">A new session continues from this event; the current one is unchanged.</p>
+      <Field label="Message to the agent">
+        <textarea
+          rows={4}
+          value={message}
+          placeholder="Without a message, the fork waits for you."
+          onChange={(event) => setMessage(event.target.value)}
+        />
+      </Field>
+      <Field label="Model">
+        <input
+          list="fork-models"
+          value={model}
+          placeholder={current}
+          onChange={(event) => setModel(event.target.value)}
+        />
+      </Field>
+      {model.trim() && (
+        <Field label="Base URL">
           <input
-            list="fork-models"
-            value={model}
-            placeholder={now}
-            onChange={(event) => {
-              setModel(event.target.value);
-            }}
+            type="url"
+            value={baseUrl}
+            placeholder="Only for your own server"
+            onChange={(event) => setBaseUrl(event.target.value)}
           />
-        </label>
-        {model.trim() && (
-          <label>
-            Base URL
-            <input
-              type="url"
-              value={baseUrl}
-              placeholder="Only for a server of your own"
-              onChange={(event) => {
-                setBaseUrl(event.target.value);
-              }}
-            />
-          </label>
-        )}
-        <datalist id="fork-models">
-          {known?.models
-            .filter((one) => one.ready)
-            .map((one) => (
-              <option key={one.name} value={one.name} />
-            ))}
-        </datalist>
-        <Choices name="As they were then" choices={RESTORE} chosen={restore} choose={setRestore} />
-        <label className="pane-check">
-          <input
-            type="checkbox"
-            checked={compare}
-            onChange={(event) => {
-              setCompare(event.target.checked);
-            }}
-          />
-          Show both side by side
-        </label>
-        <Trouble text={error} />
-        <footer className="pane-bar">
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" disabled={busy}>
-            {busy ? "Forking…" : "Fork"}
-          </Button>
-        </footer>
-      </form>
+        </Field>
+      )}
+      <datalist id="fork-models">
+        {models.map(({ name, ready }) => ready && <option key={name} value={name} />)}
+      </datalist>
+      <RadioGroup label="Restore" options={RESTORE} value={restore} onChange={setRestore} />
+      <label className="check">
+        <input type="checkbox" checked={compare} onChange={(event) => setCompare(event.target.checked)} />
+        Show both side by side
+      </label>
+      <Problem text={problem} />
+      <footer>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" disabled={busy}>
+          {busy ? "Forking…" : "Fork"}
+        </Button>
+      </footer>
     </Dialog>
   );
 }

@@ -3,11 +3,12 @@ import { useState } from "react";
 import { Code } from "../../components/Code";
 import type { EventRecord } from "../../events";
 import type { SessionStore } from "../../store";
-import { View } from "../browser/View";
 import { DiffView } from "../changes/DiffView";
-import { Choices } from "../common/Choices";
-import { Empty, Trouble } from "../common/Notice";
-import { useLoaded, useSettled } from "../common/useLoaded";
+import { RadioGroup } from "../../components/RadioGroup";
+import { Empty } from "../common/Empty";
+import { PageView } from "../common/PageView";
+import { Problem } from "../../components/Problem";
+import { useLoaded, useSettled } from "../../components/useLoaded";
 import { FileBrowser } from "../files/FileBrowser";
 import { useTree } from "../files/useTree";
 import type { Events } from "./usePages";
@@ -21,31 +22,31 @@ const VIEWS = {
 };
 type ViewName = keyof typeof VIEWS;
 
-/** Milliseconds that the slider must rest before the server is asked how all was. */
+/** Milliseconds the slider must rest before the state is loaded. */
 const REST = 200;
-/** Events among which a picture of the browser is looked for. */
+/** The most events searched for a page of the browser. */
 const BACK = 2000;
 
-/** How all was after an event. */
+/** The event, and the files, changes and browser after it. */
 export function PastState({ session, events, at }: { session: SessionStore; events: Events; at: number }) {
   const [view, setView] = useState<ViewName>("event");
   const settled = useSettled(at, REST);
   return (
-    <div className="timeline-then">
+    <div className="timeline-past">
       <div className="pane-bar">
-        <Choices name="What to see" choices={VIEWS} chosen={view} choose={setView} />
+        <RadioGroup label="Show" options={VIEWS} value={view} onChange={setView} />
         <span className="faint">after event {at}</span>
       </div>
-      {view === "event" && <Whole event={events.at(at)} />}
-      {view === "files" && <FilesThen session={session} at={settled} />}
-      {view === "step" && <ChangesThen session={session} at={settled} of="step" />}
-      {view === "total" && <ChangesThen session={session} at={settled} of="total" />}
-      {view === "browser" && <BrowserThen session={session} events={events} at={settled} />}
+      {view === "event" && <EventFields event={events.at(at)} />}
+      {view === "files" && <PastFiles session={session} at={settled} />}
+      {view === "step" && <PastChanges session={session} at={settled} of="step" />}
+      {view === "total" && <PastChanges session={session} at={settled} of="total" />}
+      {view === "browser" && <PastPage session={session} events={events} at={settled} />}
     </div>
   );
 }
 
-function Whole({ event }: { event: EventRecord | null }) {
+function EventFields({ event }: { event: EventRecord | null }) {
   if (!event) return <Empty>Loading…</Empty>;
   const { type, id, schema: _, ...rest } = event;
   return (
@@ -58,37 +59,32 @@ function Whole({ event }: { event: EventRecord | null }) {
   );
 }
 
-function FilesThen({ session, at }: { session: SessionStore; at: number }) {
+function PastFiles({ session, at }: { session: SessionStore; at: number }) {
   const tree = useTree(session, at, null);
   return <FileBrowser session={session} tree={tree} event={at} version={null} />;
 }
 
-function ChangesThen({ session, at, of }: { session: SessionStore; at: number; of: "step" | "total" }) {
-  const { value, error } = useLoaded(
+function PastChanges({ session, at, of }: { session: SessionStore; at: number; of: "step" | "total" }) {
+  const { value, problem } = useLoaded(
     () => session.api.diff(of === "step" ? { of, event: at } : { first: 0, last: at }),
     [session, at, of],
   );
   return (
     <>
-      <Trouble text={error} />
-      {value && (
-        <DiffView
-          diff={value}
-          nothing={of === "step" ? "Nothing was changed in this step." : "Nothing had been changed by then."}
-        />
-      )}
+      <Problem text={problem} />
+      {value && <DiffView diff={value} empty={of === "step" ? "No changes in this step." : "No changes so far."} />}
     </>
   );
 }
 
-function BrowserThen({ session, events, at }: { session: SessionStore; events: Events; at: number }) {
-  const { value, error, loading } = useLoaded(
-    () => events.pages.back(at, (event) => event.type === "BrowserOutputObservation", BACK),
+function PastPage({ session, events, at }: { session: SessionStore; events: Events; at: number }) {
+  const { value, problem, loading } = useLoaded(
+    () => events.pages.findLast(at, (event) => event.type === "BrowserOutputObservation", BACK),
     [events.pages, at],
   );
-  if (error) return <Trouble text={error} />;
+  if (problem) return <Problem text={problem} />;
   if (value?.type !== "BrowserOutputObservation") {
-    return <Empty>{loading ? "Loading…" : "The browser had not been used by then."}</Empty>;
+    return <Empty>{loading ? "Loading…" : "The browser is not in use yet."}</Empty>;
   }
-  return <View session={session} page={value} asked={value.last_action} />;
+  return <PageView session={session} page={value} action={value.last_action} />;
 }

@@ -1,16 +1,10 @@
 import { Button } from "../../components/Button";
 
-/** Goes through the events by dragging, by keys, or one by one. */
-export function Scrubber({ at, head, choose }: { at: number; head: number; choose: (id: number) => void }) {
+/** Chooses an event by dragging, by keys, or step by step. */
+export function Scrubber({ at, head, onChange }: { at: number; head: number; onChange: (id: number) => void }) {
   return (
     <div className="timeline-scrubber">
-      <Button
-        label="The event before"
-        disabled={at <= 1}
-        onClick={() => {
-          choose(at - 1);
-        }}
-      >
+      <Button label="Previous event" disabled={at <= 1} onClick={() => onChange(at - 1)}>
         ‹
       </Button>
       <input
@@ -20,20 +14,12 @@ export function Scrubber({ at, head, choose }: { at: number; head: number; choos
         value={at}
         aria-label="Event"
         aria-valuetext={`Event ${at} of ${head}`}
-        onChange={(event) => {
-          choose(event.target.valueAsNumber);
-        }}
+        onChange={(event) => onChange(event.target.valueAsNumber)}
       />
-      <Button
-        label="The next event"
-        disabled={at >= head}
-        onClick={() => {
-          choose(at + 1);
-        }}
-      >
+      <Button label="Next event" disabled={at >= head} onClick={() => onChange(at + 1)}>
         ›
       </Button>
-      <span className="timeline-at">
+      <span className="digits">
         {at} / {head}
       </span>
     </div>

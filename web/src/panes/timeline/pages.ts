@@ -1,79 +1,79 @@
-/** Any event of a session by its number, loaded in pages as they are looked at. */
+/** All events of a session by id, loaded in pages on demand. */
 
 import type { EventRecord } from "../../events";
 
-/** Events in a page. */
+/** Events per page. */
 export const PAGE = 200;
 
 /** Milliseconds between requests for pages. */
 const PAUSE = 60;
 
-/** Pages that are kept; those that were looked at longest ago go first. */
-const KEPT = 20;
+/** The most pages cached; the least recently used ones are dropped. */
+const CACHED = 20;
 
 export class Pages {
-  private readonly kept = new Map<number, EventRecord[]>();
-  private readonly coming = new Set<number>();
-  private wanted: number[] = [];
-  private asking: ReturnType<typeof setTimeout> | undefined;
+  private readonly cache = new Map<number, EventRecord[]>();
+  private readonly loading = new Set<number>();
+  private queue: number[] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     /** Load the events after an id, ascending. */
     private readonly load: (after: number, limit: number) => Promise<EventRecord[]>,
-    /** Called when there is more to be seen. */
-    private readonly changed: () => void,
+    /** Called when a page is loaded. */
+    private readonly onLoad: () => void,
   ) {}
 
-  /** The event, or null and it is on its way. */
+  /** Return the event, or null while its page is loading. */
   get(id: number): EventRecord | null {
     const page = Math.floor((id - 1) / PAGE);
-    const events = this.kept.get(page);
-    const found = events?.[id - 1 - page * PAGE];
-    if (events && found) {
-      this.kept.delete(page);
-      this.kept.set(page, events);
-      return found;
+    const events = this.cache.get(page);
+    const event = events?.[id - 1 - page * PAGE];
+    if (events && event) {
+      this.cache.delete(page);
+      this.cache.set(page, events);
+      return event;
     }
-    this.want(page);
+    this.request(page);
     return null;
   }
 
-  /** The newest event up to `id` that is wanted, among `most` events. */
-  async back(id: number, wanted: (event: EventRecord) => boolean, most: number): Promise<EventRecord | null> {
-    const oldest = Math.max(0, id - most);
+  /** Return the newest match among the `limit` events up to `id`. */
+  async findLast(id: number, matches: (event: EventRecord) => boolean, limit: number): Promise<EventRecord | null> {
+    const oldest = Math.max(0, id - limit);
     for (let page = Math.floor((id - 1) / PAGE); page >= 0 && (page + 1) * PAGE > oldest; page--) {
-      const events = this.kept.get(page) ?? (await this.load(page * PAGE, PAGE));
-      const found = events.findLast((event) => event.id <= id && event.id > oldest && wanted(event));
-      if (found) return found;
+      const events = this.cache.get(page) ?? (await this.load(page * PAGE, PAGE));
+      const match = events.findLast((event) => event.id <= id && event.id > oldest && matches(event));
+      if (match) return match;
     }
     return null;
   }
 
-  /** Fetch the pages that were wanted last: who scrolls fast does not wait for all that is passed. */
-  private want(page: number): void {
-    if (this.wanted.at(-1) !== page) this.wanted = [...this.wanted.slice(-1), page];
-    this.asking ??= setTimeout(() => {
-      this.asking = undefined;
-      for (const last of this.wanted) void this.fetch(last);
-      this.wanted = [];
+  /** Load the last requested pages only, so that fast scrolling does not wait for every page it passes. */
+  private request(page: number): void {
+    if (this.queue.at(-1) !== page) this.queue = [...this.queue.slice(-1), page];
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      for (const last of this.queue) void this.fetch(last);
+      this.queue = [];
     }, PAUSE);
   }
 
   private async fetch(page: number): Promise<void> {
-    if (this.coming.has(page)) return;
-    this.coming.add(page);
+    if (this.loading.has(page)) return;
+    this.loading.add(page);
     try {
       const events = await this.load(page * PAGE, PAGE);
-      this.kept.set(page, events);
-      for (const oldest of this.kept.keys()) {
-        if (this.kept.size <= KEPT) break;
-        this.kept.delete(oldest);
+      this.cache.set(page, events);
+      for (const oldest of this.cache.keys()) {
+        if (this.cache.size <= CACHED) break;
+        this.cache.delete(oldest);
       }
-      this.changed();
+      this.onLoad();
     } catch {
-      // It is asked for again when it is looked at again; that the server is gone is told elsewhere.
+      // The next access loads the page again; the session page shows a lost connection.
     } finally {
-      this.coming.delete(page);
+      this.loading.delete(page);
     }
   }
 }

@@ -1,4 +1,4 @@
-"""The actions on elements, which an agent refers to by their bids."""
+"""The actions on elements, which an agent refers to by their bids: short names that marks.js assigns."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from playwright.async_api import Error as PlaywrightError
 
 from ..explain import element_failure
 from ..window import ACTION_TIMEOUT, Window
-from .bids import NoElementError, locate
 
 Button = Literal["left", "middle", "right"]
 Modifier = Literal["Alt", "Control", "ControlOrMeta", "Meta", "Shift"]
 
+_BID = re.compile(r"(?P<frames>(?:[a-z][A-Z]*)*)(?P<number>[0-9]*)")
+_FRAME = re.compile(r"[a-z][A-Z]*")
 _TYPING = 30.0  # milliseconds between keys, as autocomplete menus need them
 _DONE = re.compile(r"(?m)^\s*(?:- )?[a-z]+ action done$")  # as in Playwright's log of a call
 # Some fields silently drop values that are not in their format.
@@ -37,16 +38,43 @@ class DoneWrong(Exception):  # noqa: N818 - named for the agent's mistake
 async def element(window: Window, bid: str) -> AsyncGenerator[tuple[ElementHandle, Page]]:
     """Yield the element with this bid, and its page; errors are raised as DoneWrong."""
     page = await window.page()
-    try:
-        found = await locate(page, bid)
-    except NoElementError as error:
-        raise DoneWrong(str(error)) from None
+    found = await _located(page, bid)
     try:
         yield found, page
     except PlaywrightError as error:
         # The page's reaction to a completed action is waited for once more, with more patience.
         if not _DONE.search(error.message):
             raise DoneWrong(await element_failure(found, bid, error)) from None
+
+
+async def _located(page: Page, bid: str) -> ElementHandle:
+    """Return the element with this bid, in any frame or open shadow root. Raises DoneWrong."""
+    parts = _BID.fullmatch(bid)
+    if not bid or parts is None:
+        raise DoneWrong(
+            f"{bid!r} is not a bid: a bid is what stands in brackets before an element, such as '12' or 'a5'"
+        )
+    frame, prefix = page.main_frame, ""
+    for letters in _FRAME.findall(parts["frames"]):
+        prefix += letters
+        if prefix == bid:
+            break
+        owner = await frame.query_selector(f'[bid="{prefix}"]')
+        inside = await owner.content_frame() if owner else None
+        if inside is None:
+            raise _missing(bid, f", nor a frame [{prefix}] that it would be in")
+        frame = inside
+    found = await frame.query_selector(f'[bid="{bid}"]')
+    if found is None:
+        raise _missing(bid)
+    return found
+
+
+def _missing(bid: str, more: str = "") -> DoneWrong:
+    return DoneWrong(
+        f"there is no element [{bid}] on the page now{more}: the page has changed since, look at it again "
+        "and take a bid from what it shows"
+    )
 
 
 async def click(window: Window, bid: str, button: Button = "left", modifiers: list[Modifier] = []) -> None:  # noqa: B006

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from playwright.async_api import Page
-
-from .websocket import WebSocket
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 Answer = dict[str, Any]
 
@@ -41,7 +41,7 @@ class CDPSession:
 class Devtools:
     """One connection to one browser. Create it with ``connect``."""
 
-    def __init__(self, socket: WebSocket) -> None:
+    def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self._number = 0
         self._waiting: dict[int, tuple[str | None, asyncio.Future[Answer]]] = {}
@@ -53,8 +53,11 @@ class Devtools:
     @classmethod
     async def connect(cls, port: int) -> Devtools:
         """Connect to the browser with this ``--remote-debugging-port``. Raises OSError."""
-        about = await asyncio.to_thread(_about, port)
-        return cls(await WebSocket.connect(port, urlsplit(str(about["webSocketDebuggerUrl"])).path))
+        url: str = (await asyncio.to_thread(_about, port))["webSocketDebuggerUrl"]
+        try:
+            return cls(await connect(url, compression=None, proxy=None, ping_interval=None, max_size=None))
+        except InvalidHandshake as error:
+            raise ConnectionError(str(error)) from error
 
     async def call(self, method: str, parameters: Answer, session: str | None = None) -> Answer:
         """Call a method of the protocol, in the session with this id, and return its result. Raises DevtoolsError."""
@@ -67,8 +70,9 @@ class Devtools:
             request["sessionId"] = session
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[number] = session, answered
-        self._socket.send(json.dumps(request).encode())
         try:
+            with contextlib.suppress(ConnectionClosed):  # the reader reports it
+                await self._socket.send(json.dumps(request))
             return await answered
         finally:
             self._waiting.pop(number, None)
@@ -95,18 +99,17 @@ class Devtools:
 
     async def close(self) -> None:
         """Close the connection; the browser keeps running."""
-        self._reading.cancel()
-        await asyncio.gather(self._reading, return_exceptions=True)
         await self._socket.close()
+        await self._reading
 
     async def _attach(self, session: CDPSession) -> None:
         await session.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
 
     async def _read(self) -> None:
         try:
-            while True:
-                self._take(json.loads(await self._socket.receive()))
-        except OSError as error:
+            async for message in self._socket:
+                self._take(json.loads(message))
+        except ConnectionClosed as error:
             self._end(f"the browser's developer tools are gone: {error}")
         finally:
             self._end("the connection to the browser's developer tools was closed")

@@ -1,0 +1,131 @@
+/** The wording of actions and their outcomes, in cards, questions, the terminal and the timeline. */
+
+import { type ActionRecord, type CmdStatus, type ObservationRecord, ownFields } from "../events";
+import { capital, exact, jsonText, outputsText, shortName, taskText, words } from "./text";
+
+interface Description {
+  verb: string;
+  /** One line, like a path or an address; may be empty. */
+  object: string;
+  /** The command, code, text or task; may be empty. */
+  body: string;
+  /** The body's programming language. */
+  language: string;
+}
+export interface Ending {
+  tone: "quiet" | "good" | "warn" | "bad";
+  text: string;
+}
+
+export function describe(action: ActionRecord): Description {
+  const { verb, object = "", body = "", language = "" } = parts(action);
+  return { verb, object: exact(object), body, language };
+}
+
+function parts(action: ActionRecord): Pick<Description, "verb"> & Partial<Description> {
+  switch (action.type) {
+    case "CmdRunAction": {
+      const verb = action.is_input ? "Type" : action.background ? "Start" : "Run";
+      return action.command || action.is_input
+        ? { verb, body: action.command, language: "bash" }
+        : { verb: "Wait for more output" };
+    }
+    case "JobAction":
+      return action.operation === "list"
+        ? { verb: "List jobs" }
+        : { verb: capital(action.operation), object: action.job };
+    case "OutputReadAction": {
+      const matching = action.pattern ? `, matching ${action.pattern}` : "";
+      return { verb: "Read output", object: `${action.output}${lines(action.start, action.end)}${matching}` };
+    }
+    case "IPythonRunCellAction":
+      return { verb: "Run in the notebook", body: action.code, language: "python" };
+    case "FileReadAction":
+      return { verb: "Read", object: `${action.path}${lines(action.start, action.end)}` };
+    case "FileWriteAction":
+      return { verb: "Write", object: action.path, body: action.content, language: extension(action.path) };
+    case "FileEditAction":
+      return { verb: "Edit", object: action.path };
+    case "BrowseURLAction":
+      return { verb: "Browse", object: action.url };
+    case "BrowseInteractiveAction":
+      return { verb: "Act in the browser", body: action.browser_actions, language: "python" };
+    case "AgentDelegateAction":
+      return { verb: "Delegate to", object: shortName(action.agent), body: taskText(action.inputs) };
+    case "ForkAction":
+      return { verb: "Delegate to", object: action.children.map(([agent]) => shortName(agent)).join(", ") };
+    case "AgentFinishAction":
+      return { verb: "Finished", body: outputsText(action.outputs) };
+    case "AgentRejectAction":
+      return { verb: "Rejected", body: outputsText(action.outputs) };
+    case "AgentThinkAction":
+      return { verb: "Think", body: action.thought };
+    case "AddTaskAction":
+      return { verb: "Plan", object: action.parent ? `${action.goal}, below ${action.parent}` : action.goal };
+    case "ModifyTaskAction":
+      return { verb: "Plan", object: `${action.task_id} is ${words(action.state)}` };
+    case "MessageAction":
+      return { verb: "Say", body: action.content };
+    case "ChangeAgentStateAction":
+      return { verb: "Ask for", object: words(action.agent_state) };
+    default: {
+      const own = action as ActionRecord;
+      return { verb: own.type.replace(/Action$/, ""), body: jsonText(ownFields(own)), language: "json" };
+    }
+  }
+}
+
+const STATUS: Partial<Record<CmdStatus, string>> = {
+  running: "still running",
+  input: "waiting for input",
+  exited: "the shell exited and was restarted",
+  interrupted: "interrupted",
+  timeout: "stopped by its timeout",
+  background: "running in the background",
+};
+
+/** The outcome of an action in a few words, or null for the usual one. */
+export function endingOf(observation: ObservationRecord): Ending | null {
+  switch (observation.type) {
+    case "CmdOutputObservation": {
+      const { status, job, limit, exit_code } = observation;
+      const facts = [
+        job && status === "background" ? `${STATUS[status]} as ${job}` : STATUS[status],
+        limit && `reached the limit: ${limit}`,
+        exit_code && `exit ${exit_code}`,
+      ].filter(Boolean);
+      const tone = exit_code ? "bad" : status === "background" ? "quiet" : "warn";
+      return facts.length > 0 ? { tone, text: facts.join(", ") } : null;
+    }
+    case "JobObservation":
+      if (observation.exit_code) return { tone: "bad", text: `exit ${observation.exit_code}` };
+      return observation.status ? { tone: "quiet", text: observation.status } : null;
+    case "IPythonRunCellObservation": {
+      const text = observation.error || STATUS[observation.status];
+      return text ? { tone: observation.error ? "bad" : "warn", text } : null;
+    }
+    case "FileReadObservation":
+    case "OutputReadObservation":
+      return { tone: "quiet", text: `lines ${observation.start}–${observation.end} of ${observation.lines}` };
+    case "FileWriteObservation":
+      return { tone: "quiet", text: observation.created ? "created" : "written" };
+    case "BrowserOutputObservation":
+      return observation.last_action_error ? { tone: "bad", text: "failed" } : null;
+    case "AgentDelegateObservation":
+      return { tone: observation.outcome === "finished" ? "good" : "warn", text: words(observation.outcome) };
+    case "UserRejectObservation":
+      return { tone: "warn", text: "refused" };
+    case "ErrorObservation":
+      return { tone: "bad", text: "error" };
+    default:
+      return null;
+  }
+}
+
+function lines(start: number, end: number | null): string {
+  return start === 1 && end === null ? "" : `, lines ${start}–${end ?? "end"}`;
+}
+
+function extension(path: string): string {
+  return /\.([^./]+)$/.exec(path)?.[1] ?? "";
+}
