@@ -255,12 +255,12 @@ def _is_ordinary(path: str, workspace: str = "") -> bool:
 
 def _origin(url: str) -> str | None:
     """Return the URL's scheme, host and port as ``https://host`` or ``http://host:8080``; None for any other URL."""
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL.fullmatch(url)
+    if match is None:
         return None
-    scheme, port = found["scheme"].lower(), found["port"]
-    at = "" if port is None or port == _PORTS[scheme] else f":{port}"
-    return f"{scheme}://{found['host'].lower()}{at}"
+    scheme, port = match["scheme"].lower(), match["port"]
+    suffix = "" if port is None or port == _PORTS[scheme] else f":{port}"
+    return f"{scheme}://{match['host'].lower()}{suffix}"
 
 
 def _origins(action: BrowseURLAction | BrowseInteractiveAction) -> frozenset[str] | None:
@@ -271,9 +271,9 @@ def _origins(action: BrowseURLAction | BrowseInteractiveAction) -> frozenset[str
         calls = _calls(action.browser_actions)
         if calls is None or any(name not in _LOOKS and name != "goto" for name, _ in calls):
             return None
-        urls = [given[1:-1] for name, given in calls if name == "goto"]
-    found = [_origin(url) for url in urls]
-    return None if not found or None in found else frozenset(one for one in found if one is not None)
+        urls = [arguments[1:-1] for name, arguments in calls if name == "goto"]
+    origins = [_origin(url) for url in urls]
+    return None if not origins or None in origins else frozenset(origin for origin in origins if origin is not None)
 
 
 def _only_looks(action: BrowseInteractiveAction) -> bool:
@@ -284,5 +284,5 @@ def _only_looks(action: BrowseInteractiveAction) -> bool:
 
 def _calls(text: str) -> list[tuple[str, str]] | None:
     """Return the calls' names and arguments; None if the text is anything but plain calls, one per line."""
-    found = [_CALL.fullmatch(line.strip(" \t")) for line in text.split("\n") if line.strip(" \t")]
-    return [(call["name"], call["given"]) for call in found if call is not None] if found and all(found) else None
+    matches = [_CALL.fullmatch(line.strip(" \t")) for line in text.split("\n") if line.strip(" \t")]
+    return [(call["name"], call["given"]) for call in matches if call is not None] if matches and all(matches) else None
