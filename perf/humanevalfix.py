@@ -26,7 +26,7 @@ from rich.progress import Progress
 
 from handiwork.evals.reporting.statistics import bootstrap, mcnemar_exact
 from handiwork.events.record import Limits
-from handiwork.llm.local.model import LocalLLM, place_of
+from handiwork.llm.local.model import LocalLLM, server_folder_of
 from handiwork.llm.local.weights import find
 from perf import arms
 from perf.arms import Arm, Outcome, Try
@@ -70,7 +70,7 @@ async def run_arm(name: str, arm: Arm, repairs: Sequence[Repair], folder: Path, 
 async def run(chosen: Sequence[str], repairs: Sequence[Repair], out: Path, bar: Progress) -> None:
     llm = LocalLLM(MODEL)
     await llm.open()
-    address = place_of(await find(MODEL, lambda _, __: None)).address()
+    address = server_folder_of(await find(MODEL, lambda _, __: None)).address()
     assert address is not None
     model = f"local:{MODEL}"
     known: dict[str, Arm] = {

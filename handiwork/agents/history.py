@@ -8,44 +8,44 @@ from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.record import CondensationEvent
 
 History = list[tuple[Action, Observation | None]]
-"""(action, observation) pairs in the order of the actions; the observation is None until there is one."""
+"""(action, observation) pairs in the order of the actions; the observation is None until it arrives."""
 
 SHORT = 200
 """Maximum length in characters of an observation that a collapse leaves unchanged."""
 
 
-def condensed(history: History, event: CondensationEvent, waiting: frozenset[int]) -> History:
+def condense(history: History, event: CondensationEvent, waiting: frozenset[int]) -> History:
     """Return the history after the condensation; keep the first user message and the actions in ``waiting``."""
     if event.how == "collapse":
-        return [(a, _collapsed(o)) if o and event.first <= a.id <= event.last else (a, o) for a, o in history]
-    kept: History = []
+        return [(a, _collapse(o)) if o and event.first <= a.id <= event.last else (a, o) for a, o in history]
+    result: History = []
     # The id of the last replaced action keeps ids rising; a damaged row may hold a negative one.
     summary = MessageAction(
         content=event.summary, source="environment", id=max(event.last, 0), timestamp=event.timestamp
     )
-    placed = False
+    has_summary = False
     first_message = next((a.id for a, _ in history if isinstance(a, MessageAction) and a.source == "user"), None)
     for action, observation in history:
-        gone = event.first <= action.id <= event.last and action.id != first_message and action.id not in waiting
-        if not placed and (gone or action.id > event.last):
-            kept.append((summary, None))
-            placed = True
-        if not gone:
-            kept.append((action, observation))
-    return kept if placed else [*kept, (summary, None)]
+        is_replaced = event.first <= action.id <= event.last and action.id != first_message and action.id not in waiting
+        if not has_summary and (is_replaced or action.id > event.last):
+            result.append((summary, None))
+            has_summary = True
+        if not is_replaced:
+            result.append((action, observation))
+    return result if has_summary else [*result, (summary, None)]
 
 
-def _collapsed(observation: Observation) -> Observation:
+def _collapse(observation: Observation) -> Observation:
     """Return a plain Observation with the first line of the text; return a short observation unchanged."""
     text = observation.text
     if len(text) <= SHORT:
         return observation
     line = text.lstrip("\n").split("\n", 1)[0][: SHORT // 2]
     code = f", exit code {observation.exit_code}" if isinstance(observation, CmdOutputObservation) else ""
-    whole = f", the whole is output {observation.blob[:12]}" if observation.blob else ""
-    said = f"{line}\n[... {observation.size or len(text.encode())} bytes in all{code}; left out here{whole} ...]"
+    handle = f", the whole is output {observation.blob[:12]}" if observation.blob else ""
+    content = f"{line}\n[... {observation.size or len(text.encode())} bytes in all{code}; left out here{handle} ...]"
     return Observation(
-        content=said,
+        content=content,
         id=observation.id,
         cause=observation.cause,
         timestamp=observation.timestamp,

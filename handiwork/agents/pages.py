@@ -22,9 +22,9 @@ def page_text(observation: BrowserOutputObservation, content: str) -> str:
 
     Every text that the page controls stands between two lines with a mark that occurs nowhere in the text.
     """
-    shown = "\n".join([*_facts(observation), "", content.strip("\n") or NO_TEXT])
-    mark = f"PAGE-{_word_not_in(shown)}"
-    return "\n".join([*_outcome(observation), WARNING.format(mark=mark), mark, shown, mark])
+    body = "\n".join([*_facts(observation), "", content.strip("\n") or NO_TEXT])
+    mark = f"PAGE-{_word_not_in(body)}"
+    return "\n".join([*_outcome(observation), WARNING.format(mark=mark), mark, body, mark])
 
 
 def _word_not_in(text: str) -> str:
@@ -53,21 +53,21 @@ def _facts(observation: BrowserOutputObservation) -> list[str]:
         facts.insert(0, f"error: {line(observation.last_action_error)}")
     if len(observation.open_pages) > 1:
         for number, url in enumerate(observation.open_pages[:_TABS]):
-            here = " (this one)" if number == observation.active_page else ""
-            facts.append(f"tab {number}{here}: {line(url)}")
-        if more := len(observation.open_pages) - _TABS:
-            facts += [f"and {more} more tabs"] * (more > 0)
+            mark = " (this one)" if number == observation.active_page else ""
+            facts.append(f"tab {number}{mark}: {line(url)}")
+        if omitted := len(observation.open_pages) - _TABS:
+            facts += [f"and {omitted} more tabs"] * (omitted > 0)
     if observation.focused_element:
         facts.append(f"focused: [{line(observation.focused_element)}]")
     if observation.dialog:
         facts.append(f"dialog, which waits for an answer: {line(observation.dialog)}")
     facts += [f"downloaded: {line(path)}" for path in observation.downloads]
-    facts += [f"console: {line(said)}" for said in observation.console]
+    facts += [f"console: {line(message)}" for message in observation.console]
     return facts
 
 
-def line(text: str) -> str:
+def line(content: str) -> str:
     """Return the text as one line; escape control characters and cut a long text."""
-    escaped = json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("\\\\", "\\")
-    one = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in escaped)
-    return one if len(one) <= _LINE else f"{one[:_LINE]} [... {len(one) - _LINE} characters left out ...]"
+    escaped = json.dumps(content, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+    text = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in escaped)
+    return text if len(text) <= _LINE else f"{text[:_LINE]} [... {len(text) - _LINE} characters left out ...]"

@@ -51,10 +51,10 @@ class Plan:
         goals = [" ".join(text.split()) for text in (goal, *subtasks)]
         if not all(goals):
             raise InvalidTaskError("A task needs a goal: say in a few words what is to be done.")
-        own = f"{parent}.{len(siblings)}" if parent else str(len(siblings))
-        children = [Task(f"{own}.{number}", text) for number, text in enumerate(goals[1:])]
-        siblings.append(Task(own, goals[0], subtasks=children))
-        return own
+        task_id = f"{parent}.{len(siblings)}" if parent else str(len(siblings))
+        children = [Task(f"{task_id}.{number}", text) for number, text in enumerate(goals[1:])]
+        siblings.append(Task(task_id, goals[0], subtasks=children))
+        return task_id
 
     def modify(self, task_id: str, state: TaskState) -> None:
         """Set the state of a task.
@@ -86,19 +86,19 @@ class Plan:
         path: list[Task] = []
         level = self.tasks
         while not path or path[-1].id != task_id:
-            found = next((task for task in level if f"{task_id}.".startswith(f"{task.id}.")), None)
-            if found is None:
-                raise InvalidTaskError(self._no_task(task_id))
-            path.append(found)
-            level = found.subtasks
+            task = next((task for task in level if f"{task_id}.".startswith(f"{task.id}.")), None)
+            if task is None:
+                raise InvalidTaskError(self._unknown_task(task_id))
+            path.append(task)
+            level = task.subtasks
         return path
 
-    def _no_task(self, task_id: str) -> str:
+    def _unknown_task(self, task_id: str) -> str:
         ids = [task.id for task in _all(self.tasks)]
         if not ids:
             return f"There is no task {task_id!r}: the plan is empty. Add a task, with the parent ''."
-        more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
-        return f"There is no task {task_id!r}. There are: {', '.join(ids[:_LISTED])}{more}."
+        omitted = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
+        return f"There is no task {task_id!r}. There are: {', '.join(ids[:_LISTED])}{omitted}."
 
 
 def _set(task: Task, state: TaskState) -> None:

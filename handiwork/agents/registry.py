@@ -26,17 +26,17 @@ def installed() -> dict[str, EntryPoint]:
 def find(name: str) -> type[Agent]:
     """Return the agent class named ``name``. Raises AgentNotFoundError."""
     if point := installed().get(name):
-        found = point.load()
+        agent = point.load()
     elif ":" in name:
-        found = _load(name)
+        agent = _load(name)
     else:
-        known = ", ".join(installed()) or "none"
+        names = ", ".join(installed()) or "none"
         raise AgentNotFoundError(
-            f"there is no agent {name!r}; installed: {known}; name your own as file.py:Class or module:Class"
+            f"there is no agent {name!r}; installed: {names}; name your own as file.py:Class or module:Class"
         )
-    if not (isinstance(found, type) and issubclass(found, Agent)):
+    if not (isinstance(agent, type) and issubclass(agent, Agent)):
         raise AgentNotFoundError(f"{name!r} is not a subclass of handiwork.agents.base.Agent")
-    return found
+    return agent
 
 
 def describe(name: str) -> str:
@@ -48,9 +48,9 @@ def describe(name: str) -> str:
 
 
 def _load(name: str) -> object:
-    where, _, attribute = name.rpartition(":")
+    source, _, attribute = name.rpartition(":")
     try:
-        module = _load_file(Path(where)) if where.endswith(".py") else importlib.import_module(where)
+        module = _load_file(Path(source)) if source.endswith(".py") else importlib.import_module(source)
         return getattr(module, attribute)
     except (ImportError, OSError, AttributeError, SyntaxError) as error:
         raise AgentNotFoundError(f"the agent {name!r} cannot be loaded: {error}") from error

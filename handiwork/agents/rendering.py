@@ -54,8 +54,8 @@ def observation_text(
             return f"{text.rstrip()}\n{status}".lstrip()
         case IPythonRunCellObservation():
             pictures = len(observation.images)
-            seen = [f"[{pictures} picture{'s' * (pictures > 1)}]"] * (pictures > 0)
-            return "\n".join([text.rstrip() or NO_OUTPUT, *seen, *_CELL_STATUS.get(observation.status, ())])
+            picture_note = [f"[{pictures} picture{'s' * (pictures > 1)}]"] * (pictures > 0)
+            return "\n".join([text.rstrip() or NO_OUTPUT, *picture_note, *_CELL_STATUS.get(observation.status, ())])
         case ErrorObservation():
             return f"Error: {text}"
         case JobObservation(status=str()):
@@ -79,9 +79,9 @@ def _outcome(observation: Observation, limit: int, pages: bool) -> str:
     if observation.blob is None:
         return shorten(observation.text, limit)
     head, tail = observation.content[: limit // 2], observation.tail[-(limit // 2) :]
-    left_out = observation.size - len(head.encode()) - len(tail.encode())
-    whole = f"; the whole is output {observation.blob[:12]}: read_output shows its lines" if pages else ""
-    return f"{head}\n[... {left_out} bytes left out{whole} ...]\n{tail}"
+    omitted = observation.size - len(head.encode()) - len(tail.encode())
+    hint = f"; the whole is output {observation.blob[:12]}: read_output shows its lines" if pages else ""
+    return f"{head}\n[... {omitted} bytes left out{hint} ...]\n{tail}"
 
 
 def shorten(text: str, limit: int) -> str:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from handiwork.agents.history import History, condensed
+from handiwork.agents.history import History, condense
 from handiwork.agents.plan import Plan
 from handiwork.agents.totals import Totals
 from handiwork.events.action import (
@@ -83,7 +83,7 @@ class State:
     @property
     def pending(self) -> list[Action]:
         """The actions that wait for an observation, in order."""
-        return [self.history[self._place(action)][0] for action in self._open]
+        return [self.history[self._index(action)][0] for action in self._open]
 
     @property
     def task(self) -> str:
@@ -249,9 +249,9 @@ class State:
         if observation.cause not in self._open:
             return
         self._open.remove(observation.cause)
-        place = self._place(observation.cause)
-        action = self.history[place][0]
-        self.history[place] = (action, observation)
+        index = self._index(observation.cause)
+        action = self.history[index][0]
+        self.history[index] = (action, observation)
         if isinstance(observation, PlanObservation):
             self._change_plan(action)
 
@@ -280,16 +280,16 @@ class State:
                 self.extra_data = record.data
             case LoopEvent():
                 self.loop = record
-                self._say(record, record.content)
+                self._add_message(record, record.content)
             case CondensationEvent():
                 self._condense(record)
             case _:
                 pass
 
     def _condense(self, event: CondensationEvent) -> None:
-        self.history = condensed(self.history, event, frozenset(self._open))
+        self.history = condense(self.history, event, frozenset(self._open))
         used = {action.completion for action, _ in self.history}
-        self.completions = {key: found for key, found in self.completions.items() if key in used}
+        self.completions = {key: completion for key, completion in self.completions.items() if key in used}
         if event.how == "rewind":
             self.loop = None
 
@@ -297,10 +297,10 @@ class State:
         if completion in self._loose:
             self._loose.remove(completion)
 
-    def _say(self, event: Event, content: str) -> None:
+    def _add_message(self, event: Event, content: str) -> None:
         message = MessageAction(content=content, source="environment", id=event.id, timestamp=event.timestamp)
         self.history.append((message, None))
 
-    def _place(self, action: int) -> int:
+    def _index(self, action: int) -> int:
         """Return an action's index in the history; search from the end, because pending actions are near it."""
         return next(n for n in range(len(self.history) - 1, -1, -1) if self.history[n][0].id == action)

@@ -57,17 +57,17 @@ def call(function: Function, arguments: JsonValue) -> Action:
     try:
         if _is_action(function):
             return function(**dict(_fields(function).model_validate(arguments)))
-        fitting = _adapter(function).validate_python(arguments)
-        values: dict[str, Any] = json.loads(json.dumps(to_jsonable_python(fitting), allow_nan=False))
+        validated = _adapter(function).validate_python(arguments)
+        values: dict[str, Any] = json.loads(json.dumps(to_jsonable_python(validated), allow_nan=False))
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
         raise MalformedReplyError(f"The arguments of {name} do not fit: {problems}.") from None
     except ValueError as error:
         raise MalformedReplyError(f"The arguments of {name} do not fit: {error}.") from None
-    given = ", ".join(f"{name}={value!r}" for name, value in values.items())
-    called = f"{'await ' * inspect.iscoroutinefunction(function)}{name}({given})"
-    shown = f"(lambda result: print(result) if isinstance(result, str) else result)({called})"
-    return IPythonRunCellAction(code=f"{_source(function)}\n\n{shown}")
+    argument_list = ", ".join(f"{name}={value!r}" for name, value in values.items())
+    call_expression = f"{'await ' * inspect.iscoroutinefunction(function)}{name}({argument_list})"
+    print_expression = f"(lambda result: print(result) if isinstance(result, str) else result)({call_expression})"
+    return IPythonRunCellAction(code=f"{_source(function)}\n\n{print_expression}")
 
 
 @cache
@@ -90,8 +90,8 @@ def _is_action(function: Function) -> TypeIs[type[Action]]:
 @cache
 def _fields(action: type[Action]) -> type[BaseModel]:
     """Return a pydantic model of the class's own fields: the LLM sets no inherited field, like thought or timestamp."""
-    own = {name: (field.annotation, field) for name, field in action.model_fields.items() if name not in _INHERITED}
-    return create_model(action.__name__, __config__=ConfigDict(extra="forbid"), **cast(Any, own))
+    fields = {name: (field.annotation, field) for name, field in action.model_fields.items() if name not in _INHERITED}
+    return create_model(action.__name__, __config__=ConfigDict(extra="forbid"), **cast(Any, fields))
 
 
 @cache
@@ -101,11 +101,11 @@ def _adapter(function: Function) -> TypeAdapter[dict[str, Any]]:
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise _unfit(function, f"has the parameter {parameter.name}, which cannot be passed by name")
 
-    def given(**arguments: object) -> dict[str, object]:
+    def signature_stub(**arguments: object) -> dict[str, object]:
         return arguments
 
     try:
-        return TypeAdapter(cast(Any, functools.wraps(function)(given)))
+        return TypeAdapter(cast(Any, functools.wraps(function)(signature_stub)))
     except (PydanticUserError, NameError) as error:
         raise _unfit(function, f"has a type that JSON cannot express: {error}") from error
 

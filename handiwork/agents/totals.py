@@ -29,7 +29,7 @@ class Totals:
     ``time`` is seconds of running, ``cost`` and ``last_cost`` (of the newest priced completion) USD; ``unpriced``
     counts the completions of unknown cost, and ``cost_sources`` lists the sources of costs. ``asked`` lists the ids of
     actions that wait for the user's approval, ``approvals`` holds the answers to actions that have not started, and
-    ``rules`` the rules learnt from answers. ``network`` lists the hosts that the sandbox may reach; ``unasked`` is True
+    ``rules`` the rules from answers. ``network`` lists the hosts that the sandbox may reach; ``unasked`` is True
     once an action ran without a question to the user about network access. ``jobs`` holds the commands not known to
     have ended, by subtask and job handle ("" for the shell's own command). ``outputs`` lists the blobs of outputs too
     large for their observations.
@@ -72,9 +72,9 @@ class Totals:
                 base_url = event.settings.get("base_url")
                 self.base_url = base_url if isinstance(base_url, str) else None
                 hosts = event.settings.get("allow_net")
-                self._widen(map(str, hosts) if isinstance(hosts, list) else ())
+                self._add_hosts(map(str, hosts) if isinstance(hosts, list) else ())
             case NetworkAllowed():
-                self._widen(event.hosts)
+                self._add_hosts(event.hosts)
             case StepStarted():
                 self.iteration += 1
             case CompletionEvent():
@@ -114,7 +114,7 @@ class Totals:
             case _:
                 pass
 
-    def _widen(self, hosts: Iterable[str]) -> None:
+    def _add_hosts(self, hosts: Iterable[str]) -> None:
         self.network = list(dict.fromkeys([*self.network, *hosts]))
 
     def _count(self, completion: CompletionEvent) -> None:

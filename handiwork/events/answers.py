@@ -21,7 +21,7 @@ SANDBOX_ERRORS = frozenset(
 """The ``error_id`` that a sandbox may give; all others are the platform's own, like "sandbox_lost"."""
 
 TEXT_LIMIT = 80_000
-"""Characters of a text, or of all texts in a list; 16 KiB that are no UTF-8 take 65,536."""
+"""Characters of a text, or of all texts in a list; 16 KiB of invalid UTF-8 take 65,536."""
 
 LIST_LIMIT = 100
 """Items of a list."""
@@ -29,36 +29,38 @@ LIST_LIMIT = 100
 NUMBER_LIMIT = 1 << 53
 """Numbers below this are exact wherever JSON is read."""
 
-_OWN = frozenset((*Event.model_fields, "schema", "type", "blob", "limit"))
-"""What the platform alone says of an observation."""
+_PLATFORM_FIELDS = frozenset((*Event.model_fields, "schema", "type", "blob", "limit"))
+"""Fields of an observation that only the platform sets."""
 
 
 class AnswerError(Exception):
-    """The sandbox's reply is no observation of the action; the text gives the reason."""
+    """The sandbox's reply is not an observation of the action; the text gives the reason."""
 
 
-def answer(action: Action, said: Mapping[str, object], found: Mapping[str, Any]) -> Observation:
-    """Return the sandbox's observation of the action, from its fields ``said`` and the platform's fields ``found``.
+def answer(action: Action, reply: Mapping[str, object], platform_fields: Mapping[str, Any]) -> Observation:
+    """Return the observation of the action, from the fields of the sandbox's ``reply`` and the ``platform_fields``.
 
     The sandbox cannot set the event's position in the log; texts, lists and numbers are bounded. Raises AnswerError.
     """
-    kind = said.get("type")
+    kind = reply.get("type")
     cls = EVENT_TYPES.get(str(kind), Event)
     if not issubclass(cls, Observation) or not (type(action) in cls.answers or cls is ErrorObservation):
-        raise AnswerError(f"a {action.kind} is not answered by {_shown(kind)}")
-    error_id = said.get("error_id")
+        raise AnswerError(f"a {action.kind} is not answered by {_describe(kind)}")
+    error_id = reply.get("error_id")
     if cls is ErrorObservation and not (isinstance(error_id, str) and error_id in SANDBOX_ERRORS):
-        raise AnswerError(f"a sandbox gives no error {_shown(error_id)}")
-    own = {**cls.repeated(action), **found}
-    fields = {name: _bounded(name, value) for name, value in said.items() if name not in _OWN and name not in own}
+        raise AnswerError(f"a sandbox gives no error {_describe(error_id)}")
+    fixed = {**cls.repeated(action), **platform_fields}
+    fields = {
+        name: _bound(name, value) for name, value in reply.items() if name not in _PLATFORM_FIELDS and name not in fixed
+    }
     try:
-        return cls.model_validate({**fields, **own})
+        return cls.model_validate({**fields, **fixed})
     except ValidationError as error:
         name = ".".join(map(str, error.errors(include_input=False, include_url=False)[0]["loc"]))
-        raise AnswerError(f"the field {_shown(name)} does not fit a {cls.kind}") from None
+        raise AnswerError(f"the field {_describe(name)} does not fit a {cls.kind}") from None
 
 
-def _bounded(name: str, value: object) -> object:
+def _bound(name: str, value: object) -> object:
     """Return the value, cut to the size an event may hold. Raises AnswerError for a value that no field can hold."""
     match value:
         case str():
@@ -68,21 +70,21 @@ def _bounded(name: str, value: object) -> object:
         case int() if abs(value) < NUMBER_LIMIT:
             return value
         case list():
-            return _bounded_list(name, cast("list[object]", value))
+            return _bound_list(name, cast("list[object]", value))
         case _:
-            raise AnswerError(f"the field {_shown(name)} holds what no observation does")
+            raise AnswerError(f"the field {_describe(name)} holds what no observation does")
 
 
-def _bounded_list(name: str, items: list[object]) -> list[str]:
-    kept: list[str] = []
-    left = TEXT_LIMIT
+def _bound_list(name: str, items: list[object]) -> list[str]:
+    texts: list[str] = []
+    remaining = TEXT_LIMIT
     for item in items[:LIST_LIMIT]:
         if not isinstance(item, str):
-            raise AnswerError(f"the field {_shown(name)} holds what no observation does")
-        kept.append(item[:left])
-        left -= len(kept[-1])
-    return kept
+            raise AnswerError(f"the field {_describe(name)} holds what no observation does")
+        texts.append(item[:remaining])
+        remaining -= len(texts[-1])
+    return texts
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     return repr(value[:50]) if isinstance(value, str) else f"a {type(value).__name__}"

@@ -75,15 +75,15 @@ class Event(Model):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.kind = cls.__name__
-        own = EVENT_TYPES.get(cls.kind)
-        if own is not None and own.__module__.startswith("handiwork.events."):
+        existing = EVENT_TYPES.get(cls.kind)
+        if existing is not None and existing.__module__.startswith("handiwork.events."):
             raise TypeError(f"there is an event {cls.kind} already: give the class another name")
         if cls.__name__ not in _BASES:
             EVENT_TYPES[cls.kind] = cls
 
-    def with_fields(self, **place: Any) -> Self:
+    def with_fields(self, **fields: Any) -> Self:
         """Return this event with ``id``, ``timestamp``, ``source``, ``cause`` or ``subtask`` set, unvalidated."""
-        return self.model_copy(update=place)
+        return self.model_copy(update=fields)
 
 
 class Action(Event):
@@ -131,8 +131,8 @@ class Observation(Event):
         """The text that the event holds, with a note of the omitted bytes between head and tail."""
         if self.blob is None:
             return self.content
-        left_out = self.size - len(self.content.encode()) - len(self.tail.encode())
-        gap = f"[... {left_out} bytes left out of {self.size}; all of it is {self.blob[:12]} ...]"
+        omitted = self.size - len(self.content.encode()) - len(self.tail.encode())
+        gap = f"[... {omitted} bytes left out of {self.size}; all of it is {self.blob[:12]} ...]"
         return f"{self.content}\n{gap}\n{self.tail}"
 
 
@@ -145,6 +145,6 @@ class Record(Event):
 
 
 class UnknownEvent(Event):
-    """An event of a type this version does not know, kept as it was read: ``unknown`` is its whole JSON object."""
+    """An event whose type this version does not know, kept unchanged: ``unknown`` is its whole JSON object."""
 
     unknown: dict[str, JsonValue]

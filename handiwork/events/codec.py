@@ -17,7 +17,7 @@ _LOADED = (observation, record)
 
 
 def to_dict(event: Event) -> dict[str, Any]:
-    """Return the event as a JSON object: {"type": name, "id": ..., ...}; defaults that say nothing are kept."""
+    """Return the event as a JSON object: {"type": name, "id": ..., ...}; default values are included."""
     return pydantic_core.from_json(to_json(event))
 
 
@@ -45,25 +45,25 @@ def from_dict(data: Mapping[str, Any]) -> Event:
     cls = EVENT_TYPES.get(str(fields.pop("type", "")))
     schema = fields.get("schema", 1)
     if cls is None or (isinstance(schema, int) and schema > 1):
-        return _unknown(dict(data))
+        return _unknown_event(dict(data))
     return cls.model_validate(fields)
 
 
-def _unknown(data: dict[str, Any]) -> Event:
+def _unknown_event(data: dict[str, Any]) -> Event:
     """Return an UnknownEvent with the whole object; unreadable fields of its position keep their defaults."""
-    place = {key: data[key] for key in ("id", "timestamp", "source", "cause", "subtask") if key in data}
+    position = {key: data[key] for key in ("id", "timestamp", "source", "cause", "subtask") if key in data}
     try:
-        return UnknownEvent.model_validate({**place, "unknown": data})
+        return UnknownEvent.model_validate({**position, "unknown": data})
     except ValidationError as error:
         unread = {str(detail["loc"][0]) for detail in error.errors()}
-        place = {key: value for key, value in place.items() if key not in unread}
-        return UnknownEvent.model_validate({**place, "unknown": data})
+        position = {key: value for key, value in position.items() if key not in unread}
+        return UnknownEvent.model_validate({**position, "unknown": data})
 
 
 def read_back(session: str, number: int, text: object) -> Event:
     """Return the event of a log's row, ``number`` in its session.
 
-    If the row is damaged it is an UnknownEvent that says so, with the text the row has.
+    A damaged row becomes an UnknownEvent with the problem and the row's text.
     """
     try:
         if not isinstance(text, str | bytes):
@@ -90,8 +90,8 @@ def damaged(session: str, number: int, reason: str, text: object) -> UnknownEven
         f"event {number} of session {session} is damaged ({reason}): fork the session before it, "
         "restore the log from a backup, or delete the session"
     )
-    shown = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
-    return UnknownEvent(id=number, unknown={"type": "DamagedEvent", "problem": problem, "text": _line_text(shown)})
+    content = text.decode(errors="replace") if isinstance(text, bytes) else str(text)
+    return UnknownEvent(id=number, unknown={"type": "DamagedEvent", "problem": problem, "text": _line_text(content)})
 
 
 def _line_text(text: str) -> str:

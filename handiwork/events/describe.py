@@ -1,4 +1,4 @@
-"""Describe an action in words, the same words wherever a person or a model reads of it."""
+"""Describe an action in the same words for people and models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from handiwork.events.base import Action
 
 
 class Description(NamedTuple):
-    """A verb in the imperative, its object, and the text that the action carries besides, as in "write", "a.py", ..."""
+    """A verb in the imperative, its object, and further text of the action, as in "write", "a.py", ..."""
 
     verb: str
     object: str = ""
@@ -86,8 +86,8 @@ def describe(action: Action) -> Description:
 
 def task_text(inputs: Mapping[str, JsonValue]) -> str:
     """Return the text of a delegate's task: its "task" input, then its other inputs."""
-    rest = [f"{key}: {value}" for key, value in inputs.items() if key != "task"]
-    return "\n".join([str(inputs.get("task", "")), *rest]).strip()
+    others = [f"{key}: {value}" for key, value in inputs.items() if key != "task"]
+    return "\n".join([str(inputs.get("task", "")), *others]).strip()
 
 
 def _texts(outputs: Mapping[str, JsonValue]) -> str:

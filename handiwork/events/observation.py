@@ -87,7 +87,7 @@ class IPythonRunCellObservation(Observation):
 
 
 class FileReadObservation(Observation):
-    """Lines ``start`` to ``end`` of ``path``; ``lines`` is how many the file has."""
+    """Lines ``start`` to ``end`` of ``path``; ``lines`` is the file's number of lines."""
 
     answers = (FileReadAction,)
     repeats = ("path",)
@@ -165,7 +165,7 @@ class AgentDelegateObservation(Observation):
 
 
 class ChildOutcome(Model):
-    """How one child of a ForkAction ended; ``diff`` is all it changed in its own copy of the workspace."""
+    """The end of one child of a ForkAction; ``diff`` is its changes to its own copy of the workspace."""
 
     agent: str
     outcome: AgentState
@@ -180,7 +180,7 @@ class ForkObservation(Observation):
 
 
 class PlanObservation(Observation):
-    """The plan was changed as asked; ``content`` is the whole plan as text."""
+    """The plan was changed; ``content`` is the whole plan as text."""
 
 
 class UserRejectObservation(Observation):
@@ -188,7 +188,7 @@ class UserRejectObservation(Observation):
 
 
 class AgentStateChangedObservation(Observation):
-    """The session's agent is now in ``agent_state``; ``content`` says why, ``reason`` in one word for programs."""
+    """The session's agent is now in ``agent_state``; ``content`` is the reason as text, ``reason`` as one word."""
 
     agent_state: AgentState
     reason: StateReason

@@ -88,8 +88,8 @@ class CondensationEvent(Record):
     """The agent's view of the actions ``first`` to ``last`` becomes shorter; the log keeps all of them.
 
     "collapse": long observations are cut to their first line. "summary": ``summary`` replaces the actions. "rewind":
-    the actions are dropped from the view, and ``summary`` says so. The user's first message, and actions that wait for
-    an observation, stay.
+    the actions are dropped from the view, and ``summary`` is a note about it. The user's first message, and actions
+    that wait for an observation, stay.
     """
 
     first: int
@@ -121,7 +121,7 @@ class SnapshotEvent(Record):
 
 
 class ApprovalEvent(Record):
-    """The user's answer about action ``action``, and the rule learnt from it, if any."""
+    """The user's answer about action ``action``, and the rule that it adds, if any."""
 
     action: int
     allowed: bool

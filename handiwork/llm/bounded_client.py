@@ -41,20 +41,20 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[str]:
 
     Raises AnswerTooLargeError for a line that is too long.
     """
-    rest = bytearray()
+    buffer = bytearray()
     async for piece in response.aiter_raw():
         yield ""
-        *whole, last = piece.split(b"\n")
-        for line in whole:
-            rest += line
-            if rest.startswith(b"data:"):
-                yield rest.decode(errors="replace").removesuffix("\r")
-            rest.clear()
-        rest += last
-        if len(rest) > EVENT_BYTES:
+        *lines, last = piece.split(b"\n")
+        for line in lines:
+            buffer += line
+            if buffer.startswith(b"data:"):
+                yield buffer.decode(errors="replace").removesuffix("\r")
+            buffer.clear()
+        buffer += last
+        if len(buffer) > EVENT_BYTES:
             raise _too_large(response, EVENT_BYTES, " in one event")
-    if rest:
-        yield rest.decode(errors="replace")
+    if buffer:
+        yield buffer.decode(errors="replace")
 
 
 async def _refuse_compression(request: httpx2.Request) -> None:
@@ -79,15 +79,15 @@ async def _bound(response: httpx2.Response) -> None:
 
 
 def _redirect(response: httpx2.Response) -> str:
-    here = origin_of(response.request.url)
+    origin = origin_of(response.request.url)
     try:
         target = urlsplit(str(response.request.url.join(response.headers["location"])))
-        there = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"[:200]
+        destination = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"[:200]
     except (KeyError, ValueError, httpx2.InvalidURL):
-        there = "an invalid address"
+        destination = "an invalid address"
     return (
-        f"{here} redirects to {there} (HTTP {response.status_code}), and a conversation is sent to no other address "
-        "than the one you gave: make the base URL the final one if you trust it"
+        f"{origin} redirects to {destination} (HTTP {response.status_code}), and a conversation is sent to no other "
+        "address than the one you gave: make the base URL the final one if you trust it"
     )
 
 
@@ -96,10 +96,10 @@ def origin_of(url: httpx2.URL) -> str:
     return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
 
 
-def _too_large(response: httpx2.Response, limit: int, where: str = "") -> AnswerTooLargeError:
+def _too_large(response: httpx2.Response, limit: int, detail: str = "") -> AnswerTooLargeError:
     server = origin_of(response.request.url)
     return AnswerTooLargeError(
-        f"the model's server {server} sent more than {limit // MEGABYTE} MB{where}, so its answer was not read further"
+        f"the model's server {server} sent more than {limit // MEGABYTE} MB{detail}, so its answer was not read further"
     )
 
 
@@ -114,12 +114,12 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = event = 0
-        before = b""
+        previous = b""
         async for piece in self._body:
             size += len(piece)
-            ends = [found.end() for found in _EMPTY_LINE.finditer(before + piece)]
-            event = len(before) + len(piece) - ends[-1] if ends else event + len(piece)
-            before = piece[-3:]
+            ends = [match.end() for match in _EMPTY_LINE.finditer(previous + piece)]
+            event = len(previous) + len(piece) - ends[-1] if ends else event + len(piece)
+            previous = piece[-3:]
             if size > self._limit:
                 raise _too_large(self._response, self._limit)
             if self._streamed and event > EVENT_BYTES:
@@ -137,12 +137,12 @@ class _Beginning(httpx2.AsyncByteStream):
         self._body, self._size = body, size
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._size
-        if left:
+        remaining = self._size
+        if remaining:
             async for piece in self._body:
-                yield piece[:left]
-                left -= len(piece)
-                if left <= 0:
+                yield piece[:remaining]
+                remaining -= len(piece)
+                if remaining <= 0:
                     break
 
     async def aclose(self) -> None:
@@ -151,11 +151,11 @@ class _Beginning(httpx2.AsyncByteStream):
 
 def cause_of(error: BaseException) -> LLMError | None:
     """Return the LLMError that a library wrapped into its own error, None if there is none."""
-    met: set[int] = set()
-    found: BaseException | None = error
-    while found is not None and id(found) not in met:
-        if isinstance(found, LLMError):
-            return found
-        met.add(id(found))
-        found = found.__cause__ or found.__context__
+    visited: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in visited:
+        if isinstance(cause, LLMError):
+            return cause
+        visited.add(id(cause))
+        cause = cause.__cause__ or cause.__context__
     return None

@@ -43,7 +43,7 @@ def create(
     if base_url is not None:
         api_key = api_key or os.environ.get("HANDIWORK_API_KEY") or "none"
         if not model.startswith(("anthropic:", "google:")):
-            return _behind(model, base_url, api_key, blobs, patience)
+            return _server_model(model, base_url, api_key, blobs, patience)
     if ":" not in model:
         raise LLMError(f'"{model}" does not say whose model it is: write it {_FORMS}, or give --base-url')
     from handiwork.llm.pydantic_ai.model import provider_model
@@ -51,7 +51,7 @@ def create(
     return provider_model(model, base_url, api_key, blobs, patience)
 
 
-def _behind(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Patience | None) -> LLM:
+def _server_model(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Patience | None) -> LLM:
     from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 
     if not base_url.startswith(("http://", "https://")):

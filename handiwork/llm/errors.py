@@ -18,7 +18,7 @@ from handiwork.errors import HandiworkError
 
 
 class LLMError(HandiworkError):
-    """A model did not answer; the message says why and how to fix it.
+    """A model did not answer; the message gives the reason and the remedy.
 
     ``failed_attempts`` are the errors of earlier attempts; ``retry_after`` is the wait in seconds the provider asks
     for.

@@ -51,29 +51,29 @@ def words_of(body: object) -> str:
 
 
 def refusal(
-    status: int | None, body: object, model: str, where: str, key_name: str, retry_after: float | None = None
+    status: int | None, body: object, model: str, server: str, key_name: str, retry_after: float | None = None
 ) -> LLMError:
     """Return the error for an answer with HTTP ``status`` (None if the error arrived inside the stream).
 
-    ``where`` names the server and ``key_name`` the environment variable that holds the key.
+    ``server`` is the server's name or address, ``key_name`` the environment variable that holds the key.
     """
     words = words_of(body)
     code = "" if status is None else f" (HTTP {status})"
     evidence = f"{words} {body}"
     if status in (401, 403):
-        return AuthenticationError(f"{where} refused the key{code}: {words}; check {key_name}")
+        return AuthenticationError(f"{server} refused the key{code}: {words}; check {key_name}")
     if status == 402 or _NO_CREDIT.search(evidence):
-        return RequestRejectedError(f"{where} wants to be paid first{code}: {words}")
+        return RequestRejectedError(f"{server} wants to be paid first{code}: {words}")
     if status == 429:
-        return RateLimitError(f"{where} limits the rate{code}: {words}", retry_after=retry_after)
+        return RateLimitError(f"{server} limits the rate{code}: {words}", retry_after=retry_after)
     if _TOO_LONG.search(evidence):
         return ContextWindowError(f"the conversation is too long for {model}{code}: {words}")
     if _ROLE_ORDER.search(evidence):
-        return RoleOrderError(f"{where} rejects the request{code}: {words}")
+        return RoleOrderError(f"{server} rejects the request{code}: {words}")
     if status == 404 or (status in (None, 400, 422) and _NO_MODEL.search(evidence)):
         return ModelNotFoundError(
-            f"{where} has no model {model}{code}: {words}; check the model's name and the base URL"
+            f"{server} has no model {model}{code}: {words}; check the model's name and the base URL"
         )
     if status is None or status >= 500 or status in (408, 409, 425):
-        return ProviderError(f"{where} failed{code}: {words}", retry_after=retry_after)
-    return RequestRejectedError(f"{where} rejects the request{code}: {words}")
+        return ProviderError(f"{server} failed{code}: {words}", retry_after=retry_after)
+    return RequestRejectedError(f"{server} rejects the request{code}: {words}")

@@ -17,7 +17,7 @@ INTERRUPTED = "The call was interrupted before it had a result."
 _LATE_ANSWER = "Result of an earlier tool call:"
 _GO_ON = Message.text("user", "Go on.")
 _BEGIN = Message.text("user", "Begin.")
-_SEEN = Message.text("assistant", "OK.")
+_ACKNOWLEDGEMENT = Message.text("assistant", "OK.")
 
 
 class Normaliser:
@@ -31,38 +31,38 @@ class Normaliser:
         self.alternating = False
         self._merged: WeakKeyDictionary[Message, tuple[list[Message], Message]] = WeakKeyDictionary()
         self._split: WeakKeyDictionary[Message, tuple[Message, Message]] = WeakKeyDictionary()
-        self._made: WeakKeyDictionary[Message, dict[str, Message]] = WeakKeyDictionary()
+        self._created: WeakKeyDictionary[Message, dict[str, Message]] = WeakKeyDictionary()
 
     def normalise(self, messages: Sequence[Message]) -> list[Message]:
         """Return the conversation in normal form, with the original messages if they already conform.
 
         There is one system message, first; later ones become user messages. User and assistant alternate, starting and
         ending with user (or tool): neighbours of one role are merged, empty messages left out. Every tool call is
-        followed by its answer, or by one that says it was interrupted; an answer without a call becomes a user message;
+        followed by its answer, or by a note that it was interrupted; an answer without a call becomes a user message;
         images of answers follow in a user message.
         """
         head = 0
         while head < len(messages) and messages[head].role == "system":
             head += 1
-        body = self._alternate(self._answered(messages[head:]))
+        body = self._alternate(self._answer_calls(messages[head:]))
         system = [message for message in messages[:head] if message.content]
         return ([self._merge(system)] if system else []) + body
 
-    def _answered(self, messages: Sequence[Message]) -> list[Message]:
+    def _answer_calls(self, messages: Sequence[Message]) -> list[Message]:
         out: list[Message] = []
         waiting: dict[str, int] = {}
         unanswered: dict[int, tuple[Message, str]] = {}
         images: dict[int, Message] = {}
         for message in messages:
             if message.role == "tool":
-                place = waiting.pop(message.tool_call_id or "", None)
-                if place is None:
+                index = waiting.pop(message.tool_call_id or "", None)
+                if index is None:
                     out.append(self._as_user(message, _LATE_ANSWER))
                     continue
-                del unanswered[place]
-                out[place], picture = self._without_images(message)
+                del unanswered[index]
+                out[index], picture = self._split_images(message)
                 if picture is not None:
-                    images[place] = picture
+                    images[index] = picture
             elif message.role == "system":
                 out.append(self._as_user(message, ""))
             elif message.content or message.tool_calls:
@@ -71,21 +71,21 @@ class Normaliser:
                     waiting[call.id] = len(out)
                     unanswered[len(out)] = (message, call.id)
                     out.append(message)  # placeholder for the answer
-        for place, (message, call_id) in unanswered.items():
-            out[place] = self._interrupted(message, call_id)
+        for index, (message, call_id) in unanswered.items():
+            out[index] = self._interrupted_answer(message, call_id)
         return self._insert_images(out, images) if images else out
 
     def _insert_images(self, messages: list[Message], images: dict[int, Message]) -> list[Message]:
         out: list[Message] = []
-        held: list[Message] = []
-        for place, message in enumerate(messages):
+        pending_images: list[Message] = []
+        for index, message in enumerate(messages):
             if message.role != "tool":
-                out += held
-                held = []
+                out += pending_images
+                pending_images = []
             out.append(message)
-            if place in images:
-                held.append(images[place])
-        return out + held
+            if index in images:
+                pending_images.append(images[index])
+        return out + pending_images
 
     def _alternate(self, messages: list[Message]) -> list[Message]:
         out: list[Message] = []
@@ -98,7 +98,7 @@ class Normaliser:
         if run:
             out.append(self._merge(run))
         if self.alternating:
-            out = list(_acknowledged(out))
+            out = list(_acknowledge(out))
         if not out or out[0].role != "user":
             out.insert(0, _BEGIN)
         if out[-1].role == "assistant":
@@ -109,9 +109,9 @@ class Normaliser:
         if len(run) == 1:
             return run[0]
         first, rest = run[0], run[1:]
-        known = self._merged.get(first)
-        if known is not None and known[0] == rest:
-            return known[1]
+        cached = self._merged.get(first)
+        if cached is not None and cached[0] == rest:
+            return cached[1]
         merged = replace(
             first,
             content=tuple(part for message in run for part in message.content),
@@ -121,7 +121,7 @@ class Normaliser:
         self._merged[first] = (rest, merged)
         return merged
 
-    def _without_images(self, message: Message) -> tuple[Message, Message | None]:
+    def _split_images(self, message: Message) -> tuple[Message, Message | None]:
         for part in message.content:
             if part.blob is not None:
                 break
@@ -135,23 +135,23 @@ class Normaliser:
         return self._split[message]
 
     def _as_user(self, message: Message, heading: str) -> Message:
-        made = self._made.setdefault(message, {})
-        if "user" not in made:
+        created = self._created.setdefault(message, {})
+        if "user" not in created:
             parts = (Part(text=heading), *message.content) if heading else message.content
-            made["user"] = Message("user", parts)
-        return made["user"]
+            created["user"] = Message("user", parts)
+        return created["user"]
 
-    def _interrupted(self, message: Message, call_id: str) -> Message:
-        made = self._made.setdefault(message, {})
-        if call_id not in made:
-            made[call_id] = Message.text("tool", INTERRUPTED, tool_call_id=call_id)
-        return made[call_id]
+    def _interrupted_answer(self, message: Message, call_id: str) -> Message:
+        created = self._created.setdefault(message, {})
+        if call_id not in created:
+            created[call_id] = Message.text("tool", INTERRUPTED, tool_call_id=call_id)
+        return created[call_id]
 
 
-def _acknowledged(messages: Sequence[Message]) -> Iterator[Message]:
-    before = ""
+def _acknowledge(messages: Sequence[Message]) -> Iterator[Message]:
+    previous_role = ""
     for message in messages:
-        if before == "tool" and message.role == "user":
-            yield _SEEN
+        if previous_role == "tool" and message.role == "user":
+            yield _ACKNOWLEDGEMENT
         yield message
-        before = message.role
+        previous_role = message.role

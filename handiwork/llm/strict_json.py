@@ -21,41 +21,41 @@ def parse(text: str) -> Any:
     Raises ValueError, also for NaN, infinity and nesting beyond DEPTH.
     """
     try:
-        value = json.loads(text, parse_constant=_refused, parse_float=_finite)
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_finite)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     # Few texts have that many brackets, so few values are checked.
     if text.count("[") + text.count("{") > DEPTH:
         _check_depth(value, DEPTH)
-    return _encodable(value) if _ESCAPED_SURROGATE.search(text) else value
+    return _replace_surrogates(value) if _ESCAPED_SURROGATE.search(text) else value
 
 
-def _check_depth(value: object, left: int) -> None:
+def _check_depth(value: object, remaining: int) -> None:
     if not isinstance(value, dict | list):
         return
-    if left == 0:
+    if remaining == 0:
         raise ValueError("the JSON is nested too deeply")
     items = cast("dict[str, object]", value).values() if isinstance(value, dict) else cast("list[object]", value)
     for item in items:
-        _check_depth(item, left - 1)
+        _check_depth(item, remaining - 1)
 
 
-def _encodable(value: object) -> object:
+def _replace_surrogates(value: object) -> object:
     if isinstance(value, str):
         return _LONE.sub("\ufffd", value)
     if isinstance(value, list):
-        return [_encodable(item) for item in cast("list[object]", value)]
+        return [_replace_surrogates(item) for item in cast("list[object]", value)]
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value)
-        return {_LONE.sub("\ufffd", key): _encodable(item) for key, item in fields.items()}
+        return {_LONE.sub("\ufffd", key): _replace_surrogates(item) for key, item in fields.items()}
     return value
 
 
-def _refused(constant: str) -> float:
+def _refuse_constant(constant: str) -> float:
     raise ValueError(f"{constant} is no JSON")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text[:40]} is too large a number")

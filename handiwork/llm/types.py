@@ -38,9 +38,9 @@ class Message:
     thinking: tuple[dict[str, Any], ...] = ()
 
     @classmethod
-    def text(cls, role: Role, text: str, **rest: Any) -> Message:
+    def text(cls, role: Role, text: str, **fields: Any) -> Message:
         """Return a message of one text part."""
-        return cls(role, (Part(text=text),) if text else (), **rest)
+        return cls(role, (Part(text=text),) if text else (), **fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,13 @@ def usage_of(prompt: object, output: object, cache_read: object, cache_write: ob
     counts = [_count(figure) for figure in (prompt, output, cache_read or 0, cache_write or 0)]
     if None in counts:
         return Usage()
-    whole, answered, read, written = (count or 0 for count in counts)
-    return Usage(input=max(whole - read - written, 0), output=answered, cache_read=read, cache_write=written)
+    prompt_count, output_count, read_count, write_count = (count or 0 for count in counts)
+    return Usage(
+        input=max(prompt_count - read_count - write_count, 0),
+        output=output_count,
+        cache_read=read_count,
+        cache_write=write_count,
+    )
 
 
 def cost_of(figure: object) -> float | None:

@@ -26,8 +26,8 @@ _WINDOW_KEYS = (
 )
 
 
-async def probe(client: AsyncClient, model: str, known: Capabilities) -> Capabilities:
-    """Return ``known`` updated by the server's answers: llama.cpp, Ollama, vLLM, OpenRouter and the like.
+async def probe(client: AsyncClient, model: str, capabilities: Capabilities) -> Capabilities:
+    """Return the ``capabilities`` updated by the server's answers: llama.cpp, Ollama, vLLM, OpenRouter and the like.
 
     Missing values stay as they were. Takes at most 5 s. Raises httpx2.HTTPError if nothing listens at the address.
     """
@@ -35,8 +35,10 @@ async def probe(client: AsyncClient, model: str, known: Capabilities) -> Capabil
     listed, props, loaded = await asyncio.gather(
         _get(client, "/models"), _get(client, f"{root}/props"), _get(client, f"{root}/api/ps")
     )
-    found = _from_ollama(loaded, model, _from_llama_cpp(props, _from_list(listed, model, known)))
-    return found if found.window is not None else replace(found, window=_listed(model, str(client.base_url)))
+    updated = _from_ollama(loaded, model, _from_llama_cpp(props, _from_list(listed, model, capabilities)))
+    return (
+        updated if updated.window is not None else replace(updated, window=_listed_window(model, str(client.base_url)))
+    )
 
 
 async def window_of(model: Model) -> int | None:
@@ -64,34 +66,34 @@ async def _get(client: AsyncClient, path: str) -> dict[str, Any]:
     return object_of(answer)
 
 
-def _from_list(answer: Mapping[str, Any], model: str, known: Capabilities) -> Capabilities:
+def _from_list(answer: Mapping[str, Any], model: str, capabilities: Capabilities) -> Capabilities:
     for entry in _objects(answer.get("data")):
         if entry.get("id") != model:
             continue
-        told = (_tokens(entry.get(key)) for key in _WINDOW_KEYS)
-        window = next((window for window in told if window is not None), known.window)
+        windows = (_tokens(entry.get(key)) for key in _WINDOW_KEYS)
+        window = next((window for window in windows if window is not None), capabilities.window)
         inputs = object_of(entry.get("architecture")).get("input_modalities")
-        vision = "image" in inputs if isinstance(inputs, list) else known.vision
-        return replace(known, window=window, vision=vision)
-    return known
+        vision = "image" in inputs if isinstance(inputs, list) else capabilities.vision
+        return replace(capabilities, window=window, vision=vision)
+    return capabilities
 
 
-def _from_llama_cpp(answer: Mapping[str, Any], known: Capabilities) -> Capabilities:
+def _from_llama_cpp(answer: Mapping[str, Any], capabilities: Capabilities) -> Capabilities:
     window = _tokens(object_of(answer.get("default_generation_settings")).get("n_ctx"))
     if window is None:
-        return known
-    return replace(known, window=window, vision=bool(object_of(answer.get("modalities")).get("vision")))
+        return capabilities
+    return replace(capabilities, window=window, vision=bool(object_of(answer.get("modalities")).get("vision")))
 
 
-def _from_ollama(answer: Mapping[str, Any], model: str, known: Capabilities) -> Capabilities:
+def _from_ollama(answer: Mapping[str, Any], model: str, capabilities: Capabilities) -> Capabilities:
     for entry in _objects(answer.get("models")):
         window = _tokens(entry.get("context_length"))
         if model in (entry.get("name"), entry.get("model")) and window is not None:
-            return replace(known, window=window)
-    return known
+            return replace(capabilities, window=window)
+    return capabilities
 
 
-def _listed(model: str, base_url: str) -> int | None:
+def _listed_window(model: str, base_url: str) -> int | None:
     from genai_prices.data_snapshot import get_snapshot
 
     try:

@@ -24,11 +24,11 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
-_HELD = 64
+_MAX_HELD = 64
 """Maximum number of held blobs; the oldest are released first."""
 
 
-class Kept(NamedTuple):
+class FileState(NamedTuple):
     """The state of a blob's file when it was listed; storing the same bytes again changes the times."""
 
     size: int
@@ -57,7 +57,7 @@ class Blobs:
             file = self._create(part)
         try:
             digest, pieces = hashlib.sha256(), self._redactor.pieces()
-            async for piece in _once(data) if isinstance(data, bytes) else data:
+            async for piece in _single_piece(data) if isinstance(data, bytes) else data:
                 await self._disk(self._add, file, digest, pieces.feed_bytes, piece)
             await self._disk(self._add, file, digest, lambda _: pieces.end_bytes(), b"")
             name = digest.hexdigest()
@@ -70,32 +70,32 @@ class Blobs:
     def hold(self, digest: str) -> None:
         """Hold a stored blob until an event refers to it. Raises BlobMissing."""
         with self._errors(), self._locked():
-            place = self.path(digest)
-            self._remember(digest, self._hold(place))
+            path = self.path(digest)
+            self._remember(digest, self._hold(path))
 
     def release(self, texts: Iterable[str]) -> None:
         """Release the blobs that the JSON texts of stored events refer to."""
         if self._held:
             for digest in digests_in(texts):
-                if (held := self._held.pop(digest, None)) is not None:
-                    os.close(held)
+                if (descriptor := self._held.pop(digest, None)) is not None:
+                    os.close(descriptor)
 
     def close(self) -> None:
         """Release all blobs."""
         while self._held:
             os.close(self._held.popitem()[1])
 
-    def listed(self, among: Collection[str] | None = None) -> dict[str, Kept]:
+    def listed(self, among: Collection[str] | None = None) -> dict[str, FileState]:
         """Return the stored blobs, only those ``among`` the digests if given."""
         names = self._all() if among is None else among
-        return {name: kept for name in names if (kept := _kept(self._place(name))) is not None}
+        return {name: state for name in names if (state := _file_state(self._path_of(name))) is not None}
 
-    def remove(self, listed: dict[str, Kept]) -> int:
+    def remove(self, listed: dict[str, FileState]) -> int:
         """Remove the listed blobs, except those held or stored again since; return the bytes freed."""
         freed = 0
-        for digest, before in listed.items():
+        for digest, state in listed.items():
             with self._errors(), self._locked():
-                freed += _remove_unheld(self._place(digest), before)
+                freed += _remove_unheld(self._path_of(digest), state)
         return freed
 
     def remove_parts(self) -> int:
@@ -103,7 +103,7 @@ class Blobs:
         freed = 0
         for part in self._folder.glob("part-*"):
             with self._errors(), self._locked():
-                freed += _remove_unheld(part, _kept(part))
+                freed += _remove_unheld(part, _file_state(part))
         return freed
 
     def _all(self) -> Iterator[str]:
@@ -123,16 +123,16 @@ class Blobs:
             os.close(descriptor)
 
     def _remember(self, digest: str, descriptor: int) -> None:
-        if (before := self._held.pop(digest, None)) is not None:
-            os.close(before)
+        if (previous := self._held.pop(digest, None)) is not None:
+            os.close(previous)
         self._held[digest] = descriptor
-        if len(self._held) > _HELD:
+        if len(self._held) > _MAX_HELD:
             os.close(self._held.popitem(last=False)[1])
 
     @staticmethod
-    def _hold(place: Path) -> int:
+    def _hold(path: Path) -> int:
         """Return a descriptor that holds the blob; update its times to mark it as used."""
-        descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         os.utime(descriptor)
         return descriptor
@@ -170,13 +170,13 @@ class Blobs:
     ) -> None:
         data = clear(piece)
         digest.update(data)
-        left = memoryview(data)
-        while left:
-            left = left[os.write(file, left) :]
+        remaining = memoryview(data)
+        while remaining:
+            remaining = remaining[os.write(file, remaining) :]
 
     def _finish(self, file: int, part: Path, digest: str) -> int:
         """Give the blob its name and return a descriptor that holds it."""
-        target = self._place(digest)
+        target = self._path_of(digest)
         if not target.exists():
             os.fsync(file)  # a crash must not leave the name of a blob whose bytes are lost
         with self._locked():
@@ -187,13 +187,13 @@ class Blobs:
             os.replace(part, target)
             return os.dup(file)
 
-    def _place(self, digest: str) -> Path:
+    def _path_of(self, digest: str) -> Path:
         return self._folder / digest[:2] / digest
 
     def path(self, digest: str) -> Path:
         """Return the path of the blob's file, which is read-only to callers. Raises BlobMissing."""
-        if _DIGEST.fullmatch(digest) and (place := self._place(digest)).is_file():
-            return place
+        if _DIGEST.fullmatch(digest) and (path := self._path_of(digest)).is_file():
+            return path
         raise BlobMissing(f"there is no blob {digest[:64]!r} in {self._folder}; it may have been deleted")
 
     async def get(self, digest: str) -> bytes:
@@ -217,32 +217,32 @@ class Blobs:
 
 def digests_in(texts: Iterable[str]) -> set[str]:
     """Return every possible blob digest in the JSON texts of events of any type."""
-    return {found for text in texts for found in _DIGEST.findall(text)}
+    return {digest for text in texts for digest in _DIGEST.findall(text)}
 
 
-def _kept(place: Path) -> Kept | None:
+def _file_state(path: Path) -> FileState | None:
     try:
-        found = place.stat()
+        stat = path.stat()
     except FileNotFoundError:
         return None
-    return Kept(found.st_size, found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
+    return FileState(stat.st_size, stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns)
 
 
-def _remove_unheld(place: Path, before: Kept | None) -> int:
+def _remove_unheld(path: Path, state: FileState | None) -> int:
     """Remove a file that is unchanged and not held; return its size, or 0 if it stays."""
-    if before is None or _kept(place) != before:
+    if state is None or _file_state(path) != state:
         return 0
-    descriptor = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return 0
     else:
-        place.unlink()
-        return before.size
+        path.unlink()
+        return state.size
     finally:
         os.close(descriptor)
 
 
-async def _once(data: bytes) -> AsyncIterator[bytes]:
+async def _single_piece(data: bytes) -> AsyncIterator[bytes]:
     yield data

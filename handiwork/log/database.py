@@ -32,11 +32,11 @@ def _make_private(data: Path) -> None:
     logs = (FILE, f"{FILE}-wal", f"{FILE}-shm", "token", "snapshots.lock")
     for path in (data, *(data / name for name in (*logs, "blobs", "sessions", "snapshots"))):
         try:
-            found = path.lstat()
+            status = path.lstat()
         except FileNotFoundError:
             continue
-        if found.st_uid == os.geteuid() and found.st_mode & 0o077 and not stat.S_ISLNK(found.st_mode):
-            path.chmod(stat.S_IMODE(found.st_mode) & 0o700)
+        if status.st_uid == os.geteuid() and status.st_mode & 0o077 and not stat.S_ISLNK(status.st_mode):
+            path.chmod(stat.S_IMODE(status.st_mode) & 0o700)
 
 
 class Database:

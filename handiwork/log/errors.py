@@ -14,7 +14,7 @@ from handiwork.errors import Exit, HandiworkError
 
 
 class LogError(HandiworkError):
-    """The operation failed and stored nothing; the message says why and what to do."""
+    """The operation failed and stored nothing; the message gives the reason and the remedy."""
 
     exit_code, status = Exit.INFRASTRUCTURE, 503
 

@@ -37,9 +37,9 @@ class Shared:
     blobs: Blobs
     logs: WeakValueDictionary[str, EventLog] = field(default_factory=WeakValueDictionary[str, "EventLog"])
 
-    def log(self, session_id: str, where: tuple[Segment, ...]) -> EventLog:
+    def log(self, session_id: str, segments: tuple[Segment, ...]) -> EventLog:
         """Return the one EventLog of a session."""
-        return self.logs.setdefault(session_id, EventLog(self, session_id, where))
+        return self.logs.setdefault(session_id, EventLog(self, session_id, segments))
 
 
 class EventLog:
@@ -48,10 +48,10 @@ class EventLog:
     Every method raises LogError, and SessionMissing once the session is deleted.
     """
 
-    def __init__(self, shared: Shared, session_id: str, where: tuple[Segment, ...]) -> None:
+    def __init__(self, shared: Shared, session_id: str, segments: tuple[Segment, ...]) -> None:
         self.id = session_id
         self._shared = shared
-        self._segments = where
+        self._segments = segments
         self._token: str | None = None
 
     @property
@@ -86,8 +86,8 @@ class EventLog:
         stored: list[Event] = []
         rows: list[str] = []
         for number, event in enumerate(events, head + 1):
-            placed, text = self._text(event.with_fields(id=number))
-            stored.append(placed)
+            stored_event, text = self._text(event.with_fields(id=number))
+            stored.append(stored_event)
             rows.append(text)
         for event, text in zip(stored, rows, strict=True):
             transaction.add(self.id, event, text)
@@ -128,21 +128,21 @@ class EventLog:
 
     async def get(self, event_id: int) -> Event:
         """Return the event ``event_id``. Raises LogError if there is none."""
-        found = await self._page(event_id - 1, event_id, 1, newest=False)
-        if not found:
+        page = await self._page(event_id - 1, event_id, 1, newest=False)
+        if not page:
             raise LogError(f"session {self.id} has no event {event_id}: its events are 1 to {await self.head()}")
-        return found[0]
+        return page[0]
 
     async def read(self, after: int = 0, limit: int | None = None) -> list[Event]:
         """Return up to ``limit`` events with ids above ``after``, ascending; None means all."""
-        found: list[Event] = []
-        while limit is None or len(found) < limit:
-            size = PAGE if limit is None else min(PAGE, limit - len(found))
-            page = await self._page(found[-1].id if found else after, None, size, newest=False)
-            found += page
+        result: list[Event] = []
+        while limit is None or len(result) < limit:
+            size = PAGE if limit is None else min(PAGE, limit - len(result))
+            page = await self._page(result[-1].id if result else after, None, size, newest=False)
+            result += page
             if len(page) < size:
                 break
-        return found
+        return result
 
     async def read_back(self, before: int | None = None, limit: int = 100) -> list[Event]:
         """Return up to ``limit`` events with ids below ``before``, newest first; None starts at the end."""
@@ -184,13 +184,13 @@ class EventLog:
             high = part.last if last is None else min(last, part.last)
             if low >= high or len(texts) >= limit:
                 continue
-            found = connection.execute(
+            rows = connection.execute(
                 select(events.c.id, events.c.json)
                 .where(events.c.session == part.session, events.c.id > low, events.c.id <= high)
                 .order_by(events.c.id.desc() if newest else events.c.id)
                 .limit(limit - len(texts))
             )
-            texts += [(row.id, row.json) for row in found]
+            texts += [(row.id, row.json) for row in rows]
         return texts
 
     async def follow(self, after: int = 0) -> AsyncGenerator[Event]:
@@ -259,14 +259,14 @@ class EventLog:
         """
 
         def write(transaction: Transaction) -> str:
-            new = self._fork(transaction, at, title, agent, model, session_id, state)
-            EventLog(self._shared, new, ()).put(transaction, events)
-            return new
+            new_id = self._fork(transaction, at, title, agent, model, session_id, state)
+            EventLog(self._shared, new_id, ()).put(transaction, events)
+            return new_id
 
-        new = await self._shared.worker.write(write, durable=True)
+        new_id = await self._shared.worker.write(write, durable=True)
         self._shared.blobs.release(map(to_json, events))
-        where = await self._shared.worker.read(lambda connection: session.segments(connection, new))
-        return self._shared.log(new, where)
+        segments = await self._shared.worker.read(lambda connection: session.segments(connection, new_id))
+        return self._shared.log(new_id, segments)
 
     def _fork(
         self,

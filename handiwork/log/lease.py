@@ -21,9 +21,9 @@ TIMEOUT_SECONDS = 30.0
 
 
 def holder(database: Transaction | Connection, session: str, now: float) -> Process | None:
-    """Return the process that runs the session; None if there is none, or it is gone.
+    """Return the process that runs the session; None if no process runs it any more.
 
-    A process of this machine is gone once it is dead; one that is not visible from here, once its heartbeat is 30
+    A process of this machine runs it until it dies; a process that is not visible from here, until its heartbeat is 30
     seconds from the time ``now``. A heartbeat in the future was written before the clock was set back.
     """
     row = database.execute(select(leases).where(leases.c.session == session)).one_or_none()

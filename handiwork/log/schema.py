@@ -56,7 +56,7 @@ leases = Table(
 )
 
 
-def prepare(connection: Connection, where: str) -> None:
+def prepare(connection: Connection, database: str) -> None:
     """Create missing tables. Raises LogError if a newer version wrote the database."""
     metadata.create_all(connection)
     version = connection.execute(select(about.c.value).where(about.c.name == "schema")).scalar()
@@ -64,6 +64,6 @@ def prepare(connection: Connection, where: str) -> None:
         connection.execute(about.insert().values(name="schema", value=VERSION))
     elif version > VERSION:
         raise LogError(
-            f"{where} was written by a newer Handiwork (schema {version}, this one knows up to {VERSION}): "
+            f"{database} was written by a newer Handiwork (schema {version}, this one knows up to {VERSION}): "
             "upgrade Handiwork, or set HANDIWORK_DATA to another folder"
         )

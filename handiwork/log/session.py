@@ -47,10 +47,10 @@ def deleted(session: str) -> SessionMissing:
     return SessionMissing(f"session {session} has been deleted")
 
 
-def damaged(session: str, why: str) -> LogError:
+def damaged(session: str, reason: str) -> LogError:
     """Return the error for a session whose row in the log is invalid."""
     return LogError(
-        f"the log's row of session {session} is damaged ({why}): restore the log from a backup, "
+        f"the log's row of session {session} is damaged ({reason}): restore the log from a backup, "
         "or delete the session; others are not affected"
     )
 
@@ -152,16 +152,16 @@ def begin(
 
 def resolve(connection: Connection, prefix: str) -> str:
     """Return the session id that is ``prefix``, or the only one that begins with it. Raises SessionMissing."""
-    found = connection.scalars(
+    ids = connection.scalars(
         select(sessions.c.id).where(sessions.c.id.startswith(prefix, autoescape=True)).order_by(sessions.c.id).limit(4)
     ).all()
-    if prefix in found:
+    if prefix in ids:
         return prefix
-    if prefix and len(found) == 1:
-        return found[0]
-    if found:
-        some = ", ".join(found[:3])
-        raise SessionMissing(f"several session ids begin with {prefix!r} ({some}, ...): give more characters")
+    if prefix and len(ids) == 1:
+        return ids[0]
+    if ids:
+        examples = ", ".join(ids[:3])
+        raise SessionMissing(f"several session ids begin with {prefix!r} ({examples}, ...): give more characters")
     raise SessionMissing(f"no session's id begins with {prefix!r}")
 
 
@@ -179,14 +179,14 @@ def segments(connection: Connection, session: str) -> tuple[Segment, ...]:
 
     Raises SessionMissing.
     """
-    found: list[Segment] = []
+    result: list[Segment] = []
     current: str | None = session
     last = 2**62
-    seen: set[str] = set()
+    visited: set[str] = set()
     while current is not None and last > 0:
-        if current in seen:
+        if current in visited:
             raise damaged(session, "it is forked from itself")
-        seen.add(current)
+        visited.add(current)
         row = connection.execute(
             select(sessions.c.parent, sessions.c.parent_event).where(sessions.c.id == current)
         ).one_or_none()
@@ -195,6 +195,6 @@ def segments(connection: Connection, session: str) -> tuple[Segment, ...]:
         if not _is_number(row.parent_event) or not (row.parent is None or isinstance(row.parent, str)):
             raise damaged(current, "its parent is invalid")
         if row.parent_event < last:
-            found.append(Segment(current, row.parent_event, last))
+            result.append(Segment(current, row.parent_event, last))
         current, last = row.parent, min(last, row.parent_event)
-    return tuple(reversed(found))
+    return tuple(reversed(result))

@@ -84,7 +84,7 @@ class Store:
         clear = self.redactor.text(title)
 
         def write(transaction: Transaction) -> str:
-            new = session.begin(
+            new_id = session.begin(
                 transaction,
                 agent=agent,
                 model=model,
@@ -94,13 +94,13 @@ class Store:
                 state=state,
                 session=session_id,
             )
-            EventLog(self._shared, new, ()).put(transaction, first)
-            return new
+            EventLog(self._shared, new_id, ()).put(transaction, first)
+            return new_id
 
         first = tuple(events)
-        new = await self._shared.worker.write(write, durable=True)
+        new_id = await self._shared.worker.write(write, durable=True)
         self.blobs.release(map(to_json, first))
-        return await self.log(new)
+        return await self.log(new_id)
 
     async def log(self, session_id: str) -> EventLog:
         """Return the log of a session, given its id or a prefix of it.
@@ -109,8 +109,8 @@ class Store:
         """
 
         def read(connection: Connection) -> tuple[str, tuple[session.Segment, ...]]:
-            found = session.resolve(connection, session_id)
-            return found, session.segments(connection, found)
+            full_id = session.resolve(connection, session_id)
+            return full_id, session.segments(connection, full_id)
 
         return self._shared.log(*await self._shared.worker.read(read))
 
@@ -126,9 +126,9 @@ class Store:
         def read(connection: Connection) -> list[SessionInfo]:
             query = select(sessions).order_by(*(column.desc() for column in order)).limit(limit)
             if text:
-                places = (sessions.c.title, sessions.c.workspace, sessions.c.model, sessions.c.agent)
-                found = or_(*(place.icontains(text, autoescape=True) for place in places))
-                query = query.where(found | sessions.c.id.startswith(text, autoescape=True))
+                columns = (sessions.c.title, sessions.c.workspace, sessions.c.model, sessions.c.agent)
+                matches = or_(*(column.icontains(text, autoescape=True) for column in columns))
+                query = query.where(matches | sessions.c.id.startswith(text, autoescape=True))
             if state is not None:
                 query = query.where(sessions.c.state == state)
             if before is not None:
@@ -155,28 +155,28 @@ class Store:
         Raises SessionMissing.
         """
 
-        def rows(connection: Connection, where: ColumnElement[bool]) -> list[SessionInfo]:
+        def rows(connection: Connection, condition: ColumnElement[bool]) -> list[SessionInfo]:
             return [
                 session.info(row)
                 for row in connection.execute(
-                    select(sessions).where(where).order_by(sessions.c.parent_event, sessions.c.created)
+                    select(sessions).where(condition).order_by(sessions.c.parent_event, sessions.c.created)
                 ).mappings()
             ]
 
         def read(connection: Connection) -> list[SessionInfo]:
-            found = rows(connection, sessions.c.id == session.resolve(connection, session_id))
-            seen = {found[0].id}
-            while (parent := found[0].parent) is not None and parent not in seen:
-                seen.add(parent)
+            result = rows(connection, sessions.c.id == session.resolve(connection, session_id))
+            visited = {result[0].id}
+            while (parent := result[0].parent) is not None and parent not in visited:
+                visited.add(parent)
                 if not (above := rows(connection, sessions.c.id == parent)):
                     break
-                found = above
-            level, known = found, {found[0].id}
-            while level := rows(connection, sessions.c.parent.in_([one.id for one in level])):
-                level = [one for one in level if one.id not in known]
-                known |= {one.id for one in level}
-                found += level
-            return found
+                result = above
+            level, ids = result, {result[0].id}
+            while level := rows(connection, sessions.c.parent.in_([info.id for info in level])):
+                level = [info for info in level if info.id not in ids]
+                ids |= {info.id for info in level}
+                result += level
+            return result
 
         return await self._shared.worker.read(read)
 
@@ -188,11 +188,11 @@ class Store:
             rows = connection.execute(query.order_by(events.c.session, events.c.id))
             return [(row.session, row.id, row.json) for row in rows]
 
-        found: dict[str, list[E]] = {}
+        result: dict[str, list[E]] = {}
         for session_id, number, text in await self._shared.worker.read(read):
             if isinstance(event := read_back(session_id, number, text), kind):
-                found.setdefault(session_id, []).append(event)
-        return found
+                result.setdefault(session_id, []).append(event)
+        return result
 
     async def update(self, session_id: str, *, title: str | None = None, state: AgentState | None = None) -> None:
         """Set the fields that are not None. Raises SessionMissing."""
@@ -247,10 +247,13 @@ class Store:
 
     async def _texts(self, session_id: str | None = None) -> AsyncGenerator[list[str]]:
         """Yield pages of the JSON texts of all events, or of those that one session does not share with its parent."""
-        place, after = tuple_(events.c.session, events.c.id), ("", 0)
+        position, after = tuple_(events.c.session, events.c.id), ("", 0)
         while True:
             query = (
-                select(events.c.session, events.c.id, events.c.json).where(place > after).order_by(*place).limit(PAGE)
+                select(events.c.session, events.c.id, events.c.json)
+                .where(position > after)
+                .order_by(*position)
+                .limit(PAGE)
             )
             if session_id is not None:
                 query = query.where(events.c.session == session_id)

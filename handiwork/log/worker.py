@@ -49,7 +49,7 @@ class Worker:
         self._queue: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._closing = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._seen: int | str | None = None
+        self._version: int | str | None = None
         self._next_poll = 0.0
         self._thread = threading.Thread(target=self._serve, name="handiwork-log", daemon=True)
         self._thread.start()
@@ -165,12 +165,12 @@ class Worker:
         self._next_poll = time.monotonic() + POLL_SECONDS
         with contextlib.suppress(LogError):  # the followers' next operation raises it
             version = database.version()
-            if version == self._seen:
+            if version == self._version:
                 return
             with database.reading() as connection:
-                found = connection.execute(select(sessions.c.id, sessions.c.head).where(sessions.c.id.in_(watched)))
-                heads = {**dict.fromkeys(watched, GONE), **{row.id: row.head for row in found}}
-            self._seen = version
+                rows = connection.execute(select(sessions.c.id, sessions.c.head).where(sessions.c.id.in_(watched)))
+                heads = {**dict.fromkeys(watched, GONE), **{row.id: row.head for row in rows}}
+            self._version = version
             self._deliver([], heads)
 
     def _deliver(self, jobs: list[_Job], heads: dict[str, int]) -> None:

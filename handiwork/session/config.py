@@ -11,7 +11,7 @@ from handiwork.errors import HandiworkError
 from handiwork.events.record import Limits, SessionStarted, SettingsChanged
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.create import is_isolated
-from handiwork.session.secrets import given
+from handiwork.session.secrets import specification
 from handiwork.settings import SessionSettings, Settings, model_name
 from handiwork.workspace.session_files import InPlaceFiles, OverlayFiles, PlainCopyFiles, SessionFiles
 
@@ -20,7 +20,7 @@ TITLE = 100
 
 
 class SessionError(HandiworkError):
-    """The session cannot be created, resumed or forked as asked; the text says what to change."""
+    """The session cannot be created, resumed or forked as requested; the text names the remedy."""
 
     status = 409
 
@@ -45,7 +45,7 @@ class SessionConfig(SessionSettings):
                 "agent": agent_name(settings.agent),
                 "model": model_name(settings.model),
                 "mount_ro": [str(Path(path).expanduser().absolute()) for path in settings.mount_ro],
-                "secrets": list(map(given, settings.secrets)),
+                "secrets": list(map(specification, settings.secrets)),
                 "workspace": str(workspace.resolve()),
                 "in_place": in_place,
                 "limits": settings.limits,
@@ -87,13 +87,15 @@ async def config_of(log: EventLog) -> SessionConfig:
                 try:
                     return SessionConfig.model_validate({**event.settings, **changed})
                 except ValidationError as error:
-                    problem = "; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors() if one["loc"])
+                    problem = "; ".join(
+                        f"{detail['loc'][0]}: {detail['msg']}" for detail in error.errors() if detail["loc"]
+                    )
                     raise SessionError(
                         f"event {event.id} of session {log.id} does not say what it runs with ({problem}): "
                         "restore the log from a backup, or delete the session"
                     ) from None
             if isinstance(event, SettingsChanged):
-                changed = {**_of(event), **changed}
+                changed = {**_changed_fields(event), **changed}
         before = page[-1].id
     raise SessionError(f"session {log.id} never began: run the task anew")
 
@@ -109,6 +111,6 @@ def agent_name(name: str) -> str:
     return f"{Path(file).expanduser().absolute()}{colon}{attribute}" if file.endswith(".py") else name
 
 
-def _of(event: SettingsChanged) -> dict[str, Any]:
+def _changed_fields(event: SettingsChanged) -> dict[str, Any]:
     names = ("limits", "confirmation", *(("model", "base_url") if event.model is not None else ()))
     return {name: value for name in names if (value := getattr(event, name)) is not None or name == "base_url"}

@@ -81,48 +81,48 @@ class Delegation:
             agent = find(action.agent)
         except AgentNotFoundError as error:
             return ErrorObservation(content=str(error), error_id="no_agent")
-        await Loop(loop.parts, action.id, agent, loop.executor).run()
+        await Loop(loop.context, action.id, agent, loop.executor).run()
         child = loop.root.of(action.id)
         if not _has_ended(child):
             return None
         return AgentDelegateObservation(
-            agent=action.agent, outcome=child.agent_state, outputs=_outputs(child), content=_told(child)
+            agent=action.agent, outcome=child.agent_state, outputs=_outputs(child), content=_outcome_text(child)
         )
 
     async def _fork(self, loop: Loop, action: ForkAction) -> Observation | None:
         if self._branches is None:
-            why = "Children need copies of the workspace, which a session in place does not have."
-            return ErrorObservation(content=why, error_id="unsupported")
+            problem = "Children need copies of the workspace, which a session in place does not have."
+            return ErrorObservation(content=problem, error_id="unsupported")
         if not 0 < len(action.children) <= CHILDREN or loop.state.delegate_level >= DEPTH:
-            why = f"A ForkAction has 1 to {CHILDREN} children, and they are nested at most {DEPTH} deep."
-            return ErrorObservation(content=why, error_id="too_many")
+            problem = f"A ForkAction has 1 to {CHILDREN} children, and they are nested at most {DEPTH} deep."
+            return ErrorObservation(content=problem, error_id="too_many")
         if action.id not in loop.root.forked:
-            opened: Sequence[Event] = [
+            delegations: Sequence[Event] = [
                 AgentDelegateAction(
                     agent=agent, inputs=inputs, source="environment", cause=action.id, subtask=loop.subtask
                 )
                 for agent, inputs in action.children
             ]
-            await loop.journal.append(*opened)
+            await loop.journal.append(*delegations)
         ids = loop.root.forked[action.id]
         turns = asyncio.Semaphore(AT_ONCE)
         try:
             async with asyncio.TaskGroup() as group:
                 for child in ids:
                     group.create_task(self._child(self._branches, loop, child, turns))
-        except* Exception as failed:  # noqa: BLE001 - the parent's loop records the error
-            raise failed.exceptions[0] from None
+        except* Exception as errors:  # noqa: BLE001 - the parent's loop records the error
+            raise errors.exceptions[0] from None
         children = [loop.root.of(child) for child in ids]
         if not all(_has_ended(child) for child in children):
             return None
         outcomes = [await _outcome(self._branches, child) for child in children]
-        said = "\n".join(f"{number}. {_told(child)}" for number, child in enumerate(children, 1))
-        return ForkObservation(outcomes=tuple(outcomes), content=said)
+        text = "\n".join(f"{number}. {_outcome_text(child)}" for number, child in enumerate(children, 1))
+        return ForkObservation(outcomes=tuple(outcomes), content=text)
 
     async def _child(self, branches: Branches, parent: Loop, child: int, turns: asyncio.Semaphore) -> None:
         async with turns:
             state = parent.root.of(child)
-            if _has_ended(state) or not parent.goes_on:
+            if _has_ended(state) or not parent.is_running:
                 return
             try:
                 agent = find(state.agent)
@@ -132,7 +132,7 @@ class Delegation:
             sandbox = await branches.open(parent.executor.branch, child)
             executor = Executor(sandbox, parent.journal.interrupt, child, parent.executor.secrets)
             try:
-                await Loop(parent.parts, child, agent, executor).run()
+                await Loop(parent.context, child, agent, executor).run()
             finally:
                 await executor.close()
 
@@ -150,17 +150,17 @@ async def _outcome(branches: Branches, child: State) -> ChildOutcome:
 def _outputs(child: State) -> dict[str, JsonValue]:
     if child.agent_state != "awaiting_user_input":
         return dict(child.outputs)
-    asked = next((a.content for a, _ in reversed(child.history) if isinstance(a, MessageAction)), "")
-    return {"message": asked}
+    question = next((a.content for a, _ in reversed(child.history) if isinstance(a, MessageAction)), "")
+    return {"message": question}
 
 
-def _told(child: State) -> str:
-    """Return the text that tells the parent agent how a subtask ended."""
+def _outcome_text(child: State) -> str:
+    """Return the parent agent's message about the end of a subtask."""
     if child.agent_state == "error":
         return f"{child.agent} failed: {child.last_error}"
-    word = {"finished": "finished", "rejected": "gave up", "awaiting_user_input": "asks"}[child.agent_state]
-    said = "; ".join(f"{key}: {value}" for key, value in _outputs(child).items())
-    return f"{child.agent} {word}. {said}".rstrip()
+    verb = {"finished": "finished", "rejected": "gave up", "awaiting_user_input": "asks"}[child.agent_state]
+    outputs = "; ".join(f"{key}: {value}" for key, value in _outputs(child).items())
+    return f"{child.agent} {verb}. {outputs}".rstrip()
 
 
 def _plan(state: State, action: AddTaskAction | ModifyTaskAction) -> Observation:

@@ -23,7 +23,7 @@ from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import OutputDelta
 from handiwork.session.steps.model_switch import Models
-from handiwork.session.steps.pending import abandoned, ends, not_run, waits_for_user
+from handiwork.session.steps.pending import abandoned_actions, ends, not_run, waits_for_user
 from handiwork.session.steps.recorded_llm import RecordedLLM
 
 RETRY_TEMPERATURE, PATIENCE = 0.8, 2
@@ -58,10 +58,10 @@ class LoopContext:
 class Loop:
     """Runs the agent of one task or subtask in one sandbox until the task ends or the session stops."""
 
-    def __init__(self, parts: LoopContext, subtask: int, agent: type[Agent], executor: Executor) -> None:
-        self.parts, self.subtask, self.executor = parts, subtask, executor
-        self.journal = parts.journal
-        self._llm = RecordedLLM(parts.journal, parts.models, subtask)
+    def __init__(self, context: LoopContext, subtask: int, agent: type[Agent], executor: Executor) -> None:
+        self.context, self.subtask, self.executor = context, subtask, executor
+        self.journal = context.journal
+        self._llm = RecordedLLM(context.journal, context.models, subtask)
         self._runner = AgentRunner(agent, self._llm)
         self._condenser = Condenser(self._llm)
 
@@ -76,20 +76,22 @@ class Loop:
         return self.journal.state
 
     @property
-    def goes_on(self) -> bool:
+    def is_running(self) -> bool:
         """True while both the session and this task run."""
         return self.root.agent_state == "running" and self.state.agent_state == "running"
 
     @property
     def may_act(self) -> bool:
         """True while actions may run, including those already returned when the session began to wait for the user."""
-        left, waits = time_left(self.root), waits_for_user(self.root)
-        return self.goes_on or (waits and self.state.agent_state == "running" and (left is None or left > 0))
+        remaining, waits = time_left(self.root), waits_for_user(self.root)
+        return self.is_running or (
+            waits and self.state.agent_state == "running" and (remaining is None or remaining > 0)
+        )
 
     async def run(self) -> None:
         """Run until the task ends or the session stops; record errors in the log."""
         await self.journal.catch_up()
-        while self.goes_on:
+        while self.is_running:
             try:
                 if not self.state.pending:
                     await self._step()
@@ -109,12 +111,12 @@ class Loop:
                 raise
             except Exception as error:  # noqa: BLE001 - an agent may raise anything; its session must stay whole
                 await self._fail("error", "agent", f"{self._runner.name} raised {type(error).__name__}: {error}")
-        for action in abandoned(self.root, self.state):
+        for action in abandoned_actions(self.root, self.state):
             await self.journal.append(not_run().with_fields(cause=action.id, subtask=self.subtask))
 
-    async def _fail(self, agent_state: AgentState, reason: StateReason, why: str) -> None:
+    async def _fail(self, agent_state: AgentState, reason: StateReason, text: str) -> None:
         """Record that the task cannot continue; a subtask ends in an error, which its parent receives."""
-        await self.journal.change(agent_state if self.subtask == 0 else "error", reason, why, self.subtask)
+        await self.journal.change(agent_state if self.subtask == 0 else "error", reason, text, self.subtask)
 
     async def _step(self) -> None:
         """Get the agent's next actions and run them."""
@@ -123,7 +125,7 @@ class Loop:
             return
         await self.journal.append(StepStarted(subtask=self.subtask))
         await self._condense()
-        if not self.goes_on:
+        if not self.is_running:
             return
         try:
             actions = await self.journal.interrupt.unless_set(self._runner.step(self.state), time_left(self.root))
@@ -161,16 +163,16 @@ class Loop:
             if observation is None:
                 return
             # Append both together, so that the log up to an observation gives the files' state after it.
-            kept = await self.executor.snapshot() if action.runnable else []
-            await self.journal.append(*kept, observation.with_fields(cause=action.id, subtask=self.subtask))
-            if self.goes_on and await self.parts.over():
+            snapshots = await self.executor.snapshot() if action.runnable else []
+            await self.journal.append(*snapshots, observation.with_fields(cause=action.id, subtask=self.subtask))
+            if self.is_running and await self.context.over():
                 await self.journal.change("finished", "over", "The task is at its end.")
 
     async def _observation(self, action: Action) -> Observation | None:
         """Return the action's observation; None while the user or a subtask has not answered."""
         if not action.runnable:
-            return await self.parts.answer(self, action)
-        verdict = await self.parts.gate.verdict(self.journal, action)
+            return await self.context.answer(self, action)
+        verdict = await self.context.gate.verdict(self.journal, action)
         if verdict != "allowed":
             return None if verdict == "asked" else verdict
 
@@ -189,8 +191,8 @@ class Loop:
         if loop is None:
             return False
         if state.loop is None or loop.first > state.loop.id:
-            told = LoopEvent(first=loop.first, rule=loop.rule, times=loop.times, content=loop.what)
-            await self.journal.append(told.with_fields(subtask=self.subtask))
+            event = LoopEvent(first=loop.first, rule=loop.rule, times=loop.times, content=loop.description)
+            await self.journal.append(event.with_fields(subtask=self.subtask))
         elif sum(action.id > state.loop.id for action, _ in state.history[-PATIENCE - 1 :]) >= PATIENCE:
-            await self._fail("paused", "stuck", STUCK.format(loop.what))
-        return not self.goes_on
+            await self._fail("paused", "stuck", STUCK.format(loop.description))
+        return not self.is_running

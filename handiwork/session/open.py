@@ -50,21 +50,21 @@ async def create(
     """Make a session with a copy of the workspace, and the user's first message in its log.
 
     The log has the session with its message or not at all, and only once its files are complete: a session that is
-    listed can be resumed, whenever this process is killed. Its folder has the files ``marks`` by then. ``llm`` is its
-    first model; without it the model is made from its name. Raises SecretError, AgentNotFoundError, LLMError,
+    listed can be resumed, whenever this process is killed. Its folder then has the files ``marks``. ``llm`` is its
+    first model; None creates the model from its name. Raises SecretError, AgentNotFoundError, LLMError,
     WorkspaceError.
     """
     secrets = load(config.secrets)
     store.redactor.learn(secrets.values)
     agent, llm = find(config.agent), llm or _llm(store, config, watch)
-    new = fresh_id()
-    folder = session_dir(data, new)
+    session_id = fresh_id()
+    folder = session_dir(data, session_id)
     files = config.files(folder)
     first: list[Event] = [config.started(agent.__name__, llm.name, str(files.agent_dir))]
     if message is not None:
         first.append(message.with_fields(source="user"))
-    if cut := await asyncio.to_thread(undo_cut_apply, Path(config.workspace)):
-        watch(Status(cut))
+    if notice := await asyncio.to_thread(undo_cut_apply, Path(config.workspace)):
+        watch(Status(notice))
     watch(Status("copying the workspace"))
     with claimed(folder):
         try:
@@ -81,22 +81,22 @@ async def create(
                 model=config.model,
                 workspace=config.workspace,
                 title=title,
-                session_id=new,
+                session_id=session_id,
                 events=first,
                 state="loading" if message is None else "running",
             ),
             folder,
         )
     try:
-        return _open(store, config, log, agent, llm, folder, watch, secrets, begun=True)
+        return _open(store, config, log, agent, llm, folder, watch, secrets, started=True)
     except Exception:
-        await store.delete(new)
+        await store.delete(session_id)
         await asyncio.to_thread(remove_tree, folder)
         raise
 
 
 async def stored(storing: Coroutine[Any, Any, EventLog], folder: Path) -> EventLog:
-    """Return the log of a new session; if cancelled meanwhile, the session is there and can be resumed."""
+    """Return the log of a new session; a cancellation still stores the session, which can then be resumed."""
     task = asyncio.create_task(storing)
     try:
         return await asyncio.shield(task)
@@ -109,11 +109,11 @@ async def stored(storing: Coroutine[Any, Any, EventLog], folder: Path) -> EventL
 
 
 async def reopen(
-    store: Store, data: Path, session_id: str, watch: Observer, said: Sequence[Event] = (), **changes: Any
+    store: Store, data: Path, session_id: str, watch: Observer, events: Sequence[Event] = (), **changes: Any
 ) -> Session:
     """Open a session again, with fields of its configuration changed.
 
-    The user's events ``said`` are in the log before anything slow starts. Raises like ``create``, and SessionError.
+    The user's ``events`` are in the log before anything slow starts. Raises like ``create``, and SessionError.
     """
     log = await store.log(session_id)
     config = SessionConfig.model_validate({**(await config_of(log)).model_dump(), **changes})
@@ -121,9 +121,9 @@ async def reopen(
     store.redactor.learn(secrets.values)
     folder = session_dir(data, log.id)
     agent, llm = find(config.agent), _llm(store, config, watch)
-    if said:
-        await log.append(*said)
-    return _open(store, config, log, agent, llm, folder, watch, secrets, begun=False)
+    if events:
+        await log.append(*events)
+    return _open(store, config, log, agent, llm, folder, watch, secrets, started=False)
 
 
 async def changes(data: Path, log: EventLog) -> list[Change]:
@@ -142,8 +142,8 @@ def sandbox_of(
 ) -> Sandbox:
     """Return an unstarted sandbox on the ``files`` of a session or a child.
 
-    Without ``egress`` it has no network, without ``snapshots`` it takes none. ``watch`` gets the reasons why its start
-    takes time. Raises SandboxError, WorkspaceError.
+    Without ``egress`` it has no network, without ``snapshots`` it takes none. ``watch`` receives the reasons for a slow
+    start. Raises SandboxError, WorkspaceError.
     """
 
     async def save_blob(data: AsyncIterator[bytes]) -> str:
@@ -162,7 +162,7 @@ def sandbox_of(
         egress=egress,
         image=config.image,
         on_status=on_status,
-        withheld=[given.partition("=")[0] for given in config.secrets],
+        withheld=[secret.partition("=")[0] for secret in config.secrets],
     )
 
 
@@ -201,7 +201,7 @@ def _open(
     watch: Observer,
     secrets: Secrets,
     *,
-    begun: bool,
+    started: bool,
 ) -> Session:
     def make_llm(model: str, base_url: str | None) -> LLM:
         return _llm(store, config.model_copy(update={"model": model, "base_url": base_url}), watch)
@@ -214,7 +214,7 @@ def _open(
         return sandbox_of(store, child, config, egress, watch, snapshots=False)
 
     files, workspace = config.files(folder), Path(config.workspace)
-    programs = (programs_of(place, reader_names()) for place in (workspace, Workspace.load(folder).base))
+    programs = (programs_of(root, reader_names()) for root in (workspace, Workspace.load(folder).base))
     session = Session(
         log,
         store,
@@ -227,6 +227,6 @@ def _open(
         None if config.in_place else WorkspaceBranches(files, on_copy),
         secrets,
         frozenset[str]().union(*programs),
-        begun=begun,
+        started=started,
     )
     return session

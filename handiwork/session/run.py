@@ -48,20 +48,20 @@ def run(
 
     ``agent`` is a name, as `--agent` takes it, or a class of a module's top level; ``model`` is a name, as `--model`
     takes it, or an object like ScriptedLLM; ``sandbox`` is "bubblewrap", "docker" (with ``image``) or "none".
-    ``settings`` are other keys of the settings file, like ``max_cost=1.0`` or ``allow_net=("pypi",)``; what is not
-    given comes from that file and the environment. ``data`` is the folder of the sessions, without it the user's own.
+    ``settings`` are other keys of the settings file, like ``max_cost=1.0`` or ``allow_net=("pypi",)``; others
+    come from that file and the environment. ``data`` is the folder of the sessions; None is the user's own.
     The files in ``workspace`` stay as they are: `handiwork apply` with the result's session applies the changes.
     Ctrl-C raises KeyboardInterrupt and leaves a session that `handiwork resume` continues, if that process can import
-    the agent's class and is told a model that it can make.
+    the agent's class and receives a model name that it can create.
 
-    If the model or the sandbox fails, the outcome is "error" and ``state.last_error`` says why. Raises TypeError for
+    If the model or the sandbox fails, the outcome is "error" and ``state.last_error`` the reason. Raises TypeError for
     an unknown setting; SettingsError, SecretError, AgentNotFoundError, LLMError or WorkspaceError, all of them
     HandiworkError, if the session cannot begin; and RuntimeError inside a running event loop: await
     ``asyncio.to_thread(handiwork.run, ...)`` there.
     """
     if unknown := settings.keys() - Settings.model_fields:
-        known = ", ".join(sorted(Settings.model_fields))
-        raise TypeError(f"run() has no setting {', '.join(sorted(unknown))}; known: {known}")
+        names = ", ".join(sorted(Settings.model_fields))
+        raise TypeError(f"run() has no setting {', '.join(sorted(unknown))}; known: {names}")
     if not task.strip():
         raise SettingsError("the task is empty: say what the agent is to do")
     agent_name = f"{agent.__module__}:{agent.__qualname__}" if isinstance(agent, type) else agent
@@ -78,11 +78,11 @@ def run(
 
 async def _run(task: str, config: SessionConfig, llm: LLM | None, data: Path) -> RunResult:
     async with Store.open(data) as store:
-        opened = await create(store, data, config, _unobserved, title_of(task), MessageAction(content=task), llm=llm)
-        async with opened.hold_lease():
-            state = await opened.run()
-        diff = await asyncio.to_thread(unified_diff, await changes(data, opened.log))
-        return RunResult(opened.id, state, diff)
+        session = await create(store, data, config, _unobserved, title_of(task), MessageAction(content=task), llm=llm)
+        async with session.hold_lease():
+            state = await session.run()
+        diff = await asyncio.to_thread(unified_diff, await changes(data, session.log))
+        return RunResult(session.id, state, diff)
 
 
 def _unobserved(_: object) -> None:

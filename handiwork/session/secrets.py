@@ -17,18 +17,18 @@ from handiwork.events.action import CmdRunAction, IPythonRunCellAction
 from handiwork.events.base import Action
 
 SHORTEST, DIFFERENT, LONGEST = 8, 5, 16_384
-"""Characters of a value, at least, how many of them differ, at least, and bytes, at most."""
+"""A value's minimum of characters, its minimum of different characters, and its maximum of bytes."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
-# What bash, the loader or Python themselves read; a command that names one of these means something else.
-_TAKEN = re.compile(
+# Variables that bash, the loader or Python read themselves: a command that names one does not mean a secret.
+_RESERVED = re.compile(
     r"PATH|HOME|PWD|OLDPWD|USER|SHELL|TERM|IFS|ENV|LANG|TMPDIR|UID|EUID|PPID|RANDOM|SECONDS|PS[0-4]|PROMPT_COMMAND"
     r"|(?:BASH|LC_|LD_|PYTHON|HANDIWORK_|__hw_).*"
 )
 
 
 class SecretError(HandiworkError):
-    """A secret cannot be taken; the text says which, and what to do, and never its value."""
+    """A secret cannot be used; the text names it and the remedy, and never contains its value."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Secrets:
         return {name: self.values[name] for name in names_in(action, self.values)}
 
 
-def names_in(action: Action, known: Iterable[str]) -> list[str]:
-    """Return those of the ``known`` secrets that the action names; only commands and cells can."""
+def names_in(action: Action, names: Iterable[str]) -> list[str]:
+    """Return the ``names`` of secrets that the action names; only commands and cells can."""
     match action:
         case CmdRunAction(is_input=False):
             text = action.command
@@ -53,13 +53,13 @@ def names_in(action: Action, known: Iterable[str]) -> list[str]:
             text = action.code
         case _:
             return []
-    return [name for name in known if re.search(rf"\$(?:\{{[#!]?)?{name}\b|(['\"]){name}\1", text, re.ASCII)]
+    return [name for name in names if re.search(rf"\$(?:\{{[#!]?)?{name}\b|(['\"]){name}\1", text, re.ASCII)]
 
 
-def given(text: str) -> str:
+def specification(text: str) -> str:
     """Return the secret's specification with its file's path made absolute. Raises SecretError."""
     name, equals, source = text.partition("=")
-    if not _NAME.fullmatch(name) or _TAKEN.fullmatch(name):
+    if not _NAME.fullmatch(name) or _RESERVED.fullmatch(name):
         raise SecretError(f"{name!r} cannot name a secret: give it another name, like GITHUB_TOKEN")
     if equals and not source.startswith("@"):
         raise SecretError(
@@ -69,14 +69,14 @@ def given(text: str) -> str:
     return f"{name}=@{Path(source[1:]).expanduser().absolute()}" if equals else name
 
 
-def load(all_given: Iterable[str]) -> Secrets:
+def load(specifications: Iterable[str]) -> Secrets:
     """Read the secrets' current values. Raises SecretError that names every missing or unusable secret."""
     values: dict[str, str] = {}
     problems: list[str] = []
-    for text in all_given:
+    for text in specifications:
         name, _, source = text.partition("=")
         try:
-            values[name] = _checked(name, _from_file(name, source[1:]) if source else _from_environment(name))
+            values[name] = _validate(name, _from_file(name, source[1:]) if source else _from_environment(name))
         except SecretError as error:
             problems.append(str(error))
     if problems:
@@ -84,8 +84,8 @@ def load(all_given: Iterable[str]) -> Secrets:
     return Secrets(values)
 
 
-def told(secrets: Secrets) -> str:
-    """Return the message that tells an agent about the available secrets."""
+def announcement(secrets: Secrets) -> str:
+    """Return the message to the agent about the available secrets."""
     names = ", ".join(f"${name}" for name in secrets.values)
     return (
         f"These secrets are set for the commands and cells that name them, and for no others: {names}. "
@@ -112,7 +112,7 @@ def _from_file(name: str, file: str) -> str:
         raise SecretError(f"the secret {name} cannot be taken: {file} is not UTF-8 text") from None
 
 
-def _checked(name: str, value: str) -> str:
+def _validate(name: str, value: str) -> str:
     """Return the value without its final line break. Raises SecretError if it cannot be used."""
     value = value.rstrip("\r\n")
     if "\0" in value or len(value.encode("utf-8", "surrogateescape")) > LONGEST:

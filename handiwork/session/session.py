@@ -19,12 +19,12 @@ from handiwork.session.approval.rules import ExecutionContext
 from handiwork.session.config import SessionConfig
 from handiwork.session.delegation import Branches, Delegation
 from handiwork.session.loop import Loop, LoopContext, Over, never
-from handiwork.session.secrets import Secrets, told
+from handiwork.session.secrets import Secrets, announcement
 from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import Observer
 from handiwork.session.steps.model_switch import MakeLLM, Models
-from handiwork.session.steps.pending import abandoned, crashed, not_run
+from handiwork.session.steps.pending import abandoned_actions, crashed, not_run
 from handiwork.session.storage.gc import make_room
 from handiwork.session.storage.layout import snapshots_in_use
 
@@ -46,16 +46,16 @@ class Session:
         secrets: Secrets = Secrets(),  # noqa: B008 - frozen
         shadowed: frozenset[str] = frozenset(),
         *,
-        begun: bool = False,
+        started: bool = False,
     ) -> None:
         """``shadowed`` are the names of reading programs that programs of the workspace share.
 
-        ``begun``: this process has already written the session's start to the log.
+        ``started``: this process has already written the session's start to the log.
         """
         log.redactor.learn(secrets.values)
         self.log, self.config = log, config
         self._store, self._watch, self._branches = store, watch, branches
-        self._secrets, self._told, self._held = secrets, False, False
+        self._secrets, self._secrets_announced, self._holds_lease = secrets, False, False
         self._journal = Journal(log, watch)
         self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
         self._models = Models(llm, make_llm, config.temperature)
@@ -63,9 +63,9 @@ class Session:
         gate = Gate(ExecutionContext(isolated, config.in_place, names, shadowed=shadowed))
         self._over = never
         answer = Delegation(store.blobs, branches).answer
-        parts = LoopContext(self._journal, self._models, gate, answer, lambda: self._over())
-        self._loop = Loop(parts, 0, agent, self._executor)
-        self._started = None if begun else config.started(agent.__name__, llm.name, sandbox.workspace)
+        context = LoopContext(self._journal, self._models, gate, answer, lambda: self._over())
+        self._loop = Loop(context, 0, agent, self._executor)
+        self._start_event = None if started else config.started(agent.__name__, llm.name, sandbox.workspace)
         self._collection: asyncio.Task[None] | None = None
 
     @property
@@ -103,11 +103,11 @@ class Session:
                 collection = make_room(self._store, self._store.folder, self.config.snapshots, self._watch)
                 self._collection = asyncio.create_task(collection)
             listener = asyncio.create_task(self._journal.listen())
-            self._held = True
+            self._holds_lease = True
             try:
                 yield
             finally:
-                self._held = False
+                self._holds_lease = False
                 listener.cancel()
 
     async def run(self, message: str | MessageAction | None = None, over: Over = never) -> State:
@@ -117,7 +117,7 @@ class Session:
         regardless of the agent's plans. The store keeps the state for lists of sessions. Raises LeaseHeld if another
         process runs the session.
         """
-        if not self._held:
+        if not self._holds_lease:
             async with self._lease():
                 return await self.run(message, over)
         self._over = over
@@ -154,25 +154,25 @@ class Session:
 
     async def _begin(self) -> None:
         await self._journal.catch_up()
-        if self._started is not None:
-            await self._journal.append(self._started.with_fields(resumed=self.state.last_id > 0))
-            self._started = None
+        if self._start_event is not None:
+            await self._journal.append(self._start_event.with_fields(resumed=self.state.last_id > 0))
+            self._start_event = None
 
     async def _open(self, message: str | MessageAction | None) -> None:
         journal = self._journal
         await self._begin()
-        if any(abandoned(self.state, state) for state in self.state.tree()):
+        if any(abandoned_actions(self.state, state) for state in self.state.tree()):
             await journal.append(*await self._executor.snapshot())
         for state in self.state.tree():
-            for number, action in enumerate(abandoned(self.state, state)):
+            for number, action in enumerate(abandoned_actions(self.state, state)):
                 lost = crashed() if number == 0 else not_run()
                 await journal.append(lost.with_fields(cause=action.id, subtask=state.id))
         if message is not None:
-            said = MessageAction(content=message) if isinstance(message, str) else message
-            await journal.append(said.with_fields(source="user", subtask=self.state.active))
+            user_message = MessageAction(content=message) if isinstance(message, str) else message
+            await journal.append(user_message.with_fields(source="user", subtask=self.state.active))
         elif self.state.agent_state in ("paused", "error"):
             await journal.append(ChangeAgentStateAction(agent_state="running", source="user"))
-        if self._secrets.values and not self._told and self.state.agent_state == "running":
+        if self._secrets.values and not self._secrets_announced and self.state.agent_state == "running":
             # Every process tells the agent once: its secrets may differ from those of the previous process.
-            self._told = True
-            await journal.append(MessageAction(content=told(self._secrets), source="environment"))
+            self._secrets_announced = True
+            await journal.append(MessageAction(content=announcement(self._secrets), source="environment"))

@@ -30,19 +30,19 @@ async def state_of(log: EventLog) -> State:
     return state
 
 
-def asked(state: State) -> list[Action]:
+def actions_to_approve(state: State) -> list[Action]:
     """Return the actions that wait for the user's approval, in order."""
     pending = {action.id: action for part in state.tree() for action in part.pending}
     return [pending[number] for number in sorted(state.totals.asked) if number in pending]
 
 
-async def why_asked(log: EventLog, actions: list[Action]) -> dict[int, str]:
+async def approval_reasons(log: EventLog, actions: list[Action]) -> dict[int, str]:
     """Return the reason for each question to the user, by the action's id."""
-    found: dict[int, str] = {}
+    reasons: dict[int, str] = {}
     for event in await log.read(after=min((action.id for action in actions), default=0)):
         if isinstance(event, AgentStateChangedObservation) and event.agent_state == "awaiting_user_confirmation":
-            found[event.cause or 0] = event.content
-    return found
+            reasons[event.cause or 0] = event.content
+    return reasons
 
 
 def approval(action: Action, allowed: bool, comment: str = "", always: bool = False) -> ApprovalEvent:
@@ -52,13 +52,13 @@ def approval(action: Action, allowed: bool, comment: str = "", always: bool = Fa
 
 
 def network_allowed(hosts: Sequence[str]) -> NetworkAllowed:
-    """Return the event that lets the sandbox reach these hosts. Raises ValueError for a text that is no host."""
+    """Return the event that lets the sandbox reach these hosts. Raises ValueError for an invalid host."""
     for host in hosts:
         parse(host)
     return NetworkAllowed(hosts=tuple(hosts), source="user")
 
 
-async def at_work(log: EventLog) -> list[str]:
+async def running_commands(log: EventLog) -> list[str]:
     """Return the running commands, which could reach a newly allowed host without an approval.
 
     The list is empty if the session needs no approvals, or if no process runs it.
@@ -66,9 +66,9 @@ async def at_work(log: EventLog) -> list[str]:
     state = await state_of(log)
     if state.totals.confirmation == "never" or await log.holder() is None:
         return []
-    begun = (action for part in state.tree() for action in part.pending if action.id not in state.totals.asked)
-    running = [action.command for action in begun if isinstance(action, CmdRunAction)]
-    cells = [action.code for action in begun if isinstance(action, IPythonRunCellAction)]
+    actions = (action for part in state.tree() for action in part.pending if action.id not in state.totals.asked)
+    running = [action.command for action in actions if isinstance(action, CmdRunAction)]
+    cells = [action.code for action in actions if isinstance(action, IPythonRunCellAction)]
     jobs = [f"{handle}: {command}" if handle else command for (_, handle), command in state.totals.jobs.items()]
     return [*jobs, *running, *cells]
 
@@ -78,17 +78,17 @@ def is_stuck(state: State) -> bool:
     return state.loop is not None and state.change is not None and state.change.reason == "stuck"
 
 
-def rewound(state: State) -> CondensationEvent:
+def rewind_event(state: State) -> CondensationEvent:
     """Return the event that drops the repetition from a stuck agent's history; files stay as they are."""
     assert state.loop is not None
     first = state.loop.first
-    own = (action for action, _ in state.history if action.id >= first and action.source == "agent")
-    steps = len({action.completion or action.id for action in own})
+    actions = (action for action, _ in state.history if action.id >= first and action.source == "agent")
+    steps = len({action.completion or action.id for action in actions})
     summary = TAKEN_BACK.format(steps)
     return CondensationEvent(first=first, last=state.last_id, how="rewind", summary=summary, source="user")
 
 
-def reached(state: State) -> LimitName:
+def reached_limit(state: State) -> LimitName:
     """Return the limit that the session has reached."""
     limits, spent = state.limits, spending(state)
     if limits.cost is not None and (state.unpriced or spent["cost"] > limits.cost):
@@ -111,7 +111,7 @@ def spending(state: State) -> dict[LimitName, float]:
     }
 
 
-def raised(state: State, name: LimitName, first: Limits) -> float:
+def raised_limit(state: State, name: LimitName, first: Limits) -> float:
     """Return the limit, raised in steps of its ``first`` value until the session can run again."""
     limit = getattr(state.limits, name)
     step = getattr(first, name) or limit
@@ -127,11 +127,11 @@ def changed_limit(state: State, name: LimitName, value: float | None) -> Setting
     if value is not None:
         value = int(value) if name in ("iterations", "tokens") else value
         if value <= (spent := spending(state)[name]):
-            raise ValueError(f"it must be more than {shown(name, spent)}")
+            raise ValueError(f"it must be more than {amount_text(name, spent)}")
     return SettingsChanged(limits=state.limits.model_copy(update={name: value}), source="user")
 
 
-def shown(name: LimitName, value: float) -> str:
+def amount_text(name: LimitName, value: float) -> str:
     """Return an amount of a limit with its unit."""
     return {"iterations": f"{value:g} steps", "cost": f"${value:g}", "tokens": f"{value:,.0f} tokens"}.get(
         name, f"{value:.0f} s"

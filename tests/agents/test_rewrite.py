@@ -94,7 +94,7 @@ def test_where_a_function_begins_and_ends(text: str, expected: tuple[int, int]) 
 @given(st.lists(st.sampled_from(["def f():", "  def g():", "  x = 1", "    y", "", "}", ")", "end"]), max_size=12))
 def test_a_function_is_a_piece_of_its_file(lines: list[str]) -> None:
     for name, found in functions("\n".join(lines)).items():
-        assert found.shown.splitlines() == lines[found.first : found.last + 1]
+        assert found.text.splitlines() == lines[found.first : found.last + 1]
         assert name in lines[found.first]
 
 

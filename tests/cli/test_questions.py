@@ -33,7 +33,7 @@ from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create, reopen
 from handiwork.session.session import Session
-from handiwork.session.user_events import changed_limit, raised, reached, spending
+from handiwork.session.user_events import changed_limit, raised_limit, reached_limit, spending
 from tests.cli.program import bash, edit, finish
 
 E = TypeVar("E", bound=Event)
@@ -216,7 +216,7 @@ def test_raising_a_limit_always_lets_the_session_go_on(spent: int, first: int, t
     state = State()
     state.apply(SessionStarted(id=1, agent="A", model="m", sandbox="none", limits=limits))
     state.totals.usage = state.totals.usage.model_copy(update={"output": spent})
-    more = raised(state, "tokens", Limits(tokens=first))
+    more = raised_limit(state, "tokens", Limits(tokens=first))
     assert more > max(spent, first * times)
     assert (more - first * times) % first == 0
     state.apply(changed_limit(state, "tokens", more).with_fields(id=2))
@@ -233,7 +233,7 @@ def test_the_limit_that_holds_is_the_one_to_raise(limits: dict[str, Any], name: 
         **{"iterations": None, "cost": None, "tokens": None, **limits, "time": None}
     )
     state.totals.last_cost = 0.1
-    assert reached(state) == name
+    assert reached_limit(state) == name
 
 
 LOOP = tuple(bash("cat nothing") for _ in range(6))

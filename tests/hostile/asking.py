@@ -15,7 +15,7 @@ from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create
 from handiwork.session.session import Session
-from handiwork.session.user_events import approval, asked
+from handiwork.session.user_events import actions_to_approve, approval
 
 HOST = "example.org"
 
@@ -55,12 +55,15 @@ class Asking:
     async def run(self, message: str | None = "go") -> str:
         """Run until the session asks; return about what, "" if it ended."""
         state = await self.opened.run(message)
-        (text, *_) = [*(getattr(one, "command", "") or getattr(one, "path", "") for one in asked(state)), ""]
+        (text, *_) = [
+            *(getattr(one, "command", "") or getattr(one, "path", "") for one in actions_to_approve(state)),
+            "",
+        ]
         return text
 
     async def answer_yes(self) -> str:
         """Allow what is asked about, and run on."""
-        for action in asked(self.opened.state):
+        for action in actions_to_approve(self.opened.state):
             await self.opened.log.append(approval(action, allowed=True))
         return await self.run(None)
 

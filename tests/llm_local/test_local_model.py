@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from handiwork.llm.errors import ModelNotFoundError
-from handiwork.llm.local.model import LocalLLM, place_of
+from handiwork.llm.local.model import LocalLLM, server_folder_of
 from handiwork.llm.local.server import ServerFolder
 from handiwork.llm.local.weights import QWEN_CODER, fetch
 from handiwork.llm.types import Message
@@ -46,7 +46,7 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 async def place(model: Path, runtime: None) -> AsyncIterator[ServerFolder]:
     """The server's folder; the test ends when the server has."""
-    place = place_of(model)
+    place = server_folder_of(model)
     yield place
     await end_of(place)
 
@@ -250,7 +250,7 @@ async def test_a_file_that_is_no_model_is_one_clear_error(runtime: None, tmp_pat
 async def test_a_folder_that_others_can_enter_is_refused(runtime: None, tmp_path: Path) -> None:
     path = tmp_path / "some.gguf"
     path.touch()
-    folder = place_of(path).folder
+    folder = server_folder_of(path).folder
     folder.chmod(0o755)
     with pytest.raises(ModelNotFoundError, match="open to other users"):
-        place_of(path)
+        server_folder_of(path)

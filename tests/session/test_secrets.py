@@ -19,7 +19,7 @@ from handiwork.log.store import Store
 from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 from handiwork.session.approval.rules import ExecutionContext, needs_approval
 from handiwork.session.config import SessionConfig
-from handiwork.session.secrets import SecretError, Secrets, given, load
+from handiwork.session.secrets import SecretError, Secrets, load, specification
 from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, TextDelta
 from handiwork.workspace.copy import make_copy
@@ -147,7 +147,7 @@ class TestSources:
     ) -> None:
         monkeypatch.setenv("TOKEN", TOKEN)
         (tmp_path / "key").write_text(f"{TOKEN}\n")
-        assert load(["TOKEN", given(f"KEY=@{tmp_path}/key")]).values == {"TOKEN": TOKEN, "KEY": TOKEN}
+        assert load(["TOKEN", specification(f"KEY=@{tmp_path}/key")]).values == {"TOKEN": TOKEN, "KEY": TOKEN}
 
     def test_all_that_is_missing_is_said(self, tmp_path: Path) -> None:
         with pytest.raises(SecretError, match=r"(?s)ONE is missing.*variable ONE.*TWO is missing.*nowhere"):
@@ -163,4 +163,4 @@ class TestSources:
     @pytest.mark.parametrize("text", ["TOKEN=ghp_value", "PATH", "LD_PRELOAD", "1ST", "A B", ""])
     def test_a_value_on_the_command_line_and_names_that_mean_something_else_are_refused(self, text: str) -> None:
         with pytest.raises(SecretError):
-            given(text)
+            specification(text)

@@ -71,7 +71,7 @@ class TestRepeat:
     def test_the_same_four_times_with_the_same_result(self) -> None:
         loop = find_loop(history(user(), ran("ls", "a.py\n"), *[ran("pytest", "1 failed\n", 1)] * 4))
         what = "The same was done 4 times with the same result: run `pytest`."
-        assert loop == Repetition(first=5, rule="repeat", times=4, what=what)
+        assert loop == Repetition(first=5, rule="repeat", times=4, description=what)
 
     def test_three_times_are_not_enough(self) -> None:
         assert find_loop(history(user(), *[ran("pytest", "1 failed\n", 1)] * 3)) is None
@@ -88,7 +88,7 @@ class TestRepeat:
 
         loop = find_loop(history(*[clicked(n) for n in range(4)]))
         assert loop is not None
-        assert loop.what == "The same was done 4 times with the same result: act in the browser `click('1')`."
+        assert loop.description == "The same was done 4 times with the same result: act in the browser `click('1')`."
         assert find_loop(history(*[clicked(0, f"[1] button 'Buy'\nStaticText '{n}'") for n in range(4)])) is None
 
     def test_other_work_in_between_makes_it_no_repetition(self) -> None:
@@ -110,8 +110,8 @@ class TestRepeat:
     def test_a_long_command_is_shortened(self) -> None:
         loop = find_loop(history(*[ran("echo " + "long\n" * 100)] * 4))
         assert loop is not None
-        assert loop.what.endswith("long lo...`.")
-        assert len(loop.what) < 160
+        assert loop.description.endswith("long lo...`.")
+        assert len(loop.description) < 160
 
 
 def test_f7_polling_a_log_that_grows_is_not_stuck() -> None:
@@ -201,7 +201,7 @@ class TestError:
         assert find_loop(history(empty, unknown, empty)) is None
         loop = find_loop(history(empty, empty, empty))
         assert loop is not None
-        assert loop.what == "The same failed 3 times in a row: a reply that is no action."
+        assert loop.description == "The same failed 3 times in a row: a reply that is no action."
 
 
 class TestMonologue:
@@ -209,7 +209,7 @@ class TestMonologue:
         loop = find_loop(history(user(), *[said("I am on it.")] * 3))
         assert loop is not None
         assert (loop.first, loop.rule, loop.times) == (3, "monologue", 3)
-        assert loop.what == "The same was said 3 times with nothing done in between: say `I am on it.`."
+        assert loop.description == "The same was said 3 times with nothing done in between: say `I am on it.`."
 
     def test_with_work_in_between_it_is_none(self) -> None:
         assert find_loop(history(said("Done?"), ran("a"), said("Done?"), ran("b"), said("Done?"))) is None
@@ -224,7 +224,7 @@ class TestAlternation:
         loop = find_loop(history(user(), *turn * 3))
         assert loop is not None
         assert (loop.first, loop.rule, loop.times) == (3, "alternation", 3)
-        assert loop.what == (
+        assert loop.description == (
             "The same two things were done in turn 3 times with the same results: run `pytest`, and edit `a.py`."
         )
 

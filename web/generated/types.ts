@@ -195,7 +195,7 @@ export interface AgentRejectAction extends Action {
   outputs: JsonObject;
 }
 /**
- * The session's agent is now in ``agent_state``; ``content`` says why, ``reason`` in one word for programs.
+ * The session's agent is now in ``agent_state``; ``content`` is the reason as text, ``reason`` as one word.
  */
 export interface AgentStateChangedObservation extends Observation {
   type: "AgentStateChangedObservation";
@@ -218,7 +218,7 @@ export interface AgentThinkAction extends Action {
   type: "AgentThinkAction";
 }
 /**
- * The user's answer about action ``action``, and the rule learnt from it, if any.
+ * The user's answer about action ``action``, and the rule that it adds, if any.
  */
 export interface ApprovalEvent extends Event {
   type: "ApprovalEvent";
@@ -301,7 +301,7 @@ export interface ChangeAgentStateAction extends Action {
     | "error";
 }
 /**
- * How one child of a ForkAction ended; ``diff`` is all it changed in its own copy of the workspace.
+ * The end of one child of a ForkAction; ``diff`` is its changes to its own copy of the workspace.
  */
 export interface ChildOutcome {
   agent: string;
@@ -384,8 +384,8 @@ export interface Usage {
  * The agent's view of the actions ``first`` to ``last`` becomes shorter; the log keeps all of them.
  *
  * "collapse": long observations are cut to their first line. "summary": ``summary`` replaces the actions. "rewind":
- * the actions are dropped from the view, and ``summary`` says so. The user's first message, and actions that wait for
- * an observation, stay.
+ * the actions are dropped from the view, and ``summary`` is a note about it. The user's first message, and actions
+ * that wait for an observation, stay.
  */
 export interface CondensationEvent extends Event {
   type: "CondensationEvent";
@@ -496,7 +496,7 @@ export interface FileReadAction extends Action {
   end: number | null;
 }
 /**
- * Lines ``start`` to ``end`` of ``path``; ``lines`` is how many the file has.
+ * Lines ``start`` to ``end`` of ``path``; ``lines`` is the file's number of lines.
  */
 export interface FileReadObservation extends Observation {
   type: "FileReadObservation";
@@ -687,7 +687,7 @@ export interface PendingQuestion {
   rule: string;
 }
 /**
- * The plan was changed as asked; ``content`` is the whole plan as text.
+ * The plan was changed; ``content`` is the whole plan as text.
  */
 export interface PlanObservation extends Observation {
   type: "PlanObservation";
@@ -889,7 +889,7 @@ export interface Tree {
   sessions: SessionRow[];
 }
 /**
- * An event of a type this version does not know, kept as it was read: ``unknown`` is its whole JSON object.
+ * An event whose type this version does not know, kept unchanged: ``unknown`` is its whole JSON object.
  */
 export interface UnknownEvent extends Event {
   type: "UnknownEvent";

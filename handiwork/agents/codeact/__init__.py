@@ -19,12 +19,12 @@ class CodeActAgent(Agent):
 
     def reset(self) -> None:
         """Clear the message cache."""
-        self._made = MessageCache()
+        self._message_cache = MessageCache()
 
     async def step(self, state: State) -> Step:
         """Ask the model for the next action."""
         if not self.llm.capabilities.tools:
-            return await constrained_step(self.llm, state, self._made)
-        messages = native.messages(state, self._made, vision=self.llm.capabilities.vision)
+            return await constrained_step(self.llm, state, self._message_cache)
+        messages = native.messages(state, self._message_cache, vision=self.llm.capabilities.vision)
         completion = await self.llm.complete(messages, native.tools(self.tools))
         return native.actions(completion, self.tools)

@@ -25,7 +25,7 @@ from handiwork.agents.codeact.progress import (
     may_finish,
     next_to_read,
     patience,
-    shown_files,
+    read_files,
     tried_already,
     undo,
     useless_edit,
@@ -60,12 +60,12 @@ LONG_THOUGHT = 1_000
 """Maximum characters of a thought in a workspace without files."""
 
 RETRIES = 3
-"""Maximum model calls for one reply that was not tried already."""
+"""Maximum model calls for one new reply."""
 
 ATTEMPTS = 28
 """Failed repairs after which the agent rejects the task."""
 
-NAMED = re.compile(
+NAMED_COMMAND = re.compile(
     r"`((?:python3?|pytest|make|tox|nox|uv|npm|npx|pnpm|yarn|node|deno|bun|go|cargo|mvn|gradle|ctest|ruby|rake|bundle|php|dotnet"
     r"|sh|bash|\./\S+)\b[^`\n]*)`"
 )
@@ -75,41 +75,41 @@ FIRST_REWRITES, LINES_BETWEEN = 2, 3
 """Repairs start with ``FIRST_REWRITES`` function rewrites; then one follows every ``LINES_BETWEEN`` line edits."""
 
 
-async def step(llm: AgentLLM, state: State, made: MessageCache) -> Action:
+async def step(llm: AgentLLM, state: State, cache: MessageCache) -> Action:
     """Return the next action: the one that follows from the history, else the model's choice."""
-    if (follows := following(state)) is not None:
-        return follows
-    found = failing(state)
-    if found is not None:
+    if (implied := following(state)) is not None:
+        return implied
+    failure = failing(state)
+    if failure is not None:
         if attempts(state) >= ATTEMPTS:
-            return AgentRejectAction(outputs={"reason": f"`{found[0]}` still fails after {ATTEMPTS} repairs"})
-        if (written := await _rewritten(llm, state)) is not None:
-            return written
+            return AgentRejectAction(outputs={"reason": f"`{failure[0]}` still fails after {ATTEMPTS} repairs"})
+        if (edit := await _next_rewrite(llm, state)) is not None:
+            return edit
     tries, allowed = attempts(state), schema(state)
-    action = await _reply_of(llm, state, made, allowed, temperature(tries))
+    action = await _ask(llm, state, cache, allowed, temperature(tries))
     for retry in range(1, RETRIES):
         if not tried_already(state, action):
             break
         if isinstance(action, CmdRunAction | IPythonRunCellAction | FileWriteAction):
             allowed = _without_commands(allowed)
-        action = await _reply_of(llm, state, made, allowed, temperature(tries + 2 * retry))
-    if isinstance(action, AgentFinishAction) and found is not None:
-        said = action.outputs["message"]
+        action = await _ask(llm, state, cache, allowed, temperature(tries + 2 * retry))
+    if isinstance(action, AgentFinishAction) and failure is not None:
+        message = action.outputs["message"]
         return AgentRejectAction(
-            outputs={"reason": f"`{found[0]}` still fails", "message": said}, thought=action.thought
+            outputs={"reason": f"`{failure[0]}` still fails", "message": message}, thought=action.thought
         )
     return action
 
 
-async def _rewritten(llm: AgentLLM, state: State) -> Action | None:
+async def _next_rewrite(llm: AgentLLM, state: State) -> Action | None:
     """Return an edit that rewrites a function; None if no rewrite is due or all were tried already.
 
     A small model rewrites as many functions from their calls and tests as it repairs, but different ones.
     """
-    turn, named = rewrites(attempts(state)), suspects(state)
-    if turn is None or not named:
+    turn, candidates = rewrites(attempts(state)), suspects(state)
+    if turn is None or not candidates:
         return None
-    path, name = named[turn // 2 % len(named)]
+    path, name = candidates[turn // 2 % len(candidates)]
     for retry in range(RETRIES):
         action = await rewrite(llm, state, path, name, temperature(turn // 2 + retry), anew=(turn + retry) % 2 == 1)
         if action is not None and not tried_already(state, action):
@@ -121,15 +121,15 @@ def rewrites(tries: int) -> int | None:
     """Return the number of earlier rewrites if the next repair is a rewrite, None if it is a line edit."""
     if tries < FIRST_REWRITES:
         return tries
-    turn, way = divmod(tries - FIRST_REWRITES, LINES_BETWEEN + 1)
-    return FIRST_REWRITES + turn if way == LINES_BETWEEN else None
+    turn, offset = divmod(tries - FIRST_REWRITES, LINES_BETWEEN + 1)
+    return FIRST_REWRITES + turn if offset == LINES_BETWEEN else None
 
 
-async def _reply_of(
-    llm: AgentLLM, state: State, made: MessageCache, allowed: JsonSchema, retry_temperature: float
+async def _ask(
+    llm: AgentLLM, state: State, cache: MessageCache, allowed: JsonSchema, retry_temperature: float
 ) -> Action:
-    completion = await llm.complete(messages(state, made), schema=allowed, temperature=retry_temperature)
-    return parse(completion.content, shown_files(state)).with_fields(completion=completion.event)
+    completion = await llm.complete(messages(state, cache), schema=allowed, temperature=retry_temperature)
+    return parse(completion.content, read_files(state)).with_fields(completion=completion.event)
 
 
 def temperature(tries: int) -> float:
@@ -148,11 +148,11 @@ def following(state: State) -> Action | None:
             return CmdRunAction(command="", timeout=GRACE, thought="Does it come to an end?")
         case _:
             pass
-    if not has_run_something(state) and (named := NAMED.search(state.task)):
-        return CmdRunAction(command=named[1], thought="What does it say now?")
-    found = failing(state)
-    if found is not None and just_edited(state):
-        return CmdRunAction(command=found[0], timeout=patience(state, found[0]), thought="Does it work now?")
+    if not has_run_something(state) and (mention := NAMED_COMMAND.search(state.task)):
+        return CmdRunAction(command=mention[1], thought="What does it say now?")
+    failure = failing(state)
+    if failure is not None and just_edited(state):
+        return CmdRunAction(command=failure[0], timeout=patience(state, failure[0]), thought="Does it work now?")
     if (edit := useless_edit(state)) is not None:
         return undo(edit)
     path = next_to_read(state)
@@ -171,19 +171,19 @@ def schema(state: State) -> JsonSchema:
     bash = variant("bash", command=string(1000))
     if not has_run_something(state):
         return bash
-    shown = shown_files(state)
+    files = read_files(state)
     checking = failing(state) is not None
     edits: list[JsonSchema] = []
     tries = attempts(state)
     thought = THOUGHT if tries <= FIRST_REWRITES else 0
-    for path, text in list(shown.items())[-READ_UNASKED:]:
-        if not (checking and is_test(path)) and (lines := _least_tried(state, path, text)):
+    for path, text in list(files.items())[-READ_UNASKED:]:
+        if not (checking and is_test(path)) and (lines := _least_edited_lines(state, path, text)):
             edit: dict[str, JsonSchema] = {"path": {"const": path}, "old": {"enum": lines}, "new": string(2000)}
             edits.append(variant("edit", thought=thought, **edit))
     if checking and edits and tries % 8 != 7:
         return {"anyOf": edits}
     variants = [*edits] if checking and edits else [bash, *edits]
-    if paths := [path for path in listed_files(state) if path not in shown][:60]:
+    if paths := [path for path in listed_files(state) if path not in files][:60]:
         variants.append(variant("read", path={"enum": paths}))
     if may_finish(state):
         variants.append(variant("finish", message=string(500)))
@@ -202,53 +202,55 @@ def _blank() -> JsonSchema:
     }
 
 
-def _least_tried(state: State, path: str, text: str) -> list[str]:
+def _least_edited_lines(state: State, path: str, text: str) -> list[str]:
     """Return the lines to offer for editing: those that the model has edited least often.
 
     If the check may fail because of functions in the file, only lines of their bodies are offered.
     """
     tried = Counter((a.path, a.old) for a, _ in state.history if isinstance(a, FileEditAction) and a.completion)
-    known, lines = functions(text), choices(text)
-    bodies = [known[name] for suspect, name in suspects(state) if suspect == path]
-    inside = {shown: line for shown, line in lines.items() if any(b.first < line.first <= b.last for b in bodies)}
-    times = {shown: tried[path, replacement(text, line, "")[0]] for shown, line in (inside or lines).items()}
-    least = min(times.values(), default=0)
-    return [shown for shown, count in times.items() if count == least]
+    by_name, lines = functions(text), choices(text)
+    bodies = [by_name[name] for suspect, name in suspects(state) if suspect == path]
+    inside = {key: line for key, line in lines.items() if any(b.first < line.first <= b.last for b in bodies)}
+    times = {key: tried[path, replacement(text, line, "")[0]] for key, line in (inside or lines).items()}
+    minimum = min(times.values(), default=0)
+    return [key for key, count in times.items() if count == minimum]
 
 
 def _without_commands(allowed: JsonSchema) -> JsonSchema:
-    """Return the schema without commands, if anything is left: a model that repeats a command knows no better one."""
+    """Return the schema without commands, if variants remain: a model that repeats a command knows no better one."""
     commands = ("bash", "python", "write")
-    variants = [one for one in allowed.get("anyOf", []) if one["properties"]["action"]["const"] not in commands]
+    variants = [
+        option for option in allowed.get("anyOf", []) if option["properties"]["action"]["const"] not in commands
+    ]
     return {"anyOf": variants} if variants else allowed
 
 
-def messages(state: State, made: MessageCache) -> list[Message]:
+def messages(state: State, cache: MessageCache) -> list[Message]:
     """Return the conversation so far: the model's replies, and between them all messages and observations."""
-    made.begin()
+    cache.begin()
     blank = is_blank(state)
-    found = [*made.get_or_build(0, (blank,), _system), *(examples.BLANK if blank else examples.REPAIR)]
-    seen: list[Part] = []
+    conversation = [*cache.get_or_build(0, (blank,), _system), *(examples.BLANK if blank else examples.REPAIR)]
+    parts: list[Part] = []
     for action, observation in visible(state):
         completion = state.completions.get(action.completion or 0)
         if completion is not None:
             reply = cast("str", completion.response.get("content") or "")
-            found += made.get_or_build(completion.id, (tuple(seen), reply), _exchange)
-            seen = []
+            conversation += cache.get_or_build(completion.id, (tuple(parts), reply), _exchange)
+            parts = []
         if isinstance(action, MessageAction) and action.source != "agent":
-            seen += [Part(text=action.content), *action.images]
+            parts += [Part(text=action.content), *action.images]
         elif observation is not None and not (blank and completion is None):
             text = observation_text(action, observation, OBSERVATION_LIMIT)
-            seen.append(Part(text=text if completion is not None else f"\n{_heading(action)}{text}"))
-    return [*found, Message("user", tuple(seen))]
+            parts.append(Part(text=text if completion is not None else f"\n{_heading(action)}{text}"))
+    return [*conversation, Message("user", tuple(parts))]
 
 
 def _system(blank: bool) -> Iterator[Message]:
     yield Message.text("system", render("codeact/blank" if blank else "codeact/constrained"))
 
 
-def _exchange(seen: tuple[Part, ...], reply: str) -> Iterator[Message]:
-    yield Message("user", seen)
+def _exchange(parts: tuple[Part, ...], reply: str) -> Iterator[Message]:
+    yield Message("user", parts)
     yield Message.text("assistant", reply)
 
 

@@ -15,18 +15,18 @@ class MessageCache:
 
     def __init__(self) -> None:
         self._last: dict[Hashable, tuple[object, Sequence[Message]]] = {}
-        self._now: dict[Hashable, tuple[object, Sequence[Message]]] = {}
+        self._current: dict[Hashable, tuple[object, Sequence[Message]]] = {}
 
     def begin(self) -> None:
         """Begin the next conversation; drop messages that the last one did not use."""
-        self._last, self._now = self._now, {}
+        self._last, self._current = self._current, {}
 
     def get_or_build(
         self, key: Hashable, source: tuple[*Source], make: Callable[[*Source], Iterable[Message]]
     ) -> Sequence[Message]:
         """Return the messages of ``key``; build them again if their source is not ``source``."""
-        known = self._last.get(key)
-        if known is None or known[0] != source:
-            known = (source, list(make(*source)))
-        self._now[key] = known
-        return known[1]
+        entry = self._last.get(key)
+        if entry is None or entry[0] != source:
+            entry = (source, list(make(*source)))
+        self._current[key] = entry
+        return entry[1]

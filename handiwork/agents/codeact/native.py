@@ -26,23 +26,23 @@ from handiwork.llm.types import Completion, Message, Tool, ToolCall
 
 def tools(functions: Sequence[Function]) -> tuple[Tool, ...]:
     """Return CodeAct's tools and the agent's own. Raises TypeError for a function that cannot be a tool."""
-    if taken := [name for name in map(name_of, functions) if name in MAKERS]:
-        raise TypeError(f"{taken[0]} cannot be a tool: there is one of this name already.")
+    if duplicates := [name for name in map(name_of, functions) if name in MAKERS]:
+        raise TypeError(f"{duplicates[0]} cannot be a tool: there is one of this name already.")
     return *TOOLS, *tools_of(functions)
 
 
-def messages(state: State, made: MessageCache, *, vision: bool = False) -> list[Message]:
+def messages(state: State, cache: MessageCache, *, vision: bool = False) -> list[Message]:
     """Return the conversation so far; ``vision`` includes the pictures of cells."""
-    made.begin()
-    found = [*made.get_or_build(0, (state.workspace,), _system)]
+    cache.begin()
+    conversation = [*cache.get_or_build(0, (state.workspace,), _system)]
     replied: int | None = None
     for action, observation in state.history:
         completion = state.completions.get(action.completion or 0)
         first = completion is not None and completion.id != replied
         if completion is not None:
             replied = completion.id
-        found += made.get_or_build(action.id, (action, observation, completion, first, vision), _messages)
-    return found
+        conversation += cache.get_or_build(action.id, (action, observation, completion, first, vision), _messages)
+    return conversation
 
 
 def actions(completion: Completion, functions: Sequence[Function] = ()) -> list[Action]:
@@ -54,9 +54,9 @@ def actions(completion: Completion, functions: Sequence[Function] = ()) -> list[
         if not completion.content.strip():
             raise MalformedReplyError("Your reply was empty. Call a tool, or `finish`.")
         return [MessageAction(content=completion.content, wait_for_response=True)]
-    own = {name_of(function): partial(call_function, function) for function in functions}
-    found = [_action(call, completion.content, MAKERS | own) for call in completion.tool_calls]
-    return sorted(found, key=lambda action: isinstance(action, AgentFinishAction))
+    own_makers = {name_of(function): partial(call_function, function) for function in functions}
+    result = [_action(call, completion.content, MAKERS | own_makers) for call in completion.tool_calls]
+    return sorted(result, key=lambda action: isinstance(action, AgentFinishAction))
 
 
 def user_message(action: MessageAction) -> Message:

@@ -49,7 +49,7 @@ def is_test(path: str) -> bool:
 def listed_files(state: State) -> list[str]:
     """Return the files that the overview listed."""
     for action, observation in state.history:
-        if _lists(action) and isinstance(observation, CmdOutputObservation):
+        if _is_overview(action) and isinstance(observation, CmdOutputObservation):
             return observation.text.splitlines()
     return []
 
@@ -59,7 +59,7 @@ def is_blank(state: State) -> bool:
     return not lacks_overview(state) and not listed_files(state)
 
 
-def _lists(action: Action) -> bool:
+def _is_overview(action: Action) -> bool:
     return isinstance(action, CmdRunAction) and action.command == OVERVIEW
 
 
@@ -68,14 +68,14 @@ def visible(state: State) -> list[Pair]:
 
     A small model repeats its failed attempts if it sees them; without them it starts over.
     """
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for pair in state.history:
-        start = _undone(found, pair[0])
+        start = _reverted_index(pairs, pair[0])
         if start is None:
-            found.append(pair)
+            pairs.append(pair)
         else:
-            del found[start:]
-    return found
+            del pairs[start:]
+    return pairs
 
 
 def undo(action: FileEditAction) -> FileEditAction:
@@ -83,7 +83,7 @@ def undo(action: FileEditAction) -> FileEditAction:
     return FileEditAction(path=action.path, old=action.new, new=action.old, thought="That did not help.")
 
 
-def _undone(pairs: list[Pair], action: Action) -> int | None:
+def _reverted_index(pairs: list[Pair], action: Action) -> int | None:
     if not isinstance(action, FileEditAction) or action.completion is not None:
         return None
     for position in range(len(pairs) - 1, -1, -1):
@@ -98,25 +98,27 @@ def _undone(pairs: list[Pair], action: Action) -> int | None:
 
 
 def useless_edit(state: State) -> FileEditAction | None:
-    """Return the edit before the failing command's last run, if that run fails no less than the one before."""
+    """Return the edit before the failing command's last run, if that run fails no less than the previous run."""
     pairs = visible(state)
-    found = failing(state)
-    if found is None or len(pairs) < 2 or pairs[-1][1] is not found[1]:
+    failure = failing(state)
+    if failure is None or len(pairs) < 2 or pairs[-1][1] is not failure[1]:
         return None
     edit = pairs[-2][0]
     if not isinstance(edit, FileEditAction) or not isinstance(pairs[-2][1], FileEditObservation) or not edit.new:
         return None
-    before = next((o for a, o in reversed(pairs[:-2]) if isinstance(a, CmdRunAction) and a.command == found[0]), None)
-    return edit if before is not None and _failures(found[1].text) >= _failures(before.text) else None
+    previous = next(
+        (o for a, o in reversed(pairs[:-2]) if isinstance(a, CmdRunAction) and a.command == failure[0]), None
+    )
+    return edit if previous is not None and _failures(failure[1].text) >= _failures(previous.text) else None
 
 
 def _failures(output: str) -> tuple[float, float]:
     """Return (errors, failures) from the test runner's summary; without a summary both are infinite, the worst."""
     counts = {"error": 0.0, "fail": 0.0}
-    found = _FAILED.findall(output)
-    for number, kind in found:
+    matches = _FAILED.findall(output)
+    for number, kind in matches:
         counts["error" if kind.startswith("error") else "fail"] += int(number)
-    return (counts["error"], counts["fail"]) if found else (math.inf, math.inf)
+    return (counts["error"], counts["fail"]) if matches else (math.inf, math.inf)
 
 
 def attempts(state: State) -> int:
@@ -135,17 +137,17 @@ def failing(state: State) -> tuple[str, CmdOutputObservation] | None:
     """
     if is_blank(state):
         return None
-    found: tuple[str, CmdOutputObservation] | None = None
-    command, asked = "", False
+    failure: tuple[str, CmdOutputObservation] | None = None
+    command, needs_input = "", False
     for action, observation in visible(state):
         if isinstance(action, CmdRunAction) and isinstance(observation, CmdOutputObservation):
-            command, asked = action.command or command, bool(asked and not action.command)
-            asked = asked or observation.status == "input"
-            if observation.error and not asked:
-                found = (command, observation)
-            elif found is not None and command == found[0] and observation.status == "done":
-                found = None
-    return found
+            command, needs_input = action.command or command, bool(needs_input and not action.command)
+            needs_input = needs_input or observation.status == "input"
+            if observation.error and not needs_input:
+                failure = (command, observation)
+            elif failure is not None and command == failure[0] and observation.status == "done":
+                failure = None
+    return failure
 
 
 def patience(state: State, command: str) -> float | None:
@@ -153,58 +155,58 @@ def patience(state: State, command: str) -> float | None:
 
     A check that did not end by itself gets little time: once its endless loop is repaired, it ends soon.
     """
-    ran = [(a, o) for a, o in state.history if isinstance(a, CmdRunAction) and a.command == command and o is not None]
-    if not ran:
+    runs = [(a, o) for a, o in state.history if isinstance(a, CmdRunAction) and a.command == command and o is not None]
+    if not runs:
         return None
-    action, observation = ran[0]
+    action, observation = runs[0]
     if isinstance(observation, CmdOutputObservation) and observation.status == "done":
         return 15 + 5 * (observation.timestamp - action.timestamp).total_seconds()
     return 15.0
 
 
-def shown_files(state: State) -> dict[str, str]:
+def read_files(state: State) -> dict[str, str]:
     """Return the files that were read whole, with later edits applied, the last read last."""
-    shown: dict[str, str] = {}
+    files: dict[str, str] = {}
     for action, observation in state.history:
         match action, observation:
             case FileReadAction(path=path), FileReadObservation(start=1, blob=None) if (
                 observation.end >= observation.lines
             ):
-                shown.pop(path, None)
-                shown[path] = observation.content
-            case FileEditAction(path=path, old=old, new=new), FileEditObservation() if path in shown:
-                shown[path] = shown[path].replace(old, new, 1)
+                files.pop(path, None)
+                files[path] = observation.content
+            case FileEditAction(path=path, old=old, new=new), FileEditObservation() if path in files:
+                files[path] = files[path].replace(old, new, 1)
             case _:
                 pass
-    return shown
+    return files
 
 
 def next_to_read(state: State) -> str | None:
-    """Return a file to read before the model call: one whose edit failed, or one that a failing check leads to."""
+    """Return a file to read before the model call: the file of a failed edit, or a file related to a failing check."""
     action, observation = state.history[-1]
     if isinstance(observation, ErrorObservation) and observation.error_id == "not_found":
         return action.path if isinstance(action, FileEditAction) else None
-    found = failing(state)
-    if found is None:
+    failure = failing(state)
+    if failure is None:
         return None
-    shown = shown_files(state)
-    if len(shown) >= READ_UNASKED:
+    files = read_files(state)
+    if len(files) >= READ_UNASKED:
         return None
-    output = found[1].text
-    traced = _traced(listed_files(state), output.replace(f"{state.workspace}/", ""))
-    if not all(map(is_test, traced)):
-        return next((path for path in traced if path not in shown), None)
-    used = "\n".join(text for path, text in shown.items() if is_test(path))
+    output = failure[1].text
+    traceback_files = _traceback_files(listed_files(state), output.replace(f"{state.workspace}/", ""))
+    if not all(map(is_test, traceback_files)):
+        return next((path for path in traceback_files if path not in files), None)
+    used = "\n".join(text for path, text in files.items() if is_test(path))
     imported = [path for path in listed_files(state) if _module(path) and re.search(rf"\b{_module(path)}\b", used)]
-    return next((path for path in [*traced, *imported] if path not in shown), None)
+    return next((path for path in [*traceback_files, *imported] if path not in files), None)
 
 
-def _traced(listed: list[str], output: str) -> list[str]:
+def _traceback_files(listed: list[str], output: str) -> list[str]:
     """Return the files that an output names with a line number, tests first, then by their last mention."""
     last: dict[str, int] = {}
     for path in listed:
-        for found in re.finditer(rf"(?<![\w/]){re.escape(path)}(:|\", line )\d", output):
-            last[path] = found.start()
+        for mention in re.finditer(rf"(?<![\w/]){re.escape(path)}(:|\", line )\d", output):
+            last[path] = mention.start()
     return sorted(last, key=lambda path: (not is_test(path), last[path]))
 
 
@@ -222,12 +224,14 @@ def just_edited(state: State) -> bool:
 
 def lacks_overview(state: State) -> bool:
     """True if the files were not listed yet, or a condensation removed the list."""
-    return not any(_lists(action) and type(observation) is not Observation for action, observation in state.history)
+    return not any(
+        _is_overview(action) and type(observation) is not Observation for action, observation in state.history
+    )
 
 
 def has_run_something(state: State) -> bool:
     """True once a command besides the overview ran."""
-    return any(isinstance(action, CmdRunAction) and not _lists(action) for action, _ in state.history)
+    return any(isinstance(action, CmdRunAction) and not _is_overview(action) for action, _ in state.history)
 
 
 def may_finish(state: State) -> bool:
@@ -244,11 +248,11 @@ def tried_already(state: State, action: Action) -> bool:
     A final message that the user has already received does not end the task either: the user objected to it.
     """
     if isinstance(action, FileEditAction):
-        if _essence(action.old) == _essence(action.new):
+        if _code_lines(action.old) == _code_lines(action.new):
             return True
         earlier = (a for a, _ in state.history if isinstance(a, FileEditAction))
-        same = (action.path, action.old, _essence(action.new))
-        return any((a.path, a.old, _essence(a.new)) == same for a in earlier)
+        same = (action.path, action.old, _code_lines(action.new))
+        return any((a.path, a.old, _code_lines(a.new)) == same for a in earlier)
     since_edit = takewhile(lambda pair: not isinstance(pair[1], FileEditObservation), reversed(state.history))
     match action:
         case CmdRunAction(command=command):
@@ -265,7 +269,7 @@ def tried_already(state: State, action: Action) -> bool:
             return False
 
 
-def _essence(code: str) -> list[str]:
+def _code_lines(code: str) -> list[str]:
     """Return the lines without blank lines and comments, which a model adds to code it copies."""
     lines = (line.rstrip() for line in code.splitlines())
     return [line for line in lines if line and not line.lstrip().startswith(("#", "//"))]

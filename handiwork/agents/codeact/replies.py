@@ -23,18 +23,18 @@ THOUGHT = 300
 """Maximum characters of a thought."""
 
 
-def parse(reply: str, shown: dict[str, str]) -> Action:
-    """Return the action of a reply; an edit names a line of a file in ``shown``. Raises MalformedReplyError."""
+def parse(reply: str, files: dict[str, str]) -> Action:
+    """Return the action of a reply; an edit names a line of one of the ``files``. Raises MalformedReplyError."""
     try:
-        found = parse_json(reply)
-        if not isinstance(found, dict):
+        value = parse_json(reply)
+        if not isinstance(value, dict):
             raise TypeError("it is no object")
-        return _action(cast("dict[str, Any]", found), shown)
+        return _action(cast("dict[str, Any]", value), files)
     except (ValueError, KeyError, TypeError) as error:
         raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
 
 
-def _action(reply: dict[str, Any], shown: dict[str, str]) -> Action:
+def _action(reply: dict[str, Any], files: dict[str, str]) -> Action:
     thought = str(reply.get("thought", ""))
     match reply["action"]:
         case "bash":
@@ -46,7 +46,7 @@ def _action(reply: dict[str, Any], shown: dict[str, str]) -> Action:
         case "read":
             return FileReadAction(path=reply["path"], thought=thought)
         case "edit":
-            path, text = reply["path"], shown[reply["path"]]
+            path, text = reply["path"], files[reply["path"]]
             old, new = replacement(text, choices(text)[reply["old"]], reply["new"])
             return FileEditAction(path=path, old=old, new=new, thought=thought)
         case "finish":

@@ -1,4 +1,4 @@
-"""Rewrites of a function, which small models do best, each asked for in a short and plain conversation of its own."""
+"""Rewrites of a function, each in a short and plain conversation of its own: small models do these best."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.codeact.lines import LineChoice, functions, replacement
-from handiwork.agents.codeact.progress import failing, is_test, shown_files
+from handiwork.agents.codeact.progress import failing, is_test, read_files
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
@@ -31,19 +31,19 @@ def suspects(state: State) -> list[tuple[str, str]]:
     First come functions that the check's output names, the last named first, then functions that the tests name, then
     the rest of the files read.
     """
-    found = failing(state)
-    shown = shown_files(state)
-    if found is None:
+    failure = failing(state)
+    files = read_files(state)
+    if failure is None:
         return []
-    output = found[1].text
-    tests = "\n".join(text for path, text in shown.items() if is_test(path))
+    output = failure[1].text
+    tests = "\n".join(text for path, text in files.items() if is_test(path))
     ranked: list[tuple[tuple[int, int], str, str]] = []
-    for path, text in shown.items():
+    for path, text in files.items():
         if not is_test(path):
             for name, choice in functions(text).items():
                 if choice.last - choice.first < LONGEST:
                     ranked.append((_rank(name, output, tests), path, name))
-    return [(path, name) for _, path, name in sorted(ranked, key=lambda one: one[0])][:SUSPECTS]
+    return [(path, name) for _, path, name in sorted(ranked, key=lambda entry: entry[0])][:SUSPECTS]
 
 
 def _rank(name: str, output: str, tests: str) -> tuple[int, int]:
@@ -60,22 +60,22 @@ async def rewrite(
 
     ``anew`` hides the function's present body: a model that sees it tends to write the same again.
     """
-    text = shown_files(state)[path]
+    text = read_files(state)[path]
     choice = functions(text)[name]
     completion = await llm.complete([_question(state, path, choice, name, anew)], temperature=retry_temperature)
     block = _BLOCK.search(completion.content)
-    written = functions(block[1] if block else completion.content).get(name)
-    if written is None:
+    function = functions(block[1] if block else completion.content).get(name)
+    if function is None:
         return None
-    old, new = replacement(text, choice, written.shown)
+    old, new = replacement(text, choice, function.text)
     return FileEditAction(path=path, old=old, new=new).with_fields(completion=completion.event)
 
 
 def _question(state: State, path: str, choice: LineChoice, name: str, anew: bool) -> Message:
-    found, shown = failing(state), shown_files(state)
-    assert found is not None
-    lines = shown[path].splitlines()
-    code = outline(choice.shown) if anew else choice.shown
+    failure, files = failing(state), read_files(state)
+    assert failure is not None
+    lines = files[path].splitlines()
+    code = outline(choice.text) if anew else choice.text
     if len(lines) <= _WHOLE_FILE:
         code = "\n".join([*lines[: choice.first], code, *lines[choice.last + 1 :]])
     return Message.text(
@@ -84,9 +84,9 @@ def _question(state: State, path: str, choice: LineChoice, name: str, anew: bool
             "codeact/rewrite",
             path=path,
             code=code,
-            tests={other: shorten(content, _TESTS) for other, content in shown.items() if is_test(other)},
-            command=found[0],
-            output=shorten(found[1].text, _OUTPUT),
+            tests={other: shorten(content, _TESTS) for other, content in files.items() if is_test(other)},
+            command=failure[0],
+            output=shorten(failure[1].text, _OUTPUT),
             function=name,
             anew=anew,
         ),
@@ -95,7 +95,7 @@ def _question(state: State, path: str, choice: LineChoice, name: str, anew: bool
 
 def outline(function: str) -> str:
     """Return a function without its body: its signature and docstring."""
-    found = _OUTLINE.match(function)
-    head = found[0] if found else function.splitlines()[0]
+    header = _OUTLINE.match(function)
+    head = header[0] if header else function.splitlines()[0]
     indent = len(head) - len(head.lstrip()) + 4
     return f"{head.rstrip()}\n{' ' * indent}..."

@@ -27,8 +27,8 @@ def _schema(required: list[str], **properties: tuple[str, str] | JsonSchema) -> 
     return {
         "type": "object",
         "properties": {
-            name: given if isinstance(given, dict) else {"type": given[0], "description": given[1]}
-            for name, given in properties.items()
+            name: spec if isinstance(spec, dict) else {"type": spec[0], "description": spec[1]}
+            for name, spec in properties.items()
         },
         "required": required,
         "additionalProperties": False,

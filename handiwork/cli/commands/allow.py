@@ -10,7 +10,7 @@ from handiwork.cli.terminal.sanitize import exact
 from handiwork.errors import Exit
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.user_events import at_work, network_allowed
+from handiwork.session.user_events import network_allowed, running_commands
 from handiwork.settings import SettingsError
 
 AT_WORK = (
@@ -30,7 +30,7 @@ async def allow(hosts: Sequence[str], session: str | None, yes: bool) -> Exit:
         raise SettingsError(str(error)) from None
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
-        if not yes and (running := await at_work(log)):
+        if not yes and (running := await running_commands(log)):
             raise SettingsError(AT_WORK.format(", ".join(hosts), log.id, "".join(map(_line, running))))
         await log.append(event)
     say(f"the sandbox of session {log.id} may reach {', '.join(hosts)} from now on")

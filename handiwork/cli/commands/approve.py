@@ -13,7 +13,7 @@ from handiwork.errors import Exit
 from handiwork.events.record import ApprovalEvent
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.user_events import approval, asked, state_of
+from handiwork.session.user_events import actions_to_approve, approval, state_of
 from handiwork.settings import SettingsError
 
 
@@ -26,7 +26,7 @@ async def approve(session: str | None, reject: bool, always: bool, comment: str 
     console = terminal_console()
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
-        if not (actions := asked(await state_of(log))):
+        if not (actions := actions_to_approve(await state_of(log))):
             raise SettingsError(f"session {log.id} has nothing to approve")
         for action in actions:
             answer = approval(action, not reject, comment or "", always)

@@ -83,5 +83,5 @@ async def gc() -> Exit:
         cleaned = await clean(store, data_dir(), budget)
     parts = {"snapshots": cleaned.snapshots, "outputs and pictures": cleaned.blobs, "session folders": cleaned.sessions}
     told = ", ".join(f"{size_text(size)} of {name}" for name, size in parts.items() if size)
-    say(f"freed {told or size_text(0)}; snapshots take {size_text(cleaned.left)}")
+    say(f"freed {told or size_text(0)}; snapshots take {size_text(cleaned.remaining)}")
     return Exit.FINISHED

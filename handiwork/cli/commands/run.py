@@ -29,11 +29,11 @@ from handiwork.log.store import Store
 from handiwork.paths import data_dir
 from handiwork.session.config import SessionConfig, config_of, title_of
 from handiwork.session.open import changes, create, reopen
-from handiwork.session.secrets import given
+from handiwork.session.secrets import specification
 from handiwork.session.session import Session
 from handiwork.session.steps.live import Observer
 from handiwork.session.storage.layout import session_dir
-from handiwork.session.user_events import is_stuck, rewound, state_of
+from handiwork.session.user_events import is_stuck, rewind_event, state_of
 from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
 from handiwork.workspace.changes import Change
 
@@ -87,7 +87,7 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
         state = await state_of(log)
         if rewind and not is_stuck(state):
             raise SettingsError(f"session {log.id} is not stuck in a loop: resume it without --rewind")
-        said: list[Event] = [rewound(state)] if rewind else []
+        said: list[Event] = [rewind_event(state)] if rewind else []
         if message is not None:
             said.append(MessageAction(content=message, source="user", subtask=state.active))
         head = await log.head()
@@ -160,5 +160,5 @@ async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
 
 async def _secrets(log: EventLog, others: Iterable[str]) -> tuple[str, ...]:
     """Return the sources of the session's secrets, replaced and extended by ``others``."""
-    all_given = [*(await config_of(log)).secrets, *map(given, others)]
-    return tuple({text.partition("=")[0]: text for text in all_given}.values())
+    specifications = [*(await config_of(log)).secrets, *map(specification, others)]
+    return tuple({text.partition("=")[0]: text for text in specifications}.values())

@@ -59,8 +59,8 @@ class Questions:
         return answer
 
     async def _approvals(self, state: State) -> str | None:
-        actions = user_events.asked(state)
-        why = await user_events.why_asked(self._log, actions)
+        actions = user_events.actions_to_approve(state)
+        why = await user_events.approval_reasons(self._log, actions)
         for action in actions:
             heading = self._view.transcript.subtasks.heading(action.subtask).removeprefix("-> ")
             agent = heading or plain(short_name(state.agent))
@@ -80,9 +80,9 @@ class Questions:
         return ""
 
     async def _limit(self, state: State) -> str | None:
-        name = user_events.reached(state)
-        more = user_events.raised(state, name, self._first)
-        question = LIMIT.format(name=name, raised=user_events.shown(name, more))
+        name = user_events.reached_limit(state)
+        more = user_events.raised_limit(state, name, self._first)
+        question = LIMIT.format(name=name, raised=user_events.amount_text(name, more))
         while answer := await self._slash.answer(question):
             try:
                 value = more if answer == "r" else _number(answer)
@@ -98,7 +98,7 @@ class Questions:
         while (answer := await self._slash.answer(STUCK)) == "":
             pass
         if answer == "r":
-            await self._log.append(user_events.rewound(state))
+            await self._log.append(user_events.rewind_event(state))
         return "" if answer in ("g", "r") else answer
 
 

@@ -13,7 +13,7 @@ from handiwork.events.record import SettingsChanged
 from handiwork.log.eventlog import EventLog
 from handiwork.session.config import SessionConfig, config_of
 from handiwork.session.steps.live import Observer
-from handiwork.session.user_events import at_work, network_allowed
+from handiwork.session.user_events import network_allowed, running_commands
 from handiwork.settings import SettingsError
 
 ALONE = 15.0
@@ -61,7 +61,7 @@ class RemoteSession:
         if changes.get("secrets", self.config.secrets) != self.config.secrets:
             raise SettingsError(f"another process runs session {self.id} and cannot take a secret: stop it first")
         if hosts := changes.get("allow_net"):
-            if await at_work(self.log):
+            if await running_commands(self.log):
                 raise SettingsError(f"session {self.id} has running commands: allow the hosts with `handiwork allow`")
             await self.log.append(network_allowed(hosts))
         others = {key: changes[key] for key in ("model", "base_url", "limits", "confirmation") if key in changes}

@@ -14,7 +14,7 @@ from handiwork.events.record import Confirmation, SettingsChanged
 from handiwork.llm import create as llms
 from handiwork.llm.errors import LLMError
 from handiwork.log.eventlog import EventLog
-from handiwork.session.user_events import at_work, network_allowed
+from handiwork.session.user_events import network_allowed, running_commands
 from handiwork.settings import model_name
 
 Ask = Callable[[str], Awaitable[str | None]]
@@ -73,7 +73,7 @@ class SlashCommands:
         except ValueError as error:
             return f"  the network is unchanged: {error}"
         told: list[str] = []
-        while not set(running := await at_work(self._log)) <= set(told):
+        while not set(running := await running_commands(self._log)) <= set(told):
             self.say(AT_WORK.format(", ".join(hosts)), "yellow")
             for command in running:
                 self.say(f"    {exact(command)}")

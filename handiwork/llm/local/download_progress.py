@@ -21,13 +21,13 @@ def to_stderr(line: str) -> None:
 
 
 class Reporter:
-    """Shows the progress of the download of ``what`` from its first byte on; call it with bytes done and in total.
+    """Shows the progress of the download of ``name`` from its first byte on; call it with bytes done and in total.
 
     ``status`` gets lines; None means standard error, with a bar if that is a terminal.
     """
 
-    def __init__(self, what: str, status: Callable[[str], None] | None) -> None:
-        self._what = what
+    def __init__(self, name: str, status: Callable[[str], None] | None) -> None:
+        self._name = name
         self._status = status or to_stderr
         self._bar: Progress | None = None
         self._console = Console(stderr=True)
@@ -46,11 +46,11 @@ class Reporter:
     def __call__(self, done: int, total: int) -> None:
         """Show that ``done`` of ``total`` bytes have arrived."""
         if self._draw:
-            self._show(done, total)
+            self._update_bar(done, total)
         else:
-            self._say(done, total)
+            self._print_line(done, total)
 
-    def _show(self, done: int, total: int) -> None:
+    def _update_bar(self, done: int, total: int) -> None:
         if self._bar is None:
             self._bar = Progress(
                 TextColumn("fetching {task.description}"),
@@ -60,20 +60,20 @@ class Reporter:
                 TimeRemainingColumn(),
                 console=self._console,
             )
-            self._bar.add_task(self._what, total=total)
+            self._bar.add_task(self._name, total=total)
             self._bar.start()
         self._bar.update(self._bar.task_ids[0], completed=done)
 
-    def _say(self, done: int, total: int) -> None:
+    def _print_line(self, done: int, total: int) -> None:
         now = time.monotonic()
         if self._began is None:
             self._began = (now, done)
         if now - self._last < PAUSE and done < total:
             return
         self._last = now
-        line = f"fetching {self._what}: {done / 1e6:.0f} of {total / 1e6:.0f} MB"
-        began, had = self._began
-        if done > had:
-            rate = (done - had) / max(now - began, 0.001)
+        line = f"fetching {self._name}: {done / 1e6:.0f} of {total / 1e6:.0f} MB"
+        began, first_bytes = self._began
+        if done > first_bytes:
+            rate = (done - first_bytes) / max(now - began, 0.001)
             line += f", {rate / 1e6:.1f} MB/s, {(total - done) / rate:.0f} s left"
         self._status(line)

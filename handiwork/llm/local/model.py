@@ -37,8 +37,8 @@ class LocalLLM:
     """A model that runs on this machine; ``model`` is a known name or the path of a GGUF file.
 
     The first request fetches the weights and starts the server; a server that died is restarted. ``status`` is called
-    for slow steps; None means standard error. ``idle`` is how many seconds the server outlives its last client, if this
-    object starts it.
+    for slow steps; None means standard error. ``idle`` is the number of seconds that the server outlives its last
+    client, if this object starts it.
     """
 
     def __init__(self, model: str, status: Status | None = None, idle: float = IDLE) -> None:
@@ -46,7 +46,7 @@ class LocalLLM:
         self._status = status or to_stderr
         self._reporter = Reporter(model, status)
         self._idle = idle
-        self._place: ServerFolder | None = None
+        self._server_folder: ServerFolder | None = None
         self._path = Path()
         self._client: FileLock | None = None
         self._address: Address | None = None
@@ -72,8 +72,8 @@ class LocalLLM:
 
         The window is the server's, which is smaller if the model's own is, and is known after ``open``.
         """
-        known = self._chat.capabilities
-        return known if known.window is not None else replace(known, window=WINDOW)
+        capabilities = self._chat.capabilities
+        return capabilities if capabilities.window is not None else replace(capabilities, window=WINDOW)
 
     async def open(self) -> None:
         """Start the server if needed, and ask it for its window. Raises the same errors as ``complete``."""
@@ -99,7 +99,7 @@ class LocalLLM:
     async def start(self) -> None:
         """Fetch the weights and start the server if needed; reconnect if the server is a new one."""
         async with self._opening:
-            address = await self._running()
+            address = await self._ensure_running()
             if address != self._address:
                 await self._chat.close()
                 self._address = address
@@ -113,38 +113,40 @@ class LocalLLM:
 
     async def _endpoint(self) -> ServerAddress:
         async with self._opening:
-            self._address = address = await self._running()
+            self._address = address = await self._ensure_running()
         return ServerAddress(f"{address.url}/v1", address.key)
 
-    async def _running(self) -> Address:
-        if self._place is None:
+    async def _ensure_running(self) -> Address:
+        if self._server_folder is None:
             if importlib.util.find_spec("xllamacpp") is None:
                 raise ModelNotFoundError("Local models need xllamacpp: pip install 'handiwork[local]'.")
             with self._reporter as report:
                 self._path = await find(self._model, report)
-            self._place = place_of(self._path)
-        place = self._place
-        if self._client and place.alive() and (address := place.address()):
+            self._server_folder = server_folder_of(self._path)
+        server = self._server_folder
+        if self._client and server.alive() and (address := server.address()):
             return address
-        async with locked(place.start_lock):
+        async with locked(server.start_lock):
             if self._client is None:
-                self._client = FileLock(place.clients_lock, exclusive=False)
+                self._client = FileLock(server.clients_lock, exclusive=False)
                 self._client.acquire()
-            if not place.alive():
-                await _launch(place, self._path, self._idle)
-            return await self._until_ready(place)
+            if not server.alive():
+                await _launch(server, self._path, self._idle)
+            return await self._wait_until_ready(server)
 
-    async def _until_ready(self, place: ServerFolder) -> Address:
-        if address := place.address():
+    async def _wait_until_ready(self, server: ServerFolder) -> Address:
+        if address := server.address():
             return address
         began = time.monotonic()
         self._status(f"loading the model {self._path.name}")
-        while place.alive():
-            if address := place.address():
+        while server.alive():
+            if address := server.address():
                 self._status(f"the model is loaded, {time.monotonic() - began:.1f} s")
                 return address
             await asyncio.sleep(0.05)
-        raise ModelNotFoundError(f"The local model {self._path} did not start: {_reason(place)} (log: {place.log})")
+        raise ModelNotFoundError(
+            f"The local model {self._path} did not start: {_failure_reason(server)} (log: {server.log})"
+        )
 
     async def _tell_if_busy(self) -> None:
         """Report that the call has to wait if the server is busy with other calls."""
@@ -160,7 +162,7 @@ class LocalLLM:
             self._status("waiting for the local model: it is busy with other calls")
 
 
-def place_of(model: Path) -> ServerFolder:
+def server_folder_of(model: Path) -> ServerFolder:
     """Return the folder of the model's server, created if missing.
 
     Raises ModelNotFoundError if other users can enter it.
@@ -169,21 +171,21 @@ def place_of(model: Path) -> ServerFolder:
     identity = f"{model.resolve()}\0{stat.st_size}\0{stat.st_mtime_ns}"
     folder = runtime_dir() / f"llm-{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+    folder_stat = folder.lstat()
+    if folder_stat.st_uid != os.getuid() or folder_stat.st_mode & 0o077:
         raise ModelNotFoundError(f"{folder} is open to other users: remove it, and what they may have put there.")
     return ServerFolder(folder)
 
 
-async def _launch(place: ServerFolder, model: Path, idle: float) -> None:
-    with place.log.open("wb") as log:
+async def _launch(server: ServerFolder, model: Path, idle: float) -> None:
+    with server.log.open("wb") as log:
         launcher = await asyncio.create_subprocess_exec(
             sys.executable,
             # Never from the current directory, which may be an unreviewed project.
             "-P",
             "-m",
             "handiwork.llm.local.server",
-            str(place.folder),
+            str(server.folder),
             str(model),
             str(idle),
             stdin=asyncio.subprocess.DEVNULL,
@@ -195,8 +197,8 @@ async def _launch(place: ServerFolder, model: Path, idle: float) -> None:
     await launcher.wait()
 
 
-def _reason(place: ServerFolder) -> str:
+def _failure_reason(server: ServerFolder) -> str:
     """Return the log's last error line, else its last line."""
-    lines = [line for line in place.log.read_text(errors="replace").splitlines() if line.strip()]
+    lines = [line for line in server.log.read_text(errors="replace").splitlines() if line.strip()]
     errors = [line for line in lines if " E " in line and "error loading model" in line]
     return (errors or lines or ["it said nothing"])[-1]

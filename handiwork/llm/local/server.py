@@ -93,7 +93,7 @@ class ServerFolder:
         self._endpoint.unlink(missing_ok=True)
 
 
-def serve(place: ServerFolder, model: Path, idle: float) -> None:
+def serve(folder: ServerFolder, model: Path, idle: float) -> None:
     """Serve the model until it has had no client for ``idle`` seconds."""
     # Imported here, because this loads llama.cpp, and by name, because it has no types.
     xllamacpp: Any = importlib.import_module("xllamacpp")
@@ -110,16 +110,16 @@ def serve(place: ServerFolder, model: Path, idle: float) -> None:
     params.cache_ram_mib = CACHE_MIB
     params.cpuparams.n_threads = len(os.sched_getaffinity(0))
     server = xllamacpp.Server(params)
-    place.publish(Address(server.listening_address, key, os.getpid()))
-    _wait_until_unused(place, idle)
+    folder.publish(Address(server.listening_address, key, os.getpid()))
+    _wait_until_unused(folder, idle)
     # There is no need to wait for llama.cpp's own threads: they hold nothing that could be lost.
     os._exit(0)
 
 
-def _wait_until_unused(place: ServerFolder, idle: float) -> None:
+def _wait_until_unused(folder: ServerFolder, idle: float) -> None:
     """Wait until there was no client for ``idle`` seconds; return with the start lock held and the address removed."""
     last_used = time.monotonic()
-    start, clients = FileLock(place.start_lock), FileLock(place.clients_lock)
+    start, clients = FileLock(folder.start_lock), FileLock(folder.clients_lock)
     while True:
         time.sleep(min(1.0, idle / 4))
         if not clients.acquire(wait=False):
@@ -129,22 +129,22 @@ def _wait_until_unused(place: ServerFolder, idle: float) -> None:
         # Clients take their lock under the start lock, so while this process holds that, no new one can appear.
         if time.monotonic() - last_used >= idle and start.acquire(wait=False):
             if clients.acquire(wait=False):
-                place.withdraw()
+                folder.withdraw()
                 return
             start.release()
 
 
 def main(folder: str, model: str, idle: str) -> None:
     """Serve in a detached process of its own; return at once in the caller's child."""
-    place = ServerFolder(Path(folder))
-    alive = FileLock(place.alive_lock)
+    server_folder = ServerFolder(Path(folder))
+    alive = FileLock(server_folder.alive_lock)
     alive.acquire()
-    place.withdraw()
+    server_folder.withdraw()
     # The child inherits the lock, so the server counts as alive without interruption.
     if os.fork():
         return
     os.chdir("/")
-    serve(place, Path(model), float(idle))
+    serve(server_folder, Path(model), float(idle))
 
 
 if __name__ == "__main__":

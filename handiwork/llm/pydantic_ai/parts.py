@@ -25,7 +25,7 @@ from handiwork.events.base import Part
 from handiwork.llm.openai_compatible.wire import Blobs, arguments_object, text_of
 from handiwork.llm.types import Message, ToolCall
 
-_KEPT = ("id", "signature", "provider_name", "provider_details")
+_PROVIDER_FIELDS = ("id", "signature", "provider_name", "provider_details")
 
 
 def thinking_of(parts: Sequence[ModelResponsePart]) -> tuple[dict[str, Any], ...]:
@@ -33,17 +33,17 @@ def thinking_of(parts: Sequence[ModelResponsePart]) -> tuple[dict[str, Any], ...
 
     ``at`` is the part's index in the answer; the provider checks signatures against the order.
     """
-    kept: list[dict[str, Any]] = []
-    for at, part in enumerate(parts):
+    entries: list[dict[str, Any]] = []
+    for index, part in enumerate(parts):
         if not isinstance(part, ThinkingPart | TextPart | ToolCallPart):
             continue
-        extras = {key: value for key in _KEPT if (value := getattr(part, key, None))}
+        extras = {key: value for key in _PROVIDER_FIELDS if (value := getattr(part, key, None))}
         if isinstance(part, ThinkingPart):
-            kept.append({"content": part.content, "at": at, **extras})
+            entries.append({"content": part.content, "at": index, **extras})
         elif extras:
             owner = part.tool_call_id if isinstance(part, ToolCallPart) else "text"
-            kept.append({"content": "", "at": at, "owner": owner, **extras})
-    return tuple(kept)
+            entries.append({"content": "", "at": index, "owner": owner, **extras})
+    return tuple(entries)
 
 
 def calls_of(parts: Sequence[ModelResponsePart]) -> tuple[ToolCall, ...]:
@@ -63,7 +63,7 @@ class MessageParts:
     def __init__(self, blobs: Blobs, provider: str) -> None:
         self._blobs = blobs
         self._provider = provider
-        self._made: WeakKeyDictionary[Message, ModelMessage] = WeakKeyDictionary()
+        self._forms: WeakKeyDictionary[Message, ModelMessage] = WeakKeyDictionary()
 
     def forms(self, messages: Sequence[Message]) -> list[ModelMessage]:
         """Return the conversation's form; the messages between two answers become one request."""
@@ -71,9 +71,9 @@ class MessageParts:
         forms: list[ModelMessage] = []
         for message in messages:
             names.update((call.id, call.name) for call in message.tool_calls)
-            form = self._made.get(message)
+            form = self._forms.get(message)
             if form is None:
-                form = self._made[message] = self._form(message, names)
+                form = self._forms[message] = self._form(message, names)
             last = forms[-1] if forms else None
             if isinstance(form, ModelRequest) and isinstance(last, ModelRequest):
                 forms[-1] = ModelRequest(parts=[*last.parts, *form.parts])
@@ -98,15 +98,19 @@ class MessageParts:
         return BinaryContent(self._blobs(part.blob), media_type=part.media_type or "image/png")
 
     def _answer(self, message: Message) -> list[ModelResponsePart]:
-        kept = [part for part in message.thinking if part.get("provider_name") == self._provider]
-        extras = {part["owner"]: {key: part[key] for key in _KEPT if key in part} for part in kept if "owner" in part}
+        entries = [part for part in message.thinking if part.get("provider_name") == self._provider]
+        extras = {
+            part["owner"]: {key: part[key] for key in _PROVIDER_FIELDS if key in part}
+            for part in entries
+            if "owner" in part
+        }
         parts: list[ModelResponsePart] = []
         if text := text_of(message.content):
             parts.append(TextPart(text, **extras.get("text", {})))
         for call in message.tool_calls:
             arguments = arguments_object(call.arguments)
             parts.append(ToolCallPart(call.name, arguments, call.id, **extras.get(call.id, {})))
-        for part in sorted((part for part in kept if "owner" not in part), key=lambda part: part["at"]):
-            fields = {key: part[key] for key in _KEPT if key in part}
+        for part in sorted((part for part in entries if "owner" not in part), key=lambda part: part["at"]):
+            fields = {key: part[key] for key in _PROVIDER_FIELDS if key in part}
             parts.insert(part["at"], ThinkingPart(part["content"], **fields))
         return parts

@@ -10,7 +10,7 @@ from handiwork.llm.errors import LLMError, ProviderError
 from handiwork.llm.scripted.script import Reply, position_after
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, ToolCall
 
-KEPT = 1_000
+MAX_REQUESTS = 1_000
 """The number of requests kept for inspection."""
 
 
@@ -21,7 +21,7 @@ class ScriptedLLM:
     resumed in a new process continues with the next reply; from there on every call takes the next line, including
     those of delegates and condensers. A reply with ``error`` is a line of its own: it raises ProviderError, and the
     next call takes the line after it. A cancelled call returns its reply to the script.
-    A reply may also be its text alone, or a mapping like a line of a script's file; a mapping that is no reply raises
+    A reply may also be its text alone, or a mapping like a line of a script's file; an invalid mapping raises
     pydantic.ValidationError.
     """
 
@@ -60,7 +60,7 @@ class ScriptedLLM:
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the next reply; ``requests`` keeps this conversation and the earlier ones, KEPT in all.
+        """Return the next reply; ``requests`` keeps this conversation and the earlier ones, MAX_REQUESTS in all.
 
         Raises ProviderError for a reply that is an error, and LLMError after the script's last reply.
         """
@@ -98,7 +98,7 @@ class ScriptedLLM:
 
     def _take(self, messages: Sequence[Message]) -> int:
         self.requests.append(tuple(messages))
-        del self.requests[:-KEPT]
+        del self.requests[:-MAX_REQUESTS]
         if self._next is None:
             answered = sum(message.role == "assistant" for message in messages)
             self._next = position_after(self._replies, answered)

@@ -60,8 +60,8 @@ def read_script(path: Path) -> list[Reply]:
             replies.append(Reply.model_validate_json(line))
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(str(step) for step in first["loc"]) or "the line"
-            raise LLMError(f"script {path}, line {number}: {where}: {first['msg']}") from error
+            field = ".".join(str(step) for step in first["loc"]) or "the line"
+            raise LLMError(f"script {path}, line {number}: {field}: {first['msg']}") from error
     return replies
 
 

@@ -8,7 +8,14 @@ from handiwork.llm import create as llms
 from handiwork.server.api.sessions import check_images, running, view
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
 from handiwork.server.schemas.sessions import Answer, Hosts, Posted, SessionView, SettingsChange, UserMessage
-from handiwork.session.user_events import approval, asked, at_work, is_stuck, network_allowed, rewound
+from handiwork.session.user_events import (
+    actions_to_approve,
+    approval,
+    is_stuck,
+    network_allowed,
+    rewind_event,
+    running_commands,
+)
 from handiwork.settings import model_name
 
 ENDED: frozenset[AgentState] = frozenset({"finished", "rejected", "stopped", "awaiting_user_input"})
@@ -74,7 +81,7 @@ async def answer_action(call: OperationCall[None, Answer]) -> SessionView:
     """Allow or reject an action that waits for approval."""
     log, given = await call.log(), call.body
     state = await running(call.supervisor, log)
-    action = next((action for action in asked(state) if action.id == given.action), None)
+    action = next((action for action in actions_to_approve(state) if action.id == given.action), None)
     if action is None:
         raise RequestRefusedError(409, f"action {given.action} of session {log.id} does not wait for approval")
     if given.remember and not given.allowed:
@@ -115,7 +122,7 @@ async def allow_hosts(call: OperationCall[None, Hosts]) -> SessionView:
         event = network_allowed(call.body.hosts)
     except ValueError as error:
         raise RequestRefusedError(422, f"hosts: {error}") from None
-    if not call.body.confirmed and (commands := await at_work(log)):
+    if not call.body.confirmed and (commands := await running_commands(log)):
         listed = "; ".join(commands)
         raise RequestRefusedError(
             409, f"these commands may be running and could use the hosts unasked; send confirmed to allow it: {listed}"
@@ -130,7 +137,7 @@ async def rewind_session(call: OperationCall[None, None]) -> SessionView:
     state = await running(call.supervisor, log)
     if not is_stuck(state):
         raise RequestRefusedError(409, f"session {log.id} is not stuck in a loop")
-    await call.supervisor.say(log, rewound(state), ChangeAgentStateAction(agent_state="running", source="user"))
+    await call.supervisor.say(log, rewind_event(state), ChangeAgentStateAction(agent_state="running", source="user"))
     return await view(call.supervisor, log)
 
 

@@ -39,7 +39,7 @@ from handiwork.session.approval.rules import rule_for
 from handiwork.session.config import SessionConfig, agent_name, title_of
 from handiwork.session.storage import gc as collecting
 from handiwork.session.time_travel import fork as forks
-from handiwork.session.user_events import asked, why_asked
+from handiwork.session.user_events import actions_to_approve, approval_reasons
 from handiwork.settings import load, model_name
 
 
@@ -137,8 +137,9 @@ async def view(supervisor: SessionSupervisor, log: EventLog) -> SessionView:
     state = await supervisor.state(log)
     holder, info = await log.holder(), await log.info()
     why: dict[int, str] = {}
-    while new := [action for action in asked(state) if action.id not in why]:  # new questions may come meanwhile
-        why |= {action.id: "" for action in new} | await why_asked(log, new)
+    # New questions may arrive during the wait.
+    while new := [action for action in actions_to_approve(state) if action.id not in why]:
+        why |= {action.id: "" for action in new} | await approval_reasons(log, new)
     # No await from here on, so that all fields are of one moment.
     return SessionView(
         **_row(info, state),
@@ -156,7 +157,7 @@ async def view(supervisor: SessionSupervisor, log: EventLog) -> SessionView:
         subtasks=[_subtask(child) for child in state.subtasks.values()],
         asked=[
             PendingQuestion(action=to_dict(action), why=why.get(action.id, ""), rule=rule_for(action))
-            for action in asked(state)
+            for action in actions_to_approve(state)
         ],
         rules=list(state.totals.rules),
         network=list(state.totals.network),

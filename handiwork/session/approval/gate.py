@@ -26,7 +26,7 @@ class Gate:
         if answer := totals.approvals.get(action.id):
             if not answer.allowed:
                 return UserRejectObservation(content=answer.comment or DENIED)
-            await journal.append(_changed("running", "allowed by the user", action))
+            await journal.append(_state_change("running", "allowed by the user", action))
             return "allowed"
         if action.id in totals.asked:
             # If the session resumed without an answer, the user wrote a message instead.
@@ -34,12 +34,12 @@ class Gate:
             return "asked" if waits else UserRejectObservation(content=DENIED)
         network, unasked = tuple(totals.network), totals.unasked
         context = replace(self._context, network=network, workspace=totals.workspace, unasked=unasked)
-        why = needs_approval(action, totals.confirmation, context, totals.rules)
-        if why is None:
+        reason = needs_approval(action, totals.confirmation, context, totals.rules)
+        if reason is None:
             return "allowed"
-        await journal.append(_changed("awaiting_user_confirmation", why, action))
+        await journal.append(_state_change("awaiting_user_confirmation", reason, action))
         return "asked"
 
 
-def _changed(agent_state: AgentState, why: str, action: Action) -> AgentStateChangedObservation:
-    return AgentStateChangedObservation(agent_state=agent_state, reason="user", content=why, cause=action.id)
+def _state_change(agent_state: AgentState, reason: str, action: Action) -> AgentStateChangedObservation:
+    return AgentStateChangedObservation(agent_state=agent_state, reason="user", content=reason, cause=action.id)

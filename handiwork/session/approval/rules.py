@@ -84,7 +84,7 @@ class ExecutionContext:
     shadowed: frozenset[str] = frozenset()
 
 
-def needs_approval(action: Action, mode: Confirmation, place: ExecutionContext, rules: Collection[str]) -> str | None:
+def needs_approval(action: Action, mode: Confirmation, context: ExecutionContext, rules: Collection[str]) -> str | None:
     """Return the reason why the action needs the user's approval; None if it may run.
 
     "never" asks about nothing. "risky" asks about uses of a secret; without a sandbox, or on the user's own files,
@@ -92,10 +92,10 @@ def needs_approval(action: Action, mode: Confirmation, place: ExecutionContext, 
     or writes a file that may decide which programs run. "always" asks about every action except reads. No mode asks
     about actions that ``rules`` allow.
     """
-    why = _why(action, mode, place)
-    if names_in(action, place.secrets) and _exact(action) not in rules:
-        return why  # a wider rule does not cover the use of a secret
-    return None if why is None or _allowed(action, rules) else why
+    reason = _approval_reason(action, mode, context)
+    if names_in(action, context.secrets) and _exact(action) not in rules:
+        return reason  # a wider rule does not cover the use of a secret
+    return None if reason is None or _allowed(action, rules) else reason
 
 
 def rule_for(action: Action) -> str:
@@ -104,15 +104,15 @@ def rule_for(action: Action) -> str:
     match action:
         case CmdRunAction(is_input=False):
             commands = parse(action.command) or []
-            asked = [command for command in commands if not reads_only(command)] or commands
-            proposed = {_rule_for_command(command) for command in asked}
-            return proposed.pop() if len(proposed) == 1 else exact
+            relevant = [command for command in commands if not reads_only(command)] or commands
+            rules = {_rule_for_command(command) for command in relevant}
+            return rules.pop() if len(rules) == 1 else exact
         case FileEditAction() | FileWriteAction():
             folder = action.path.rpartition("/")[0]
             return f"edit {folder}/**" if folder and _is_ordinary(action.path) else exact
         case BrowseURLAction() | BrowseInteractiveAction():
-            visited = _origins(action) or ()
-            return f"browse {next(iter(visited))}/**" if len(visited) == 1 else exact
+            targets = _origins(action) or ()
+            return f"browse {next(iter(targets))}/**" if len(targets) == 1 else exact
         case _:
             return exact
 
@@ -122,33 +122,33 @@ def matches(rule: str, action: Action) -> bool:
     return _allowed(action, (rule,))
 
 
-def _why(action: Action, mode: Confirmation, place: ExecutionContext) -> str | None:
-    if mode == "never" or not _acts(action):
+def _approval_reason(action: Action, mode: Confirmation, context: ExecutionContext) -> str | None:
+    if mode == "never" or not _has_effect(action):
         return None
     if mode == "always":
         return "You are asked about every action."
-    if used := names_in(action, sorted(place.secrets)):
+    if used := names_in(action, sorted(context.secrets)):
         return f"It uses {'the secret' if len(used) == 1 else 'the secrets'} {', '.join(used)}."
-    if isinstance(action, CmdRunAction) and not action.is_input and _only_reads(action.command, place):
+    if isinstance(action, CmdRunAction) and not action.is_input and _only_reads(action.command, context):
         return None
-    if not place.isolated:
+    if not context.isolated:
         return "There is no sandbox: it runs on your machine, as you."
-    if place.in_place and not isinstance(action, BrowseURLAction | BrowseInteractiveAction):
+    if context.in_place and not isinstance(action, BrowseURLAction | BrowseInteractiveAction):
         return "It can change your own files: the agent does not work on a copy."
-    return _why_with_network(action, place) if place.network else None
+    return _network_reason(action, context) if context.network else None
 
 
-def _why_with_network(action: Action, place: ExecutionContext) -> str | None:
-    hosts = ", ".join(place.network)
+def _network_reason(action: Action, context: ExecutionContext) -> str | None:
+    hosts = ", ".join(context.network)
     if isinstance(action, FileEditAction | FileWriteAction):
-        if _is_ordinary(action.path, place.workspace):
+        if _is_ordinary(action.path, context.workspace):
             return None
         return f"A hidden file, or one outside the workspace, can say what programs run, which may reach {hosts}."
-    changed = " What ran before unasked may have changed what a command does." if place.unasked else ""
+    changed = " What ran before unasked may have changed what a command does." if context.unasked else ""
     return f"It can send what it reads to the network: the sandbox may reach {hosts}.{changed}"
 
 
-def _acts(action: Action) -> bool:
+def _has_effect(action: Action) -> bool:
     """Return whether the action does more than think, send a message or read."""
     if isinstance(action, FileReadAction):
         return False
@@ -159,12 +159,12 @@ def _acts(action: Action) -> bool:
     return action.runnable
 
 
-def _only_reads(command: str, place: ExecutionContext) -> bool:
+def _only_reads(command: str, context: ExecutionContext) -> bool:
     """Return whether the command only reads, and its programs are known to be the ones that their names say."""
     commands = parse(command)
-    if commands is None or (place.network and place.unasked):
+    if commands is None or (context.network and context.unasked):
         return False
-    return all(reads_only(each) and each.words[0] not in place.shadowed for each in commands)
+    return all(reads_only(part) and part.words[0] not in context.shadowed for part in commands)
 
 
 def _allowed(action: Action, rules: Collection[str]) -> bool:
@@ -176,10 +176,10 @@ def _allowed(action: Action, rules: Collection[str]) -> bool:
             matched = {c for c in commands if any(_matches_command(rule, c) for rule in rules)}
             return bool(matched) and all(c in matched or reads_only(c) for c in commands)
         case FileEditAction() | FileWriteAction():
-            return _is_ordinary(action.path) and any(_holds(rule, action.path) for rule in rules)
+            return _is_ordinary(action.path) and any(_covers(rule, action.path) for rule in rules)
         case BrowseURLAction() | BrowseInteractiveAction():
-            visited = _origins(action)
-            return visited is not None and all(f"browse {origin}/**" in rules for origin in visited)
+            targets = _origins(action)
+            return targets is not None and all(f"browse {origin}/**" in rules for origin in targets)
         case _:
             return False
 
@@ -218,7 +218,9 @@ def _matches_command(rule: str, command: Command) -> bool:
     if kind != "command" or not prefix or last != "*" or command.words[: len(prefix)] != tuple(prefix):
         return False
     free = command.words[len(prefix) :]
-    letters = next((found for words, found in _DANGEROUS_LETTERS.items() if command.words[: len(words)] == words), "")
+    letters = next(
+        (options for words, options in _DANGEROUS_LETTERS.items() if command.words[: len(words)] == words), ""
+    )
     return reads_only(command) or not (command.loose or any(_is_dangerous(word, letters) for word in free))
 
 
@@ -236,7 +238,7 @@ def _is_dangerous(word: str, letters: str) -> bool:
     return shortened or name.startswith(_DANGEROUS_OPTIONS)
 
 
-def _holds(rule: str, path: str) -> bool:
+def _covers(rule: str, path: str) -> bool:
     kind, _, pattern = rule.partition(" ")
     folder = pattern.removesuffix("/**")
     return kind == "edit" and folder not in ("", pattern) and path.startswith(f"{folder}/")
@@ -253,12 +255,12 @@ def _is_ordinary(path: str, workspace: str = "") -> bool:
 
 def _origin(url: str) -> str | None:
     """Return the URL's scheme, host and port as ``https://host`` or ``http://host:8080``; None for any other URL."""
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL.fullmatch(url)
+    if match is None:
         return None
-    scheme, port = found["scheme"].lower(), found["port"]
-    at = "" if port is None or port == _PORTS[scheme] else f":{port}"
-    return f"{scheme}://{found['host'].lower()}{at}"
+    scheme, port = match["scheme"].lower(), match["port"]
+    suffix = "" if port is None or port == _PORTS[scheme] else f":{port}"
+    return f"{scheme}://{match['host'].lower()}{suffix}"
 
 
 def _origins(action: BrowseURLAction | BrowseInteractiveAction) -> frozenset[str] | None:
@@ -269,9 +271,9 @@ def _origins(action: BrowseURLAction | BrowseInteractiveAction) -> frozenset[str
         calls = _calls(action.browser_actions)
         if calls is None or any(name not in _LOOKS and name != "goto" for name, _ in calls):
             return None
-        urls = [given[1:-1] for name, given in calls if name == "goto"]
-    found = [_origin(url) for url in urls]
-    return None if not found or None in found else frozenset(one for one in found if one is not None)
+        urls = [arguments[1:-1] for name, arguments in calls if name == "goto"]
+    origins = [_origin(url) for url in urls]
+    return None if not origins or None in origins else frozenset(origin for origin in origins if origin is not None)
 
 
 def _only_looks(action: BrowseInteractiveAction) -> bool:
@@ -282,5 +284,5 @@ def _only_looks(action: BrowseInteractiveAction) -> bool:
 
 def _calls(text: str) -> list[tuple[str, str]] | None:
     """Return the calls' names and arguments; None if the text is anything but plain calls, one per line."""
-    found = [_CALL.fullmatch(line.strip(" \t")) for line in text.split("\n") if line.strip(" \t")]
-    return [(call["name"], call["given"]) for call in found if call is not None] if found and all(found) else None
+    matches = [_CALL.fullmatch(line.strip(" \t")) for line in text.split("\n") if line.strip(" \t")]
+    return [(call["name"], call["given"]) for call in matches if call is not None] if matches and all(matches) else None

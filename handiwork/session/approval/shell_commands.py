@@ -25,8 +25,8 @@ _KEYWORDS = frozenset(
 )
 
 # A program may stand here if no argument of it, and no file or variable that configures it, runs a program or writes
-# a file. So git is no reader: what it runs to read (fsmonitor, filters, textconv, hooks, pagers, signatures, missing
-# objects of a partial clone) the repository says, not its arguments.
+# a file. So git is no reader: the repository, not the arguments, names the programs that git runs to read (fsmonitor,
+# filters, textconv, hooks, pagers, signatures, missing objects of a partial clone).
 _READERS = frozenset(
     {"basename", "cat", "cmp", "cut", "dirname", "du", "echo", "false", "grep", "head", "id", "ls", "nl", "pwd"}
     | {"readlink", "realpath", "stat", "tail", "tr", "true", "uname", "wc", "which", "whoami"}
@@ -68,9 +68,9 @@ def parse(text: str) -> list[Command] | None:
     commands: list[Command] = []
     words: list[str] = []
     word: str | None = None
-    loose, start, place = False, 0, 0
-    while place < len(text):
-        token = _TOKEN.match(text, place)
+    loose, start, position = False, 0, 0
+    while position < len(text):
+        token = _TOKEN.match(text, position)
         if token is None:
             return None
         kind = str(token.lastgroup)
@@ -84,9 +84,9 @@ def parse(text: str) -> list[Command] | None:
             word = (word or "") + piece
             loose = loose or (kind == "glob" and word[0] in "-*?[]")
         if kind == "operator":
-            commands.append(Command(text[start:place].rstrip(" \t"), tuple(words), loose))
+            commands.append(Command(text[start:position].rstrip(" \t"), tuple(words), loose))
             words, loose, start = [], False, token.end()
-        place = token.end()
+        position = token.end()
     return commands if all(map(_names_a_program, commands)) else None
 
 

@@ -7,7 +7,7 @@ from handiwork.events.base import utc_now
 
 
 class LimitReachedError(Exception):
-    """A limit forbids another step or model call; the text says which."""
+    """A limit forbids another step or model call; the text names it."""
 
 
 def running_time(root: State) -> float:
@@ -38,8 +38,8 @@ def check_model_budget(root: State, in_flight: int = 0) -> None:
         )
     if limits.tokens is not None and totals.usage.total >= limits.tokens:
         raise LimitReachedError(f"the limit of {limits.tokens} tokens is reached (used: {totals.usage.total})")
-    left = time_left(root)
-    if left is not None and left <= 0:
+    remaining = time_left(root)
+    if remaining is not None and remaining <= 0:
         raise LimitReachedError(f"the time limit of {limits.time:g} s is reached")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from handiwork.agents.history import History, condensed
+from handiwork.agents.history import History, condense
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
@@ -24,7 +24,7 @@ FULL, TARGET, RECENT = 0.75, 0.5, 0.25
 """Shares of the window: above FULL the history is condensed, to TARGET; the newest steps, up to RECENT, stay whole."""
 
 NEWEST = 2
-"""Steps that stay whole, however long they are, as long as anything else can be shortened."""
+"""Steps that stay whole, at any length, while other steps can be shortened."""
 
 LONGEST_REPLY, LONGEST_NOTES, LONGEST_BOUND_NOTES = 8_192, 12_000, 2_000
 """Tokens kept free for a reply; characters of the notes; characters of notes that a schema keeps short."""
@@ -80,7 +80,7 @@ class NotesLLM(Protocol):
 
 
 class Condenser:
-    """Decides before every step of one task how to condense its history; the caller appends the event to the log."""
+    """Condenses one task's history before its steps as needed; the caller appends the event to the log."""
 
     def __init__(self, llm: NotesLLM) -> None:
         self._llm = llm
@@ -111,20 +111,20 @@ class Condenser:
             return None
         if event := draft.collapse(len(state.history), size - 1):
             return event
-        raise self._cannot("all that is left is the task and the newest step")
+        raise self._error("all that is left is the task and the newest step")
 
     async def _notes(self, draft: _Draft, cut: int) -> CondensationEvent:
-        gone = draft.replaced(cut)
+        steps = draft.replaceable(cut)
         notes = (await self._ask(draft, cut)).strip()
         if not notes:
-            raise self._cannot("the model's notes on the first steps were empty")
-        wishes = shorten(_wishes(gone), draft.longest_notes)
+            raise self._error("the model's notes on the first steps were empty")
+        wishes = shorten(_wishes(steps), draft.longest_notes)
         plan = draft.state.plan
         summary = f"{HEADING}\n{notes}" + (f"\n\n{PLAN}\n{plan.text()}" if plan.tasks else "")
         summary += f"\n\n{WISHES}\n{wishes}" if wishes else ""
-        if len(summary) >= len(text_of(gone)):
-            raise self._cannot("the model's notes on the first steps are as long as the steps themselves")
-        return CondensationEvent(first=gone[0][0].id, last=gone[-1][0].id, summary=summary)
+        if len(summary) >= len(text_of(steps)):
+            raise self._error("the model's notes on the first steps are as long as the steps themselves")
+        return CondensationEvent(first=steps[0][0].id, last=steps[-1][0].id, summary=summary)
 
     async def _ask(self, draft: _Draft, cut: int) -> str:
         """Return the model's notes on the steps before ``cut``, which are shortened to fit its window."""
@@ -132,24 +132,24 @@ class Condenser:
         if not self._llm.capabilities.tools:
             longest = min(longest, LONGEST_BOUND_NOTES)
             schema = _schema(longest)
-        gone = draft.replaced(cut)
+        steps = draft.replaceable(cut)
         room = int(_room(draft.window) * CHARACTERS) - longest - len(ASK)
         for share in (1, 2, 4):
-            text = text_of(gone)
+            text = text_of(steps)
             if len(text) > room // share:
-                text = shorten(text_of(condensed(gone, _all(gone, "collapse"), frozenset())), room // share)
+                text = shorten(text_of(condense(steps, _condensation(steps, "collapse"), frozenset())), room // share)
             ask = ASK.format(steps=text, words=longest // 7)
             try:
                 completion = await self._llm.complete([Message.text("user", ask)], schema=schema)
             except ContextWindowError:
                 continue
-            return completion.content if schema is None else _unpacked(completion.content)
-        raise self._cannot("even its first steps are too long to be summed up")
+            return completion.content if schema is None else _parse_notes(completion.content)
+        raise self._error("even its first steps are too long to be summed up")
 
-    def _cannot(self, why: str) -> CannotCondenseError:
+    def _error(self, reason: str) -> CannotCondenseError:
         window = self._llm.capabilities.window
         size = "" if window is None else f" of {window} tokens"
-        return CannotCondenseError(CANNOT.format(size=size, why=why))
+        return CannotCondenseError(CANNOT.format(size=size, why=reason))
 
 
 @dataclass(frozen=True)
@@ -161,16 +161,16 @@ class _Draft:
     size: float
 
     def cuts(self) -> Iterator[int]:
-        """Yield how many of the first entries may be condensed: all but the recent steps, then all but the newest."""
+        """Yield the numbers of first entries to condense: all but the recent steps, then all but the newest."""
         history, scale = self.state.history, self._scale
         recent = max(0, len(history) - NEWEST)
-        kept = scale * estimate(history[recent:])
-        while recent and (kept := kept + scale * estimate([history[recent - 1]])) <= RECENT * self.window:
+        recent_size = scale * estimate(history[recent:])
+        while recent and (recent_size := recent_size + scale * estimate([history[recent - 1]])) <= RECENT * self.window:
             recent -= 1
-        yield self._whole(recent)
-        yield self._whole(max(0, len(history) - 1))
+        yield self._reply_boundary(recent)
+        yield self._reply_boundary(max(0, len(history) - 1))
 
-    def _whole(self, cut: int) -> int:
+    def _reply_boundary(self, cut: int) -> int:
         """Return the cut, moved back so that it does not separate the actions of one reply."""
         history = self.state.history
         while 0 < cut < len(history) and history[cut][0].completion is not None:
@@ -179,25 +179,25 @@ class _Draft:
             cut -= 1
         return cut
 
-    def replaced(self, cut: int) -> History:
+    def replaceable(self, cut: int) -> History:
         """Return the first ``cut`` entries that notes can replace: all but the task and pending actions."""
         waiting = {action.id for action in self.state.pending}
-        users = (n for n, (action, _) in enumerate(self.state.history) if _is_users(action))
+        users = (n for n, (action, _) in enumerate(self.state.history) if _is_user_message(action))
         task = next(users, None)
         return [e for n, e in enumerate(self.state.history[:cut]) if n != task and e[0].id not in waiting]
 
-    def collapse(self, cut: int, most: float) -> CondensationEvent | None:
+    def collapse(self, cut: int, limit: float) -> CondensationEvent | None:
         """Return the event that collapses the first entries; None if more than ``most`` tokens would remain."""
         if not cut:
             return None
-        event = _all(self.state.history[:cut], "collapse")
-        left = self._scale * (OVERHEAD + estimate(condensed(self.state.history, event, frozenset())))
-        return event if left <= min(most, self.size - 1) else None
+        event = _condensation(self.state.history[:cut], "collapse")
+        remaining = self._scale * (OVERHEAD + estimate(condense(self.state.history, event, frozenset())))
+        return event if remaining <= min(limit, self.size - 1) else None
 
-    def worth_notes(self, cut: int, most: float) -> bool:
+    def worth_notes(self, cut: int, limit: float) -> bool:
         """Return whether at most ``most`` tokens would remain with notes in place of the first entries."""
-        freed = self._scale * (estimate(self.replaced(cut)) - self.longest_notes / CHARACTERS)
-        return freed > 0 and self.size - freed <= most
+        freed = self._scale * (estimate(self.replaceable(cut)) - self.longest_notes / CHARACTERS)
+        return freed > 0 and self.size - freed <= limit
 
     @property
     def longest_notes(self) -> int:
@@ -214,18 +214,18 @@ def _room(window: float) -> float:
     return window - min(LONGEST_REPLY, window / 8)
 
 
-def _all(entries: History, how: CondensationKind) -> CondensationEvent:
+def _condensation(entries: History, how: CondensationKind) -> CondensationEvent:
     return CondensationEvent(first=entries[0][0].id, last=entries[-1][0].id, how=how)
 
 
-def _is_users(action: Action) -> bool:
+def _is_user_message(action: Action) -> bool:
     return isinstance(action, MessageAction) and action.source == "user"
 
 
-def _wishes(gone: History) -> str:
-    """Return the user's messages in these entries, word for word, and those quoted by earlier notes."""
+def _wishes(steps: History) -> str:
+    """Return the user's messages in these steps, word for word, and the messages that earlier notes quote."""
     lines: list[str] = []
-    for action, _ in gone:
+    for action, _ in steps:
         if not isinstance(action, MessageAction):
             continue
         if action.source == "user":
@@ -240,7 +240,7 @@ def _schema(longest: int) -> JsonSchema:
     return {"type": "object", "properties": {"notes": notes}, "required": ["notes"], "additionalProperties": False}
 
 
-def _unpacked(reply: str) -> str:
+def _parse_notes(reply: str) -> str:
     try:
         return str(parse(reply)["notes"])
     except (ValueError, KeyError, TypeError):

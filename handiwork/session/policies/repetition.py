@@ -18,15 +18,15 @@ WINDOW = 12
 LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "alternation": 3, "waiting": 10}
 """The number of repetitions that counts as being stuck."""
 
-_SAID: dict[LoopRule, str] = {
+_SENTENCES: dict[LoopRule, str] = {
     "repeat": "The same was done {times} times with the same result: {what}.",
     "error": "The same failed {times} times in a row: {what}.",
     "monologue": "The same was said {times} times with nothing done in between: {what}.",
     "alternation": "The same two things were done in turn {times} times with the same results: {what}.",
     "waiting": "Waiting for more output of the running program gave nothing {times} times in a row.",
 }
-_SHOWN = 80
-_PICTURES = {"screenshot", "marked_screenshot"}  # a blinking cursor makes another one; the text says what there is
+_MAX_LENGTH = 80
+_PICTURES = {"screenshot", "marked_screenshot"}  # a blinking cursor changes them; the text has the content
 _SYNTAX_ERRORS = {"SyntaxError", "IndentationError", "TabError"}
 
 # A time in whole seconds stays: it may be a counter that shows progress.
@@ -46,13 +46,13 @@ Pair = tuple[Action, Observation | None]
 class Repetition:
     """A repetition: ``first`` is the id of its first action, ``times`` the number of repetitions.
 
-    An alternation counts both actions as one. ``what`` is a sentence for the model and the user.
+    An alternation counts both actions as one. ``description`` is a sentence for the model and the user.
     """
 
     first: int
     rule: LoopRule
     times: int
-    what: str
+    description: str
 
 
 def find_loop(history: Sequence[Pair]) -> Repetition | None:
@@ -68,7 +68,7 @@ def find_loop(history: Sequence[Pair]) -> Repetition | None:
     same = _same_failure if rule == "error" else _same
     times = len(list(takewhile(lambda pair: same(newest[0], pair), newest)))
     if times >= LEAST[rule]:
-        return _loop(rule, times, newest[times - 1], _named(newest[0]))
+        return _repetition(rule, times, newest[times - 1], _describe_action(newest[0]))
     return _alternation(newest)
 
 
@@ -79,18 +79,20 @@ def _alternation(newest: list[Pair]) -> Repetition | None:
     times = length // 2
     if times < LEAST["alternation"]:
         return None
-    return _loop("alternation", times, newest[2 * times - 1], f"{_named(newest[1])}, and {_named(newest[0])}")
+    return _repetition(
+        "alternation", times, newest[2 * times - 1], f"{_describe_action(newest[1])}, and {_describe_action(newest[0])}"
+    )
 
 
-def _loop(rule: LoopRule, times: int, first: Pair, what: str) -> Repetition:
-    return Repetition(first[0].id, rule, times, _SAID[rule].format(times=times, what=what))
+def _repetition(rule: LoopRule, times: int, first: Pair, description: str) -> Repetition:
+    return Repetition(first[0].id, rule, times, _SENTENCES[rule].format(times=times, what=description))
 
 
 def _window(history: Sequence[Pair]) -> list[Pair]:
     """Return the agent's last actions, newest first."""
     recent = islice(reversed(history), 2 * WINDOW)  # bounded, however many warnings there are
-    own = takewhile(lambda pair: pair[0].source != "user", recent)
-    return list(islice((pair for pair in own if not _is_warning(pair[0])), WINDOW))
+    pairs = takewhile(lambda pair: pair[0].source != "user", recent)
+    return list(islice((pair for pair in pairs if not _is_warning(pair[0])), WINDOW))
 
 
 def _is_warning(action: Action) -> bool:
@@ -106,54 +108,54 @@ def _rule(pair: Pair) -> LoopRule:
         return "error"
     if isinstance(observation, IPythonRunCellObservation) and observation.error in _SYNTAX_ERRORS:
         return "error"
-    return "waiting" if _waits(pair) else "repeat"
+    return "waiting" if _is_waiting(pair) else "repeat"
 
 
-def _waits(pair: Pair) -> bool:
+def _is_waiting(pair: Pair) -> bool:
     action, observation = pair
     asks = isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip()
     return asks and isinstance(observation, CmdOutputObservation) and observation.status == "running"
 
 
-def _same(one: Pair, other: Pair) -> bool:
-    (action, result), (other_action, other_result) = one, other
-    if _waits(one) and result is not None and result.text.strip():
+def _same(pair: Pair, other: Pair) -> bool:
+    (action, result), (other_action, other_result) = pair, other
+    if _is_waiting(pair) and result is not None and result.text.strip():
         return False  # new output, though it may look like the last
     return _equal(action, other_action) and _same_result(result, other_result)
 
 
-def _same_failure(one: Pair, other: Pair) -> bool:
-    (action, result), (other_action, other_result) = one, other
+def _same_failure(pair: Pair, other: Pair) -> bool:
+    (action, result), (other_action, other_result) = pair, other
     if isinstance(result, ErrorObservation) and not isinstance(action, AgentThinkAction):
         return isinstance(other_result, ErrorObservation) and _equal(action, other_action)
-    return _same(one, other)  # of a reply that is no action only the error is known
+    return _same(pair, other)  # of a reply that is no action only the error is known
 
 
-def _same_result(one: Observation | None, other: Observation | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    texts = ((one.content, other.content), (one.tail, other.tail))
+def _same_result(result: Observation | None, other: Observation | None) -> bool:
+    if result is None or other is None:
+        return result is other
+    texts = ((result.content, other.content), (result.tail, other.tail))
     return (
-        _equal(one, other)
-        and one.blob == other.blob
+        _equal(result, other)
+        and result.blob == other.blob
         and all(a == b or _without_noise(a) == _without_noise(b) for a, b in texts)
     )
 
 
-def _equal(one: Event, other: Event) -> bool:
+def _equal(event: Event, other: Event) -> bool:
     """Return whether two events have the same type and own fields; position in the log and texts may differ."""
-    common = (Action if isinstance(one, Action) else Observation).model_fields
-    names = (name for name in type(one).model_fields if name not in common and name not in _PICTURES)
-    if type(one) is not type(other) or any(getattr(one, name) != getattr(other, name) for name in names):
+    common = (Action if isinstance(event, Action) else Observation).model_fields
+    names = (name for name in type(event).model_fields if name not in common and name not in _PICTURES)
+    if type(event) is not type(other) or any(getattr(event, name) != getattr(other, name) for name in names):
         return False
-    return not isinstance(one, AgentThinkAction) or one.thought == getattr(other, "thought", "")
+    return not isinstance(event, AgentThinkAction) or event.thought == getattr(other, "thought", "")
 
 
 def _without_noise(text: str) -> str:
     return _NOISE.sub(lambda match: f"<{match.lastgroup}>", text)
 
 
-def _named(pair: Pair) -> str:
+def _describe_action(pair: Pair) -> str:
     """Return a short description of the action."""
     action, observation = pair
     if isinstance(action, AgentThinkAction) and observation:
@@ -164,4 +166,4 @@ def _named(pair: Pair) -> str:
 
 def _short(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+    return line if len(line) <= _MAX_LENGTH else f"{line[: _MAX_LENGTH - 3]}..."

@@ -33,17 +33,17 @@ def estimate(history: Iterable[tuple[Action, Observation | None]]) -> float:
 def _texts(action: Action, observation: Observation | None) -> tuple[str, str]:
     """Return the texts of the action and of its observation."""
     if isinstance(action, MessageAction):
-        asked = f"{_SPEAKERS[action.source]}: {action.content}"
+        request = f"{_SPEAKERS[action.source]}: {action.content}"
     else:
         fields = action.model_dump_json(exclude=_NO_CONTENT, exclude_defaults=True)
-        asked = f"{action.thought}\n{action.kind} {fields}".strip()
-    return asked, "" if observation is None else observation_text(action, observation)
+        request = f"{action.thought}\n{action.kind} {fields}".strip()
+    return request, "" if observation is None else observation_text(action, observation)
 
 
 def _tokens(action: Action, observation: Observation | None) -> tuple[float, float]:
-    asked, answer = _texts(action, observation)
+    request, answer = _texts(action, observation)
     images = len(action.images) * IMAGE if isinstance(action, MessageAction) else 0
-    return len(asked) / CHARACTERS + images, len(answer) / CHARACTERS
+    return len(request) / CHARACTERS + images, len(answer) / CHARACTERS
 
 
 class TokenEstimator:
@@ -51,7 +51,7 @@ class TokenEstimator:
 
     def __init__(self) -> None:
         self._history: History | None = None
-        self._seen: int = 0
+        self._counted: int = 0
         self._completion: int = 0
         self._size = self._estimate = 0.0
         self.scale = 1.0
@@ -61,22 +61,22 @@ class TokenEstimator:
         """Return the number of tokens of the next prompt."""
         anew = state.history is not self._history
         if anew:
-            self._history, self._seen, self._completion = state.history, 0, 0
+            self._history, self._counted, self._completion = state.history, 0, 0
             self._size = self._estimate = float(OVERHEAD)
-        for entry in state.history[self._seen :]:
+        for entry in state.history[self._counted :]:
             self._add(state, *entry, anew)
-        self._seen = len(state.history)
+        self._counted = len(state.history)
         if anew:
             # The model may have counted before the history was condensed: its count is then too high.
             self._size = min(self._size, self.scale * self._estimate)
         return self._size
 
     def _add(self, state: State, action: Action, observation: Observation | None, anew: bool) -> None:
-        asked, answer = _tokens(action, observation)
-        self._estimate += asked + answer
+        request, answer = _tokens(action, observation)
+        self._estimate += request + answer
         completion = state.completions.get(action.completion or 0)
         if completion is None or completion.usage.total == completion.usage.output:
-            self._size += asked + answer
+            self._size += request + answer
             return
         if completion.id != self._completion:
             self._completion, self._size = completion.id, float(completion.usage.total)

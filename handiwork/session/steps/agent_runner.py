@@ -45,7 +45,7 @@ class AgentRunner:
         return [a if a.completion else a.with_fields(completion=self._llm.last_event) for a in actions]
 
     def changed_data(self, state: State) -> list[AgentDataEvent]:
-        """Return the event for ``state.extra_data`` if a step changed it. Raises ValidationError if it is no JSON."""
+        """Return the event for ``state.extra_data`` if a step changed it. Raises ValidationError if it is not JSON."""
         if state.extra_data == self._recorded:
             return []
         event = AgentDataEvent(data=state.extra_data)

@@ -82,14 +82,14 @@ class Executor:
         if self.branch:
             return []  # a child works on a copy of its own
         try:
-            taken = await self.sandbox.snapshot()
+            snapshot = await self.sandbox.snapshot()
         except (WorkspaceError, SandboxError, OSError) as error:
-            told, self._problem = self._problem, str(error)
-            return [] if told == self._problem else [SnapshotEvent(tree="", problem=self._problem)]
-        if taken is None:
+            last_problem, self._problem = self._problem, str(error)
+            return [] if last_problem == self._problem else [SnapshotEvent(tree="", problem=self._problem)]
+        if snapshot is None:
             return []
         self._problem = ""
-        return [SnapshotEvent(tree=taken.tree, size=taken.size, changed=taken.changed)]
+        return [SnapshotEvent(tree=snapshot.tree, size=snapshot.size, changed=snapshot.changed)]
 
     async def close(self) -> None:
         """Close the sandbox."""
@@ -101,7 +101,7 @@ class Executor:
 
     async def _execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
         secrets = self.secrets.named_by(action)
-        run = asyncio.create_task(action.execute(lambda one: self.sandbox.execute(one, on_output, secrets)))
+        run = asyncio.create_task(action.execute(lambda primitive: self.sandbox.execute(primitive, on_output, secrets)))
         if await self._interrupt.race(run, seconds):
             return run.result()
         for _ in range(INTERRUPTS):

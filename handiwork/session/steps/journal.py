@@ -33,9 +33,9 @@ class Journal:
         await self.catch_up(stored)
         return stored
 
-    async def change(self, agent_state: AgentState, reason: StateReason, why: str, subtask: int = 0) -> None:
+    async def change(self, agent_state: AgentState, reason: StateReason, text: str, subtask: int = 0) -> None:
         """Append a change of the state of the session or of a subtask."""
-        changed = AgentStateChangedObservation(agent_state=agent_state, reason=reason, content=why, subtask=subtask)
+        changed = AgentStateChangedObservation(agent_state=agent_state, reason=reason, content=text, subtask=subtask)
         await self.append(changed)
 
     async def catch_up(self, new: list[Event] | None = None) -> None:
@@ -46,7 +46,7 @@ class Journal:
             for event in new:
                 if event.id > self.state.last_id:
                     self.state.apply(event)
-                    self._heed(event)
+                    self._update_interrupt(event)
                     self.watch(event)
             if self.state.agent_state == "running":
                 self.running.set()
@@ -74,7 +74,7 @@ class Journal:
             if head > self.state.last_id:
                 await self.catch_up()
 
-    def _heed(self, event: Event) -> None:
+    def _update_interrupt(self, event: Event) -> None:
         match event:
             case ChangeAgentStateAction(agent_state="paused" | "stopped"):
                 self.interrupt.set()

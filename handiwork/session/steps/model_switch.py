@@ -15,7 +15,7 @@ MakeLLM = Callable[[str, str | None], LLM]
 class Models:
     """The session's model; ``in_flight`` holds the calls that are not priced yet.
 
-    The lock ``first`` serialises calls until one has been priced; ``counting`` guards the totals and ``in_flight``.
+    ``first_call_lock`` serialises calls until one has been priced; ``budget_lock`` guards the totals and ``in_flight``.
     ``temperature``, if given, is the minimum for every call.
     """
 
@@ -24,19 +24,19 @@ class Models:
         self._temperature = temperature
         self._used: list[LLM] = []
         self.in_flight: set[object] = set()
-        self.first, self.counting = asyncio.Lock(), asyncio.Lock()
+        self.first_call_lock, self.budget_lock = asyncio.Lock(), asyncio.Lock()
 
-    def temperature(self, asked: float | None) -> float | None:
-        """Return the temperature of a call that asks for this one, or for none."""
-        least = self._temperature
-        return asked if least is None else max(least, asked or 0.0)
+    def temperature(self, requested: float | None) -> float | None:
+        """Return the temperature of a call that requests this one, or none."""
+        minimum = self._temperature
+        return requested if minimum is None else max(minimum, requested or 0.0)
 
     def current(self, totals: Totals) -> LLM:
         """Return the model that the totals name. Raises LLMError if no model has that name."""
         if totals.model not in ("", self._llm.name) and self._make is not None:
-            made = self._make(totals.model, totals.base_url)
+            llm = self._make(totals.model, totals.base_url)
             self._used.append(self._llm)
-            self._llm = made
+            self._llm = llm
         return self._llm
 
     async def close(self) -> None:

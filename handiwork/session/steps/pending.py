@@ -29,18 +29,18 @@ def waits_for_user(root: State) -> bool:
     return limited or root.agent_state == "awaiting_user_confirmation"
 
 
-def abandoned(root: State, state: State) -> list[Action]:
-    """Return pending actions that will never run: those before the first action that can resume.
+def abandoned_actions(root: State, state: State) -> list[Action]:
+    """Return pending actions that will never run: all before the first action that can resume.
 
     Delegations, forks, and actions that await or have the user's answer can resume.
     """
-    found: list[Action] = []
+    actions: list[Action] = []
     for action in state.pending:
-        asked = action.id in root.totals.asked or action.id in root.totals.approvals
-        if asked or isinstance(action, AgentDelegateAction | ForkAction):
+        has_question = action.id in root.totals.asked or action.id in root.totals.approvals
+        if has_question or isinstance(action, AgentDelegateAction | ForkAction):
             break
-        found.append(action)
-    return found
+        actions.append(action)
+    return actions
 
 
 def not_run() -> Observation:

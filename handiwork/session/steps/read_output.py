@@ -28,27 +28,27 @@ SECONDS = 10.0
 
 _LINE_BYTES = 4 * LINE
 _CHUNK = 1 << 20
-_NAMED = 20
+_LISTED = 20
 _PATTERN = 200
 _TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[*+?}]\??|\(", re.DOTALL)
 
 
 async def read_output(
-    blobs: Blobs, action: OutputReadAction, known: Collection[str], seconds: float = SECONDS
+    blobs: Blobs, action: OutputReadAction, outputs: Collection[str], seconds: float = SECONDS
 ) -> Observation:
     """Return the page that the action asks for, or an ErrorObservation that lists the available outputs.
 
-    ``known`` are the blobs of this session's observations, the newest last: no others are read. The page may end
-    before ``action.end``, when it is full or after ``seconds`` of search; its own ``end`` is its last line.
+    ``outputs`` are the blobs of this session's observations, the newest last; other blobs are not read. The page may
+    end before ``action.end``, when it is full or after ``seconds`` of search; its own ``end`` is its last line.
     """
-    wanted = action.output.strip().lower()
-    found = [blob for blob in set(known) if blob.startswith(wanted)]
-    if len(wanted) < SHORTEST or len(found) != 1:
-        return ErrorObservation(content=_no_such(action.output, known), error_id="no_output")
+    prefix = action.output.strip().lower()
+    matches = [blob for blob in set(outputs) if blob.startswith(prefix)]
+    if len(prefix) < SHORTEST or len(matches) != 1:
+        return ErrorObservation(content=_unknown_output(action.output, outputs), error_id="no_output")
     try:
         pattern = _compile(action.pattern)
-        path = await asyncio.to_thread(blobs.path, found[0])
-        return await asyncio.to_thread(_page, path, found[0], action, pattern, seconds)
+        path = await asyncio.to_thread(blobs.path, matches[0])
+        return await asyncio.to_thread(_page, path, matches[0], action, pattern, seconds)
     except ValueError as error:
         return ErrorObservation(content=str(error), error_id="bad_pattern")
     except (BlobMissing, OSError) as error:
@@ -86,13 +86,13 @@ def _page(
             if action.end is not None and number > action.end:
                 break
             text = _text(head, length)
-            shown = text if pattern is None else f"{number}: {text}"
-            if (pattern is None or pattern.search(text[:LINE].rstrip("\r\n"))) and not page.add(shown):
+            line = text if pattern is None else f"{number}: {text}"
+            if (pattern is None or pattern.search(text[:LINE].rstrip("\r\n"))) and not page.add(line):
                 break
             page.last = number
             if pattern is not None and time.monotonic() > deadline:
                 break
-        lines += _count_rest(file)
+        lines += _count_remaining_lines(file)
     if action.start > max(1, lines) or (action.end is not None and action.end < action.start):
         text = f"The output has lines 1 to {lines}: {action.start} to {action.end or 'the last'} are none of them."
         return ErrorObservation(content=text, error_id="bad_range")
@@ -113,7 +113,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes, int]]:
         yield number, head, length
 
 
-def _count_rest(file: BinaryIO) -> int:
+def _count_remaining_lines(file: BinaryIO) -> int:
     """Return the number of lines from this position, the start of a line, to the end."""
     count, last = 0, b"\n"
     while chunk := file.read(_CHUNK):
@@ -151,8 +151,8 @@ def _compile(pattern: str) -> re.Pattern[str] | None:
         raise ValueError(f"The pattern is no regular expression of Python: {error}.") from None
 
 
-def _no_such(output: str, known: Collection[str]) -> str:
-    if not known:
+def _unknown_output(output: str, outputs: Collection[str]) -> str:
+    if not outputs:
         return f"There is no output {output[:64]!r}: all outputs so far were shown whole."
-    newest = ", ".join(blob[:12] for blob in list(known)[-_NAMED:])
+    newest = ", ".join(blob[:12] for blob in list(outputs)[-_LISTED:])
     return f"There is no output {output[:64]!r}, or it is not given by {SHORTEST} characters. There are: {newest}."

@@ -51,10 +51,10 @@ class RecordedLLM:
         """Return the model's answer. Raises LLMError, LimitReachedError."""
         root = self._journal.state
         # The cost of a call is known once one has been priced: until then calls of parallel children run one by one.
-        blind = root.limits.cost is not None and not root.totals.cost_sources
-        wanted = self._models.temperature(self.retry_temperature if temperature is None else temperature)
-        async with self._models.first if blind else nullcontext():
-            return await self._complete(messages, tools, schema, wanted)
+        unpriced = root.limits.cost is not None and not root.totals.cost_sources
+        effective_temperature = self._models.temperature(self.retry_temperature if temperature is None else temperature)
+        async with self._models.first_call_lock if unpriced else nullcontext():
+            return await self._complete(messages, tools, schema, effective_temperature)
 
     async def _complete(
         self,
@@ -64,14 +64,14 @@ class RecordedLLM:
         temperature: float | None,
     ) -> Completion:
         models, call = self._models, object()
-        async with models.counting:
+        async with models.budget_lock:
             check_model_budget(self._journal.state, len(models.in_flight))
             models.in_flight.add(call)
         try:
             llm = models.current(self._journal.state.totals)
             with self._journal.stream_redacted(lambda text: TextDelta(text, self._subtask)) as on_delta:
                 completion = await llm.complete(messages, tools, schema, on_delta, temperature)
-            async with models.counting:
+            async with models.budget_lock:
                 (stored,) = await self._journal.append(_record(completion).with_fields(subtask=self._subtask))
                 models.in_flight.discard(call)
         finally:
@@ -109,7 +109,7 @@ class BlockingLLM:
         turn: int | None = getattr(self._thread, "turn", None)
 
         async def call() -> Completion:
-            if turn != self.turn:  # again, on the event loop, where no other code can run in between
+            if turn != self.turn:  # again, on the event loop: no other code can run in between
                 raise InterruptedCallError
             self._call = asyncio.current_task()
             return await self._llm.complete(*args, **kwargs)

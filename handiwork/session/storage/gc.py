@@ -33,19 +33,19 @@ class _Session:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The bytes freed, and the size of the remaining snapshots (``left``)."""
+    """The bytes freed, and the size of the ``remaining`` snapshots."""
 
     snapshots: int
     blobs: int
     sessions: int
-    left: int
+    remaining: int
 
 
 async def clean(store: Store, data: Path, budget: int) -> Cleaned:
     """Remove the folders, blobs and snapshots that no session of the log needs, and snapshots above ``budget`` bytes.
 
-    Other processes may run sessions meanwhile. Leftovers of a killed process are removed too, also in directories of
-    in-place sessions. Raises SandboxError if that fails.
+    Other processes may run sessions at the same time. Leftovers of a killed process are removed too, also in
+    directories of in-place sessions. Raises SandboxError if that fails.
     """
     await asyncio.to_thread(recover, data)
     folders = await asyncio.to_thread(lambda: [mark.parent for mark in (data / "sessions").glob(f"*/{UNLISTED}")])
@@ -55,8 +55,8 @@ async def clean(store: Store, data: Path, budget: int) -> Cleaned:
     blobs = await store.remove_blobs()
     with snapshots_alone(data) as alone:
         # No process is about to record a snapshot that the log does not have.
-        snapshots, left = await collect(store, data, budget, unrecorded=-1 if alone else GRACE)
-    return Cleaned(snapshots, blobs, freed, left)
+        snapshots, remaining = await collect(store, data, budget, unrecorded=-1 if alone else GRACE)
+    return Cleaned(snapshots, blobs, freed, remaining)
 
 
 async def delete_session(store: Store, data: Path, session_id: str) -> None:
@@ -96,8 +96,8 @@ async def _remove_unlisted(store: Store, folder: Path) -> int:
 
 def _size(folder: Path) -> int:
     """Return the bytes of all files below the folder, without files shared with the snapshot store."""
-    found = (os.lstat(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names)
-    return sum(one.st_size for one in found if one.st_nlink == 1)
+    stats = (os.lstat(os.path.join(path, name)) for path, _, names in os.walk(folder) for name in names)
+    return sum(stat.st_size for stat in stats if stat.st_nlink == 1)
 
 
 async def collect(
@@ -108,34 +108,34 @@ async def collect(
     Returns the bytes freed and left. A fork keeps its first snapshot. Objects younger than ``unrecorded`` seconds, by
     default ``grace``, stay; a session is at rest after ``grace`` seconds.
     """
-    kept_for = grace if unrecorded is None else unrecorded
+    min_age = grace if unrecorded is None else unrecorded
     sessions: list[_Session] = []
     forks: set[str] = set()
-    taken = await store.events_of(SnapshotEvent)
+    snapshots = await store.events_of(SnapshotEvent)
     before: str | None = None
     while page := await store.sessions(before=before):
         for info in page:
-            kept = taken.get(info.id, [])
+            records = snapshots.get(info.id, [])
             sessions.append(
                 _Session(
-                    trees=frozenset(event.tree for event in kept) - {""},
-                    size=sum(event.size for event in kept),
+                    trees=frozenset(event.tree for event in records) - {""},
+                    size=sum(event.size for event in records),
                     rests=info.state != "running" and abs(datetime.now(UTC) - info.updated) > timedelta(seconds=grace),
                 )
             )
             folder = session_dir(data, info.id)
             if (folder / "workspace.json").exists():
-                forks |= {_origin(folder, kept)} - {""}
+                forks |= {_origin(folder, records)} - {""}
         before = page[-1].id
-    return await asyncio.to_thread(_sweep, snapshot_store(data), sessions, forks, budget, kept_for)
+    return await asyncio.to_thread(_sweep, snapshot_store(data), sessions, forks, budget, min_age)
 
 
-def _origin(folder: Path, taken: list[SnapshotEvent]) -> str:
+def _origin(folder: Path, snapshots: list[SnapshotEvent]) -> str:
     """Return the first tree of a session; if its file is damaged, the first one in its log."""
     try:
         return Workspace.load(folder).tree
     except WorkspaceError:
-        return taken[0].tree if taken else ""
+        return snapshots[0].tree if snapshots else ""
 
 
 async def make_room(store: Store, data: Path, gigabytes: int, watch: Observer, grace: float = GRACE) -> None:
@@ -151,13 +151,13 @@ async def make_room(store: Store, data: Path, gigabytes: int, watch: Observer, g
 def _sweep(objects: Objects, sessions: list[_Session], forks: set[str], budget: int, grace: float) -> tuple[int, int]:
     freed = 0
     while True:
-        trees = forks.union(*(one.trees for one in sessions))
+        trees = forks.union(*(session.trees for session in sessions))
         freed += objects.sweep(objects.reachable(trees), forks, grace)
-        over = (left := objects.recount()) - budget
-        resting = [one for one in sessions if one.rests]  # the newest first
-        if over <= 0 or not resting:
-            return freed, left
-        while over > 0 and resting:
+        excess = (size := objects.recount()) - budget
+        resting = [session for session in sessions if session.rests]  # the newest first
+        if excess <= 0 or not resting:
+            return freed, size
+        while excess > 0 and resting:
             oldest = resting.pop()
-            over -= oldest.size
+            excess -= oldest.size
             sessions.remove(oldest)

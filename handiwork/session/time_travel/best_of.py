@@ -100,13 +100,13 @@ async def run_attempts(
     config = request.config
     if config.files(data).history is None:
         raise SessionError("attempts need copies of the files: work in a sandbox, and not in place")
-    opened = await create(store, data, config, lambda _: None, request.task.strip().split("\n")[0][:TITLE])
+    session = await create(store, data, config, lambda _: None, request.task.strip().split("\n")[0][:TITLE])
     try:
-        await begin(data, opened)
+        await begin(data, session)
     finally:
-        await opened.close()
-    budget, turns = _SharedBudget(config.limits, request.number), asyncio.Semaphore(_at_once(request))
-    runs = [_AttemptRun(store, data, request, opened.log, budget, number, on_progress) for number in _numbers(request)]
+        await session.close()
+    budget, turns = _SharedBudget(config.limits, request.number), asyncio.Semaphore(_parallelism(request))
+    runs = [_AttemptRun(store, data, request, session.log, budget, number, on_progress) for number in _numbers(request)]
 
     async def run(attempt: _AttemptRun) -> Attempt:
         async with turns:
@@ -119,16 +119,16 @@ async def run_attempts(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    attempts = sorted(finished, key=lambda one: (not one.passed, one.lines))
-    await _conclude(store, opened.log, request, attempts)
-    return opened.id, attempts
+    attempts = sorted(finished, key=lambda attempt: (not attempt.passed, attempt.lines))
+    await _conclude(store, session.log, request, attempts)
+    return session.id, attempts
 
 
 def _numbers(request: BestOfRequest) -> range:
     return range(1, request.number + 1)
 
 
-def _at_once(request: BestOfRequest) -> int:
+def _parallelism(request: BestOfRequest) -> int:
     return 1 if any(model.startswith("local:") for model, _ in request.models) else AT_ONCE
 
 
@@ -137,23 +137,27 @@ class _SharedBudget:
 
     def __init__(self, limits: Limits, number: int) -> None:
         self._limits, self._waiting = limits, number
-        self._left = {name: float(value) for name in ("cost", "tokens", "time") if (value := getattr(limits, name))}
+        self._remaining = {
+            name: float(value) for name in ("cost", "tokens", "time") if (value := getattr(limits, name))
+        }
 
     def share(self) -> Limits | None:
         """Return the limits of the next attempt; None if the budget is used up."""
-        each = {name: left / self._waiting for name, left in self._left.items()}
+        shares = {name: amount / self._waiting for name, amount in self._remaining.items()}
         self._waiting -= 1
-        if any(share <= 0 or (name == "tokens" and share < 1) for name, share in each.items()):
+        if any(share <= 0 or (name == "tokens" and share < 1) for name, share in shares.items()):
             return None
-        for name, share in each.items():
-            self._left[name] -= share
-        return self._limits.model_copy(update={**each, **({"tokens": int(each["tokens"])} if "tokens" in each else {})})
+        for name, share in shares.items():
+            self._remaining[name] -= share
+        return self._limits.model_copy(
+            update={**shares, **({"tokens": int(shares["tokens"])} if "tokens" in shares else {})}
+        )
 
     def give_back(self, share: Limits, state: State) -> None:
         """Return a attempt's unspent share to the budget."""
         spent = {"cost": state.cost, "tokens": state.usage.total, "time": state.time}
-        for name in self._left:
-            self._left[name] += getattr(share, name) - spent[name]
+        for name in self._remaining:
+            self._remaining[name] += getattr(share, name) - spent[name]
 
 
 class _AttemptRun:
@@ -178,41 +182,43 @@ class _AttemptRun:
         model, base_url = request.models[(self._number - 1) % len(request.models)]
         share = self._budget.share()
         limits = request.config.limits if share is None else share
-        at = await self._origin.head()
+        head = await self._origin.head()
         task = None if share is None else request.task
         settings: dict[str, Any] = {"model": model, "base_url": base_url, "limits": limits}
-        log = await fork(self._store, self._data, self._origin, at, "both", task, **settings)
+        log = await fork(self._store, self._data, self._origin, head, "both", task, **settings)
         if share is None:
-            return self._done(Attempt(log.id, model, State(), 0, None, "the other attempts have used up the budget"))
-        opened = await reopen(self._store, self._data, log.id, self._watch)
+            return self._report_done(
+                Attempt(log.id, model, State(), 0, None, "the other attempts have used up the budget")
+            )
+        session = await reopen(self._store, self._data, log.id, self._watch)
         self._on_progress(Progress(self._number, "working"))
         try:
-            state = await opened.run()
+            state = await session.run()
         finally:
-            await opened.close()
-            self._budget.give_back(share, opened.state)
+            await session.close()
+            self._budget.give_back(share, session.state)
         self._on_progress(Progress(self._number, "testing"))
         changed = await changes(self._data, log)
         lines = sum(added + deleted for _, added, deleted in diffstat(changed))
-        exit_code, output = await self._tested(opened, changed)
-        return self._done(Attempt(log.id, model, state, lines, exit_code, output))
+        exit_code, output = await self._run_test(session, changed)
+        return self._report_done(Attempt(log.id, model, state, lines, exit_code, output))
 
     def _watch(self, item: Event | TextDelta | OutputDelta | Status) -> None:
         if isinstance(item, Event):
             self._on_progress(Progress(self._number, "working", item))
 
-    def _done(self, attempt: Attempt) -> Attempt:
+    def _report_done(self, attempt: Attempt) -> Attempt:
         self._on_progress(Progress(self._number, "done", attempt=attempt))
         return attempt
 
-    async def _tested(self, opened: Session, changed: Sequence[Change]) -> tuple[int | None, str]:
+    async def _run_test(self, session: Session, changed: Sequence[Change]) -> tuple[int | None, str]:
         """Run the test on the user's files with the attempt's changes, and without its other leftovers."""
-        session = session_dir(self._data, opened.id)
-        folder = session / "tested"
+        session_folder = session_dir(self._data, session.id)
+        folder = session_folder / "tested"
         sandbox: Sandbox | None = None
         try:
-            await asyncio.to_thread(_lay_out, session, folder, changed)
-            sandbox = sandbox_of(self._store, opened.config.files(folder), opened.config, snapshots=False)
+            await asyncio.to_thread(_lay_out, session_folder, folder, changed)
+            sandbox = sandbox_of(self._store, session.config.files(folder), session.config, snapshots=False)
             await sandbox.start()
             observation = await sandbox.execute(CmdRunAction(command=self._request.test, timeout=TEST_SECONDS))
         except (SandboxError, WorkspaceError) as error:

@@ -60,8 +60,8 @@ async def fetch_commits(store: Store, data: Path, log: EventLog) -> str | None:
     sandbox = sandbox_of(store, files, config)
     # Two sandboxes must not write to one layer.
     async with _lease(log):
-        for left in folder.glob(f"{_BETWEEN}*"):  # left by a killed process
-            await asyncio.to_thread(shutil.rmtree, left)
+        for leftover in folder.glob(f"{_BETWEEN}*"):  # left by a killed process
+            await asyncio.to_thread(shutil.rmtree, leftover)
         with tempfile.TemporaryDirectory(prefix=_BETWEEN, dir=folder) as name:
             bundle = Path(name, "bundle")
             try:
@@ -88,8 +88,8 @@ async def _lease(log: EventLog) -> AsyncGenerator[None]:
 
 def _head(base: Path) -> str | None:
     """Return the commit at which the session started; None if the repository had none."""
-    found = run_git(base / ".git", "rev-parse", "--quiet", "--verify", "HEAD")
-    return found.stdout.decode().strip() or None
+    result = run_git(base / ".git", "rev-parse", "--quiet", "--verify", "HEAD")
+    return result.stdout.decode().strip() or None
 
 
 async def _bundle(sandbox: Sandbox, head: str | None, file: Path) -> bool:

@@ -19,7 +19,7 @@ from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig, SessionError, config_of
 from handiwork.session.open import stored
 from handiwork.session.session import Session
-from handiwork.session.steps.pending import abandoned
+from handiwork.session.steps.pending import abandoned_actions
 from handiwork.session.storage.layout import claimed, session_dir, snapshots_in_use
 from handiwork.session.time_travel.history import history_of, tree_at
 from handiwork.workspace.snapshots.object_store import remove_tree
@@ -60,32 +60,32 @@ async def fork(
     state = _state(events[:conversation], log.id, conversation)
     tree = tree_at(events[: len(events) if restored == "conversation" else at], log.id)
     # The folder comes first: a session in the log can be opened, whenever this process is killed.
-    new = fresh_id()
-    folder = session_dir(data, new)
-    with await asyncio.to_thread(_claimed, data, folder):
+    session_id = fresh_id()
+    folder = session_dir(data, session_id)
+    with await asyncio.to_thread(_claim, data, folder):
         try:
             tree = await asyncio.to_thread(history.fork, folder, tree)
         except BaseException:
             await asyncio.to_thread(remove_tree, folder)
             raise
-        first = _first_events(state, config, tree, _said(restored, at))
+        first = _first_events(state, config, tree, _note(restored, at))
         for number, event in enumerate(first, conversation + 1):
             state.apply(event.with_fields(id=number))
         if message is not None:
             first.append(MessageAction(content=message, source="user", subtask=state.active))
-        shown: AgentState = "paused" if state.agent_state == "running" else state.agent_state
+        agent_state: AgentState = "paused" if state.agent_state == "running" else state.agent_state
         forking = log.fork(
             conversation,
             agent=config.agent,
             model=config.model,
-            session_id=new,
+            session_id=session_id,
             events=first,
-            state=shown if message is None else "running",
+            state=agent_state if message is None else "running",
         )
         return await stored(forking, folder)
 
 
-def _claimed(data: Path, folder: Path) -> ExitStack:
+def _claim(data: Path, folder: Path) -> ExitStack:
     """Hold a new fork's folder, and the snapshots that its log will name."""
     with ExitStack() as stack:
         stack.enter_context(snapshots_in_use(data))
@@ -111,18 +111,18 @@ def _state(events: list[Event], session: str, at: int) -> State:
     return state
 
 
-def _first_events(state: State, config: SessionConfig, tree: str, said: str) -> list[Event]:
+def _first_events(state: State, config: SessionConfig, tree: str, note: str) -> list[Event]:
     """Return the fork's first events: its start, its snapshot, observations of abandoned actions, a message."""
     started = config.started(find(config.agent).__name__, config.model, config.workspace, resumed=True)
     events: list[Event] = [started, SnapshotEvent(tree=tree)]
     for task in state.tree():
-        for action in abandoned(state, task):
+        for action in abandoned_actions(state, task):
             lost = ErrorObservation(content=FORKED, error_id="forked")
             events.append(lost.with_fields(cause=action.id, subtask=task.id))
-    if said:
-        events.append(MessageAction(content=said, source="environment", subtask=state.active))
+    if note:
+        events.append(MessageAction(content=note, source="environment", subtask=state.active))
     return events
 
 
-def _said(restored: Restored, at: int) -> str:
+def _note(restored: Restored, at: int) -> str:
     return {"both": "", "files": FILES_ONLY.format(at), "conversation": CONVERSATION_ONLY}[restored]

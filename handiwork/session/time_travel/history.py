@@ -26,7 +26,7 @@ async def history_of(data: Path, log: EventLog) -> OverlayFiles:
 
 
 async def files(data: Path, log: EventLog, at: int | None = None) -> OverlayView:
-    """Return the files as they are now, or as they were after event ``at``, without a sandbox.
+    """Return the current files, or the files after event ``at``, without a sandbox.
 
     Raises WorkspaceError, and SessionError if the session keeps no earlier files.
     """
