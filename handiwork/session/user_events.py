@@ -66,7 +66,7 @@ async def running_commands(log: EventLog) -> list[str]:
     state = await state_of(log)
     if state.totals.confirmation == "never" or await log.holder() is None:
         return []
-    actions = (action for part in state.tree() for action in part.pending if action.id not in state.totals.asked)
+    actions = [action for part in state.tree() for action in part.pending if action.id not in state.totals.asked]
     running = [action.command for action in actions if isinstance(action, CmdRunAction)]
     cells = [action.code for action in actions if isinstance(action, IPythonRunCellAction)]
     jobs = [f"{handle}: {command}" if handle else command for (_, handle), command in state.totals.jobs.items()]

@@ -17,7 +17,7 @@ from handiwork.cli.dialog.prompt import Signals
 from handiwork.cli.dialog.questions import Questions, shown
 from handiwork.cli.dialog.run_interactive import run_interactive
 from handiwork.cli.terminal.view import View, terminal_console
-from handiwork.events.action import CmdRunAction, FileEditAction, FileWriteAction, MessageAction
+from handiwork.events.action import CmdRunAction, FileEditAction, FileWriteAction, IPythonRunCellAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation, StateReason, UserRejectObservation
 from handiwork.events.record import (
@@ -33,7 +33,7 @@ from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
 from handiwork.session.open import create, reopen
 from handiwork.session.session import Session
-from handiwork.session.user_events import changed_limit, raised_limit, reached_limit, spending
+from handiwork.session.user_events import changed_limit, raised_limit, reached_limit, running_commands, spending
 from tests.cli.program import bash, edit, finish
 
 E = TypeVar("E", bound=Event)
@@ -293,6 +293,14 @@ async def test_a_host_is_allowed_only_by_who_knows_of_the_commands_at_work(desk:
     assert state.totals.network == ["pypi"]
     assert desk.screen.count("    job1: sleep 1000") == 2
     assert "the network is unchanged" in desk.screen
+
+
+async def test_a_running_cell_is_one_of_the_commands_at_work(desk: Desk) -> None:
+    log = await desk.store.create(agent="A", model="m", title="t")
+    async with log.lease():
+        started = SessionStarted(agent="A", model="m", sandbox="none", confirmation="always")
+        await log.append(started, CmdRunAction(command="make"), IPythonRunCellAction(code="f()"))
+        assert await running_commands(log) == ["make", "f()"]
 
 
 @pytest.mark.parametrize(
