@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from handiwork.workspace.copy import Workspace
-from handiwork.workspace.files.safe_open import look, open_dir, open_file, read_link, walk
+from handiwork.workspace.files.overlay_marks import hides_directory, hides_file
+from handiwork.workspace.files.safe_open import look, open_file, read_link, walk
 from handiwork.workspace.git.command import user_excludes
 from handiwork.workspace.git.ignore import IgnoreRules
 from handiwork.workspace.git.repository import repository_at
@@ -139,10 +140,9 @@ def _sides(workspace: Workspace, layers: Sequence[Path]) -> dict[str, Side | Non
         for path, status in walk(layer, prune=workspace.mounts):
             below = [(lower, look(lower, path)) for lower in (workspace.base, *layers[:number])]
             if not stat.S_ISDIR(status.st_mode):
-                side = _side(layer, path, status)
-                if side and not (side.size == 0 and not side.is_link and _is_whiteout(layer, path)):
+                if not hides_file(layer, path, status) and (side := _side(layer, path, status)):
                     found[path] = side
-            elif not _is_opaque(layer, path):
+            elif not hides_directory(layer, path):
                 below = [(lower, there) for lower, there in below if there and not stat.S_ISDIR(there.st_mode)]
             for lower, there in below:
                 covered.update(_files(lower, path, there))
@@ -185,23 +185,6 @@ def _files(root: Path, path: str, found: os.stat_result | None) -> Iterator[str]
         yield from (below for below, status in walk(root, path) if not stat.S_ISDIR(status.st_mode))
     elif found:
         yield path
-
-
-def _is_opaque(upper: Path, path: str) -> bool:
-    try:
-        with open_dir(upper, path) as descriptor:
-            return os.getxattr(descriptor, "user.overlay.opaque") == b"y"
-    except OSError:
-        return False
-
-
-def _is_whiteout(upper: Path, path: str) -> bool:
-    with open_file(upper, path) as stream:
-        try:
-            os.getxattr(stream.fileno(), "user.overlay.whiteout")
-        except OSError:
-            return False
-    return True
 
 
 def _changes(workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side | None]]) -> list[Change]:

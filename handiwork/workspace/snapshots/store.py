@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
+from handiwork.workspace.files.overlay_marks import is_opaque, is_whiteout
 from handiwork.workspace.files.safe_open import entries, look, open_dir, open_dir_at, open_regular
 from handiwork.workspace.snapshots.object_store import Objects
-from handiwork.workspace.snapshots.tree import Tree, TreeNode, in_two_threads, is_opaque, is_whiteout
+from handiwork.workspace.snapshots.tree import Tree, TreeNode, in_two_threads
 
 BUDGET = 20 << 30
 """Default limit, in bytes, of the snapshots of all sessions."""
