@@ -16,7 +16,7 @@ from pathlib import Path
 
 from handiwork.errors import WorkspaceError
 from handiwork.paths import data_dir
-from handiwork.workspace.files.copy import clone, copy_data
+from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.safe_open import DIRECTORY, FILE, open_beneath, open_resolved
 from handiwork.workspace.git.directory import copy_git_dir
 from handiwork.workspace.git.repository import repository_at
@@ -35,7 +35,6 @@ Progress = Callable[[int, int], None]
 """Called with the numbers of files and bytes copied so far."""
 
 _BATCH = 200
-_SMALL = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -222,17 +221,10 @@ def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Manife
         if not stat.S_ISREG(found.st_mode):
             raise _SourceError(OSError(errno.EINVAL, "it is no longer a regular file", name))
         mode = stat.S_IFREG | (found.st_mode & 0o777)
-        with open(target, "xb") as writer:
-            size, sha256 = _copy_bytes(reader.fileno(), writer.fileno(), found.st_size)
+        with open(target, "x+b") as writer:
+            size, sha256 = copy_data(reader.fileno(), writer.fileno())
             _keep(writer.fileno(), found, mode)
             return ManifestEntry("file", mode, size, found.st_mtime_ns, sha256)
-
-
-def _copy_bytes(reader: int, writer: int, size: int) -> tuple[int, str]:
-    """Copy by reflink if the file system supports it; return the size and the SHA-256."""
-    if size > _SMALL and clone(reader, writer):
-        return copy_data(writer, None)
-    return copy_data(reader, writer)
 
 
 def _keep(target: Path | int, found: os.stat_result, mode: int) -> None:

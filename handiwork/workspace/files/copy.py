@@ -13,6 +13,7 @@ from handiwork.errors import WorkspaceError
 from handiwork.workspace.manifest import CHUNK
 
 _FICLONE = 0x40049409
+_SMALL = 1 << 16  # bytes up to which a copy costs no more than a reflink
 _ZEROS = bytes(CHUNK)
 _LOOK = 1 << 20  # bytes written between checks of the free space
 _RESERVED = 20  # one part in this many of the file system stays free
@@ -79,7 +80,7 @@ def is_sparse(found: os.stat_result) -> bool:
     return found.st_blocks * 512 < found.st_size
 
 
-def clone(source: int, target: int) -> bool:
+def _clone(source: int, target: int) -> bool:
     """Reflink ``source`` to the empty file ``target``; return False if the file system cannot."""
     try:
         fcntl.ioctl(target, _FICLONE, source)
@@ -91,12 +92,14 @@ def clone(source: int, target: int) -> bool:
 
 
 def copy_data(source: int, target: int | None, room: Room | None = None, sparse: bool = False) -> tuple[int, str]:
-    """Copy an open file to an empty one; return its size and the SHA-256 of its bytes.
+    """Copy an open file to an empty one open for reading and writing; return its size and the SHA-256 of its bytes.
 
-    Without a ``target``, only compute the digest. With ``sparse``, the digest covers the data and its offsets and
+    Without a ``target``, only compute the digest. A reflink takes nothing of the ``room``. With ``sparse``, the digest covers the data and its offsets and
     begins with an "s"; holes, however large, cost nothing.
     """
     sha256, size, done = hashlib.sha256(), os.fstat(source).st_size, 0
+    if target is not None and size > _SMALL and _clone(source, target):
+        return copy_data(target, None, sparse=sparse)  # the source may have changed since
     for start, length in list(extents(source, size)):
         if sparse:
             sha256.update(b"%d+%d\n" % (start, length))

@@ -117,7 +117,7 @@ class _Exchange:
             os.symlink(source.read(), os.fsencode(name), dir_fd=self.staging)
         else:
             # The umask applies to the mode of a new file; an existing file gets its mode exactly, below.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(name, flags, content.mode, dir_fd=self.staging)
             with os.fdopen(descriptor, "wb") as writer, source.open() as reader:
                 if source.content is None:

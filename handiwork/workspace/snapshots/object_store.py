@@ -21,7 +21,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.files.copy import NoRoomError, Room, clone, copy_data, is_sparse
+from handiwork.workspace.files.copy import NoRoomError, Room, copy_data, is_sparse
 from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.snapshots.tree import Tree, TreeNode, fill
 
@@ -269,10 +269,7 @@ class Objects:
             return node
         part, descriptor = self._part(f"{self.folder}/files/00")
         try:
-            if clone(source, descriptor):
-                size, digest = copy_data(descriptor, None, sparse=sparse)
-            else:
-                size, digest = copy_data(source, descriptor, self.room, sparse)
+            size, digest = copy_data(source, descriptor, self.room, sparse)
             node = TreeNode("file", mode, size, found.st_mtime_ns, digest)
             if self._has(node):
                 os.unlink(part)

@@ -99,7 +99,7 @@ def _link(store: TreeStore, path: str, node: TreeNode, owner: tuple[int, int] | 
     except OSError as error:
         if error.errno != errno.EMLINK:
             raise
-    with open(place, "rb") as source, open(path, "xb") as target:
+    with open(place, "rb") as source, open(path, "x+b") as target:
         copy_data(source.fileno(), target.fileno())
         os.fchmod(target.fileno(), node.mode)
         os.utime(target.fileno(), ns=(node.mtime_ns, node.mtime_ns))
