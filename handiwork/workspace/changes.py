@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import io
+import hashlib
 import os
 import stat
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.overlay_marks import hides_directory, hides_file
@@ -18,7 +19,6 @@ from handiwork.workspace.files.safe_open import look, open_file, read_link, walk
 from handiwork.workspace.git.command import user_excludes
 from handiwork.workspace.git.ignore import IgnoreRules
 from handiwork.workspace.git.repository import repository_at
-from handiwork.workspace.manifest import digest
 from handiwork.workspace.selection import JUNK
 
 Kind = Literal["added", "modified", "deleted", "mode", "link", "type"]
@@ -50,12 +50,12 @@ class Side:
         """Return the mode as git writes it: 100644, 100755 or 120000."""
         return "120000" if self.is_link else "100755" if self.mode & 0o100 else "100644"
 
-    def open(self) -> BinaryIO:
+    def open(self) -> BufferedReader | BytesIO:
         """Open the file's bytes, or a link's target. Raises WorkspaceError if the file has changed."""
         if self.content is not None:
-            return io.BytesIO(self.content)
+            return BytesIO(self.content)
         if self.is_link:
-            return io.BytesIO(os.fsencode(read_link(self.root, self.path)))
+            return BytesIO(os.fsencode(read_link(self.root, self.path)))
         return open_file(self.root, self.path)
 
     def read(self) -> bytes:
@@ -67,7 +67,7 @@ class Side:
     def sha256(self) -> str:
         """Return the SHA-256 of the content in hex, computed once."""
         with self.open() as stream:
-            return digest(stream)
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
     @cached_property
     def binary(self) -> bool:
@@ -162,13 +162,14 @@ def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:
         new, entry = _side(directory, path, status), manifest.get(path)
         if new is None:
             continue
-        if entry is None or entry.type == "dir":
+        if entry is None or entry.kind == "dir":
             pairs.append((path, None, new))
             continue
         del manifest[path]
-        if entry.type == "link" or entry.size != new.size or entry.sha256 != new.sha256 or entry.mode != new.mode:
+        files = entry.kind == "file" and not new.is_link
+        if not (files and entry.size == new.size and entry.value == new.sha256) or (entry.mode ^ new.mode) & 0o777:
             pairs.append((path, side_at(workspace.base, path), new))
-    gone = (path for path, entry in manifest.items() if entry.type != "dir")
+    gone = (path for path, entry in manifest.items() if entry.kind != "dir")
     pairs += [(path, side_at(workspace.base, path), None) for path in gone]
     return _changes(workspace, pairs)
 

@@ -10,11 +10,11 @@ import threading
 from collections.abc import Iterator
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.manifest import CHUNK
 
 _FICLONE = 0x40049409
 _SMALL = 1 << 16  # bytes up to which a copy costs no more than a reflink
-_ZEROS = bytes(CHUNK)
+_CHUNK = 1 << 20
+_ZEROS = bytes(_CHUNK)
 _LOOK = 1 << 20  # bytes written between checks of the free space
 _RESERVED = 20  # one part in this many of the file system stays free
 
@@ -94,8 +94,8 @@ def _clone(source: int, target: int) -> bool:
 def copy_data(source: int, target: int | None, room: Room | None = None, sparse: bool = False) -> tuple[int, str]:
     """Copy an open file to an empty one open for reading and writing; return its size and the SHA-256 of its bytes.
 
-    Without a ``target``, only compute the digest. A reflink takes nothing of the ``room``. With ``sparse``, the digest covers the data and its offsets and
-    begins with an "s"; holes, however large, cost nothing.
+    Without a ``target``, only compute the digest. A reflink takes nothing of the ``room``. With ``sparse``, the digest
+    covers the data and its offsets and begins with an "s"; holes, however large, cost nothing.
     """
     sha256, size, done = hashlib.sha256(), os.fstat(source).st_size, 0
     if target is not None and size > _SMALL and _clone(source, target):
@@ -106,7 +106,7 @@ def copy_data(source: int, target: int | None, room: Room | None = None, sparse:
         else:
             _hash_zeros(sha256, start - done)
         done = start
-        while done < start + length and (block := os.pread(source, min(CHUNK, start + length - done), done)):
+        while done < start + length and (block := os.pread(source, min(_CHUNK, start + length - done), done)):
             sha256.update(block)
             if target is not None:
                 if room is not None:
@@ -130,4 +130,4 @@ def _write(target: int, block: bytes, at: int) -> None:
 def _hash_zeros(sha256: hashlib._Hash, length: int) -> None:  # pyright: ignore[reportPrivateUsage]
     while length > 0:
         sha256.update(_ZEROS[:length])
-        length -= CHUNK
+        length -= _CHUNK

@@ -14,8 +14,8 @@ import threading
 import unicodedata
 from collections.abc import Collection, Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from handiwork.errors import WorkspaceError
 
@@ -190,7 +190,7 @@ def open_regular(parent: int, name: str) -> int:
     return descriptor
 
 
-def open_file(root: Path, path: str) -> BinaryIO:
+def open_file(root: Path, path: str) -> BufferedReader:
     """Open a regular file for reading. Raises WorkspaceError if it is of another type or cannot be read."""
     try:
         with open_parent(root, path) as (parent, name):
