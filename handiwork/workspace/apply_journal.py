@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from handiwork.errors import WorkspaceError
-from handiwork.paths import data_dir
+from handiwork.paths import data_dir, lock
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.files.safe_open import DIRECTORY, look_at, open_beneath, open_resolved
 
@@ -119,15 +119,13 @@ class ApplyJournal:
 
     def _locked(self) -> int:
         while True:
-            lock = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found = lock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             except BlockingIOError:
-                os.close(lock)
                 raise BlockedError(f"another apply is at work in {self.target}; wait for its end") from None
-            if os.fstat(lock).st_nlink:
-                return lock
-            os.close(lock)  # the previous holder removed the file
+            if os.fstat(found).st_nlink:
+                return found
+            os.close(found)  # the previous holder removed the file
 
     def _append(self, line: dict[str, Any]) -> None:
         data = json.dumps(line).encode() + b"\n"

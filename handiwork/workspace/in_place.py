@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from handiwork.errors import SandboxError
+from handiwork.paths import lock, locked
 from handiwork.workspace.git.nested import find_git_paths, make_harmless
 from handiwork.workspace.git.repository import is_empty_directory, repository_around
 
@@ -64,15 +65,18 @@ def recover(data: Path, workspace: Path | None = None) -> None:
 
 def _recover(path: Path) -> None:
     # If the file is locked, an agent is working in the directory.
-    with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as record:
-        fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if saved := record.read():
+    with suppress(FileNotFoundError, BlockingIOError), locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as record:
+        if saved := _content(record):
             workspace, known = _saved(saved)
             if workspace.is_dir():
                 _make_harmless(workspace, known)
                 if is_empty_directory(workspace / ".git"):
                     GitPlace(workspace).close()
         path.unlink(missing_ok=True)
+
+
+def _content(record: int) -> bytes:
+    return os.pread(record, os.fstat(record).st_size, 0)
 
 
 def _saved(data: bytes) -> tuple[Path, list[str]]:
@@ -134,7 +138,7 @@ class _Record:
             alone = False
         if not os.fstat(self._file).st_nlink:
             return False
-        saved = os.pread(self._file, os.fstat(self._file).st_size, 0)
+        saved = _content(self._file)
         if alone:
             if saved:  # its writer was killed
                 _make_harmless(workspace, _saved(saved)[1])
@@ -190,13 +194,12 @@ class GitPlace:
     def _shared_lock(self) -> int | None:
         """Lock ``.git`` against removal; return None if it has just been removed."""
         try:
-            lock = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            found = lock(self._path, fcntl.LOCK_SH, os.O_DIRECTORY)
         except FileNotFoundError:
             return None
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        if os.fstat(lock).st_nlink:
-            return lock
-        os.close(lock)
+        if os.fstat(found).st_nlink:
+            return found
+        os.close(found)
         return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -10,12 +9,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 from handiwork.evals.benchmark import DataError
-from handiwork.paths import cache_dir
+from handiwork.paths import cache_dir, locked
 
 SAID = 800
 """Characters from the end of a package client's output that are shown."""
@@ -31,7 +28,7 @@ def fetched(requirement: str, sha256: str = "") -> Path:
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _alone(folder.with_name(f"{folder.name}.lock")):
+    with locked(folder.with_name(f"{folder.name}.lock"), flags=os.O_RDWR | os.O_CREAT):
         if not folder.is_dir():
             with tempfile.TemporaryDirectory(dir=folder.parent) as place:
                 _install(requirement, sha256, Path(place))
@@ -61,13 +58,3 @@ def _client() -> list[str]:
     if pip := shutil.which("pip3") or shutil.which("pip"):
         return [pip, "install", "--quiet", "--no-compile"]
     raise DataError("packages are got by pip or uv, and neither is on PATH: install one of them")
-
-
-@contextmanager
-def _alone(path: Path) -> Generator[None]:
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
