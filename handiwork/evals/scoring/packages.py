@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from handiwork.evals.benchmark import DataError
+from handiwork.llm.local.package_client import package_client
 from handiwork.paths import cache_dir, locked
 
 SAID = 800
@@ -42,19 +41,10 @@ def _install(requirement: str, sha256: str, place: Path) -> None:
     wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n" if sha256 else f"{requirement}\n")
     exactly = ["--only-binary", ":all:", "--no-deps", "--require-hashes"] if sha256 else []
     what = [*exactly, "--target", str(place / "tree"), "-r", str(wanted)]
-    done = subprocess.run([*_client(), *what], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    client = package_client()
+    if not client:
+        raise DataError("packages are got by pip or uv, and neither is on PATH: install one of them")
+    done = subprocess.run([*client, *what], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
         said = " ".join(f"{done.stdout} {done.stderr}".split())[-SAID:]
         raise DataError(f"{requirement} cannot be got: {said}")
-
-
-def _client() -> list[str]:
-    """Return the package client of this environment: its own pip, else uv, else any pip. Raises DataError."""
-    if importlib.util.find_spec("pip"):
-        return [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--no-compile"]
-    beside = Path(sys.executable).with_name("uv")
-    if uv := str(beside) if beside.exists() else shutil.which("uv"):
-        return [uv, "pip", "install", "--quiet", "--python", sys.executable]
-    if pip := shutil.which("pip3") or shutil.which("pip"):
-        return [pip, "install", "--quiet", "--no-compile"]
-    raise DataError("packages are got by pip or uv, and neither is on PATH: install one of them")
