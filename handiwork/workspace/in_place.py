@@ -12,15 +12,18 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from handiwork.errors import SandboxError
 from handiwork.paths import lock, locked
 from handiwork.workspace.git.nested import find_git_paths, make_harmless
 from handiwork.workspace.git.repository import is_empty_directory, repository_around
+
+Access = Literal["writable", "read-only", "layered"]
+"""How a path of the real directory is mounted; "layered" is below a layer of the session."""
 
 
 class InPlaceFolder:
@@ -220,14 +223,20 @@ def _submodules(workspace: Path) -> list[str]:
     return [str(path) for path in found if path.parts]
 
 
-def mount_order(protected: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the parents of the paths to mount read-only, then the paths.
+def mounts(workspace: Path, protected: Sequence[str]) -> Iterator[tuple[str, Access]]:
+    """Yield what to mount of the real directory, in order: paths relative to it, "." first.
 
-    Mounting the parents too keeps them from being swapped: a mount point cannot be renamed.
+    The ``protected`` paths are read-only. Mounting their parents too keeps these from being swapped: a mount point
+    cannot be renamed. Changes in a directory ``.git`` go to a layer of the session; a file of that name is read-only.
     """
     read_only = {path for path in protected if not any(str(parent) in protected for parent in Path(path).parents)}
     parents = {str(parent) for path in read_only for parent in Path(path).parents if parent.name}
-    return sorted(parents), sorted(read_only)
+    for path in (".", *sorted(parents)):
+        yield path, "writable"
+    for path in sorted(read_only):
+        yield path, "read-only"
+    if (workspace / ".git").exists():
+        yield ".git", "layered" if (workspace / ".git").is_dir() else "read-only"
 
 
 def _is_directory(path: Path) -> bool:
