@@ -25,7 +25,15 @@ from typing import Any
 from handiwork.errors import WorkspaceError
 from handiwork.paths import data_dir, lock
 from handiwork.workspace.files.names import quoted
-from handiwork.workspace.files.safe_open import DIRECTORY, look_at, open_beneath, open_resolved
+from handiwork.workspace.files.safe_open import (
+    DIRECTORY,
+    join,
+    look_at,
+    open_beneath,
+    open_folder,
+    open_resolved,
+    parent_beneath,
+)
 
 STAGING = ".handiwork-"
 """Prefix of staging folder names."""
@@ -117,6 +125,11 @@ class ApplyJournal:
         self._append({"done": True})
         self._moves = None
 
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory below the target. Raises OSError."""
+        with parent_beneath(self.root, path) as (parent, name):
+            os.rmdir(name, dir_fd=parent)
+
     def _locked(self) -> int:
         while True:
             try:
@@ -163,7 +176,7 @@ class ApplyJournal:
                     beside += self._restore(number, step)
             for path in sorted(moves.made, reverse=True):
                 with suppress(OSError):  # it does not exist yet, or holds other files
-                    self._remove_directory(path)
+                    self.remove_directory(path)
             for path, (mode, uid, gid) in sorted(moves.removed.items()):
                 if look_at(self.root, path) is None:
                     self._make_directory(path, mode, uid, gid)
@@ -183,7 +196,7 @@ class ApplyJournal:
         ours = now is not None and step.staged == identity(now)
         folder, _, name = step.path.rpartition("/")
         try:
-            parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+            parent = open_folder(self.root, folder)
         except (FileNotFoundError, NotADirectoryError):
             return []  # it does not exist yet, or its folder has been removed
         try:
@@ -197,31 +210,19 @@ class ApplyJournal:
                 while look_at(parent, beside) is not None:
                     beside += "~"
                 os.rename(f"old{number}", beside, src_dir_fd=self.staging, dst_dir_fd=parent)
-                return [f"{folder}/{beside}" if folder else beside]
+                return [join(folder, beside)]
             return []
         finally:
             os.close(parent)
 
     def _make_directory(self, path: str, mode: int, uid: int, gid: int) -> None:
-        folder, _, name = path.rpartition("/")
-        parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
-        try:
+        with parent_beneath(self.root, path) as (parent, name):
             os.mkdir(name, 0o700, dir_fd=parent)
             made = open_beneath(parent, name, DIRECTORY)
             if os.geteuid() == 0:
                 os.fchown(made, uid, gid)
             os.fchmod(made, stat.S_IMODE(mode))
             os.close(made)
-        finally:
-            os.close(parent)
-
-    def _remove_directory(self, path: str) -> None:
-        folder, _, name = path.rpartition("/")
-        parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
-        try:
-            os.rmdir(name, dir_fd=parent)
-        finally:
-            os.close(parent)
 
     def _forget(self) -> None:
         """Remove the staging folder, then empty the journal."""

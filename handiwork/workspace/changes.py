@@ -15,7 +15,7 @@ from typing import Literal
 
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.files.overlay_marks import hides_directory, hides_file
-from handiwork.workspace.files.safe_open import look, open_file, read_link, walk
+from handiwork.workspace.files.safe_open import join, look, open_file, read_link, walk
 from handiwork.workspace.git.command import user_excludes
 from handiwork.workspace.git.ignore import IgnoreRules
 from handiwork.workspace.git.repository import repository_at
@@ -227,7 +227,7 @@ def _ignored(base: Path, paths: Iterable[str]) -> list[str]:
         if isinstance(rules, IgnoreRules):
             names = [name for name in names if rules.ignores(name, is_directory=False)]
         if rules:
-            ignored += [f"{directory}/{name}" if directory else name for name in names]
+            ignored += [join(directory, name) for name in names]
     return ignored
 
 
@@ -241,7 +241,7 @@ def _rules_in(base: Path, directory: str, known: dict[str, _Rules]) -> _Rules:
         known[""] = _rules_at(base, "", above=False)
     here, rules = "", known[""]
     for name in directory.split("/") if directory else ():
-        here = f"{here}/{name}" if here else name
+        here = join(here, name)
         if here not in known:
             known[here] = _rules_at(base, here, rules)
         rules = known[here]

@@ -16,7 +16,7 @@ from pathlib import Path
 from handiwork.errors import WorkspaceError
 from handiwork.paths import data_dir
 from handiwork.workspace.files.copy import copy_data
-from handiwork.workspace.files.safe_open import DIRECTORY, FILE, open_beneath, open_resolved
+from handiwork.workspace.files.safe_open import FILE, open_beneath, open_folder, open_resolved
 from handiwork.workspace.git.directory import copy_git_dir
 from handiwork.workspace.git.repository import repository_at
 from handiwork.workspace.manifest import Manifest, damaged, load_manifest, private_dirs, save_manifest, write_private
@@ -149,7 +149,7 @@ class _Copier:
         results: list[tuple[str, TreeNode | OSError]] = []
         for folder, files in groupby(batch, lambda file: file[0].rpartition("/")[0]):
             try:
-                parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+                parent = open_folder(self.root, folder)
             except OSError as error:
                 results += [(path, error) for path, _ in files]
                 continue

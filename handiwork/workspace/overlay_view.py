@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from handiwork.workspace.files.overlay_marks import hides_directory, hides_file
-from handiwork.workspace.files.safe_open import entries, is_git_name, look, open_file, parts_of
+from handiwork.workspace.files.safe_open import entries, is_git_name, join, look, open_file, parts_of
 
 EntryKind = Literal["dir", "file", "link"]
 
@@ -48,7 +48,7 @@ class OverlayView:
         found: dict[str, OverlayEntry | None] = {}
         for layer in here:
             for name, status in entries(layer, path):
-                found.setdefault(name, _entry(layer, f"{path}/{name}" if path else name, name, status))
+                found.setdefault(name, _entry(layer, join(path, name), name, status))
         for mount in self._mounts:
             parent, _, name = mount.rpartition("/")
             if parent == path:
@@ -83,7 +83,7 @@ class OverlayView:
         here, prefix = list(self._layers), ""
         parts = parts_of(path) if path else []
         for number, part in enumerate(parts, 1):
-            prefix = f"{prefix}/{part}" if prefix else part
+            prefix = join(prefix, part)
             below: list[Path] = []
             for layer in here:
                 status = look(layer, prefix)

@@ -111,7 +111,7 @@ def copy_data(source: int, target: int | None, room: Room | None = None, sparse:
             if target is not None:
                 if room is not None:
                     room.take(len(block))
-                _write(target, block, done)
+                write_at(target, block, done)
             done += len(block)
     if not sparse:
         _hash_zeros(sha256, size - done)
@@ -120,7 +120,8 @@ def copy_data(source: int, target: int | None, room: Room | None = None, sparse:
     return size, f"s{sha256.hexdigest()[1:]}" if sparse else sha256.hexdigest()
 
 
-def _write(target: int, block: bytes, at: int) -> None:
+def write_at(target: int, block: bytes, at: int) -> None:
+    """Write all bytes at an offset of an open file."""
     left = memoryview(block)
     while left:
         written = os.pwrite(target, left, at)

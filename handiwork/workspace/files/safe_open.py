@@ -50,6 +50,11 @@ def parts_of(path: str) -> list[str]:
     return parts
 
 
+def join(folder: str, name: str) -> str:
+    """Return the relative path of a name in a folder; "" is the top."""
+    return f"{folder}/{name}" if folder else name
+
+
 def open_beneath(directory: int, path: str, flags: int) -> int:
     """Return a descriptor of ``path`` below an open directory.
 
@@ -90,6 +95,22 @@ def open_by_parts(directory: int, parts: list[str], flags: int) -> int:
     return here
 
 
+def open_folder(directory: int, path: str) -> int:
+    """Return a descriptor of the directory ``path`` like ``open_beneath``; "" means the open directory itself."""
+    return open_beneath(directory, path, DIRECTORY) if path else os.open(".", DIRECTORY, dir_fd=directory)
+
+
+@contextmanager
+def parent_beneath(directory: int, path: str) -> Generator[tuple[int, str]]:
+    """Yield a descriptor of the parent of ``path`` like ``open_folder``, and the last name."""
+    folder, _, name = path.rpartition("/")
+    parent = open_folder(directory, folder)
+    try:
+        yield parent, name
+    finally:
+        os.close(parent)
+
+
 def open_resolved(directory: Path) -> int:
     """Return a descriptor of a directory; fail if its absolute path has, or has since gained, a symbolic link."""
     top = os.open("/", DIRECTORY)
@@ -121,7 +142,7 @@ def open_dir_at(directory: int, path: str) -> Generator[int]:
     """Yield a descriptor like ``open_dir``, below an open directory; "" and "." mean the directory itself."""
     path = "" if path == "." else path
     try:
-        descriptor = open_beneath(directory, path, DIRECTORY) if path else os.open(".", DIRECTORY, dir_fd=directory)
+        descriptor = open_folder(directory, path)
     except PermissionError:
         with _unlocked(directory, path) as descriptor:
             yield descriptor

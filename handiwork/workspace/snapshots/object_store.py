@@ -21,7 +21,7 @@ from pathlib import Path
 
 from handiwork.errors import WorkspaceError
 from handiwork.paths import locked
-from handiwork.workspace.files.copy import NoRoomError, Room, copy_data, is_sparse
+from handiwork.workspace.files.copy import NoRoomError, Room, copy_data, is_sparse, write_at
 from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.snapshots.tree import Tree, TreeNode, fill
 
@@ -240,9 +240,7 @@ class Objects:
         try:
             if self.room is not None:
                 self.room.take(len(data))
-            left = memoryview(data)
-            while left:
-                left = left[os.write(descriptor, left) :]
+            write_at(descriptor, data, 0)
             os.fchmod(descriptor, mode)
             os.utime(descriptor, ns=(mtime_ns, mtime_ns))
             os.rename(part, place)
