@@ -146,19 +146,16 @@ class MountPlan:
 
     def add_environment(self, tools: Toolchains) -> None:
         """Set the environment, which is otherwise empty."""
-        variables = {
-            "HOME": HOME,
-            "USER": "agent",
-            "LOGNAME": "agent",
-            "SHELL": "/bin/bash",
-            "LANG": "C.UTF-8",
-            "TMPDIR": "/tmp",
-            "PATH": ":".join([*tools.path, f"{PREFIX}/bin"]),
-            **git_environment(),
-            **tools.variables,
-        }
-        for name, value in variables.items():
+        path = ":".join([*tools.path, f"{PREFIX}/bin"])
+        own = {**agent_environment("/bin/bash", path), "LANG": "C.UTF-8", **tools.variables}
+        for name, value in own.items():
             self.add("--setenv", name, value)
+
+
+def agent_environment(shell: str, path: str) -> dict[str, str]:
+    """Return the variables of the user that the agent's programs run as."""
+    names = {"HOME": HOME, "USER": "agent", "LOGNAME": "agent", "SHELL": shell, "TMPDIR": "/tmp", "PATH": path}
+    return {**names, **git_environment()}
 
 
 def git_environment() -> dict[str, str]:
