@@ -1,4 +1,7 @@
-"""Where Handiwork keeps things on this machine. The writer of a file makes its folder, but for ``runtime_dir``."""
+"""Where Handiwork keeps things on this machine, and locks on them.
+
+The writer of a file makes its folder, but for ``runtime_dir``.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import os
 import re
 import stat
 import tempfile
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _RANDOM = re.compile(r"/tmp/hw-\w+")
@@ -40,11 +44,37 @@ def runtime_dir() -> Path:
     return usual if _is_private(usual) else _remembered_dir()
 
 
+def lock(path: Path, how: int = fcntl.LOCK_EX, flags: int = os.O_RDONLY) -> int:
+    """Return a locked descriptor of a file or directory; the kernel releases the lock once it is closed.
+
+    With O_CREAT in ``flags``, a new file is private. Raises BlockingIOError for LOCK_NB if another process has it.
+    """
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, how)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+@contextmanager
+def locked(path: Path, how: int = fcntl.LOCK_EX, flags: int = os.O_RDONLY) -> Generator[int]:
+    """Hold a ``lock`` and yield its descriptor."""
+    descriptor = lock(path, how, flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def _remembered_dir() -> Path:
     cache_dir().mkdir(mode=0o700, parents=True, exist_ok=True)
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(cache_dir() / f"runtime-{os.getuid()}", flags, 0o600), "r+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    with (
+        locked(cache_dir() / f"runtime-{os.getuid()}", flags=flags) as descriptor,
+        open(descriptor, "r+", closefd=False) as file,
+    ):
         name = file.read()
         if not _RANDOM.fullmatch(name) or not _is_private(Path(name)):
             name = tempfile.mkdtemp(prefix="hw-", dir="/tmp")

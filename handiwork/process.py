@@ -34,6 +34,12 @@ class Process:
         return _ticks(self.pid) == ticks
 
 
+def stat_fields(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat from the state on. Raises FileNotFoundError, ProcessLookupError."""
+    stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    return stat.rpartition(")")[2].split()  # the name before may itself have spaces and brackets
+
+
 def _world() -> str:
     """Return what process numbers are relative to."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -43,9 +49,8 @@ def _world() -> str:
 def _ticks(pid: int) -> str | None:
     """Return the start time of a process, None if there is none or it only waits to be reaped."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        fields = stat_fields(pid)
     except (FileNotFoundError, ProcessLookupError):
         return None
-    fields = stat.rpartition(")")[2].split()  # the name before may itself have spaces and brackets
     state, started = fields[0], fields[19]
     return None if state in "ZX" else started

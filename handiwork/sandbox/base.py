@@ -55,10 +55,6 @@ class Sandbox(Protocol):
         """Read a file inside. Raises FileNotFoundError, IsADirectoryError."""
         ...
 
-    async def list_files(self, path: str = ".") -> list[str]:
-        """Return the names in a directory, directories first and ending in "/"."""
-        ...
-
     async def browser(self, command: str, **arguments: JsonValue) -> JsonValue:
         """Run a command of the sandbox's browser for the platform and return its result; agents do not see it.
 

@@ -176,15 +176,6 @@ class Client:
             async for piece in response.aiter_raw():
                 yield piece
 
-    async def list_files(self, path: str) -> list[str]:
-        """List a directory. Raises SandboxError, or the matching OSError."""
-        async with _within(_SHORT), self._request("GET", "/list", params={"path": path}) as response:
-            await _checked(response, path)
-            entries: object = _object(await _all_of(response)).get("entries")
-            if not isinstance(entries, list) or not all(isinstance(one, str) for one in cast(list[object], entries)):
-                raise SandboxError(_NOT_UNDERSTOOD)
-            return cast(list[str], entries)
-
     async def shell_state(self) -> bytes:
         """Return the bash code that gives another shell the state of this one. Raises SandboxError."""
         async with _within(_SHORT), self._request("GET", "/shell") as response:

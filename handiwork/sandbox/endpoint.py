@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from handiwork.paths import runtime_dir
+from handiwork.process import stat_fields
 from handiwork.sandbox.limits.cgroups import group_folders, remove_groups
 
 _GROUPS_TIMEOUT = 1.0  # seconds in which the last processes of a sandbox should end
@@ -121,8 +122,7 @@ def _remove(path: Path) -> None:
 def _start_time(pid: int) -> str:
     """Return a process's start in clock ticks since boot, "" if it does not exist: pids are reused."""
     try:
-        # The command's name, in brackets, may contain spaces and brackets.
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        return stat_fields(pid)[19]
     except (FileNotFoundError, ProcessLookupError):
         return ""
 

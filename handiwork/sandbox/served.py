@@ -117,10 +117,6 @@ class ServedSandbox(ABC):
         """Read a file inside. Raises FileNotFoundError, IsADirectoryError, SandboxError."""
         return self._started().download(path)
 
-    async def list_files(self, path: str = ".") -> list[str]:
-        """Return the names in a directory, directories first and ending in "/". Raises OSError, SandboxError."""
-        return await self._started().list_files(path)
-
     async def browser(self, command: str, **arguments: JsonValue) -> JsonValue:
         """Run a command of the browser for the platform. Raises BrowserError, SandboxError."""
         return await self._started().browser(command, arguments)

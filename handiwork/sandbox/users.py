@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 from pathlib import Path
 
+from handiwork.paths import locked
 from handiwork.workspace.manifest import write_private
 
 _FIRST = 2_000_000_000
@@ -44,8 +44,7 @@ def container_ids(files: Path) -> tuple[int, int]:
 
 
 def _next_uid(counter: Path) -> int:
-    with open(os.open(counter, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with locked(counter, flags=os.O_RDWR | os.O_CREAT) as descriptor, open(descriptor, "r+", closefd=False) as file:
         # A random start keeps two folders of sessions on one machine apart.
         number = int(file.read() or secrets.randbelow(_COUNT))
         file.seek(0)

@@ -23,9 +23,17 @@ from types import TracebackType
 from typing import Any
 
 from handiwork.errors import WorkspaceError
-from handiwork.paths import data_dir
+from handiwork.paths import data_dir, lock
 from handiwork.workspace.files.names import quoted
-from handiwork.workspace.files.safe_open import DIRECTORY, look_at, open_beneath, open_resolved
+from handiwork.workspace.files.safe_open import (
+    DIRECTORY,
+    join,
+    look_at,
+    open_beneath,
+    open_folder,
+    open_resolved,
+    parent_beneath,
+)
 
 STAGING = ".handiwork-"
 """Prefix of staging folder names."""
@@ -117,17 +125,20 @@ class ApplyJournal:
         self._append({"done": True})
         self._moves = None
 
+    def remove_directory(self, path: str) -> None:
+        """Remove an empty directory below the target. Raises OSError."""
+        with parent_beneath(self.root, path) as (parent, name):
+            os.rmdir(name, dir_fd=parent)
+
     def _locked(self) -> int:
         while True:
-            lock = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found = lock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             except BlockingIOError:
-                os.close(lock)
                 raise BlockedError(f"another apply is at work in {self.target}; wait for its end") from None
-            if os.fstat(lock).st_nlink:
-                return lock
-            os.close(lock)  # the previous holder removed the file
+            if os.fstat(found).st_nlink:
+                return found
+            os.close(found)  # the previous holder removed the file
 
     def _append(self, line: dict[str, Any]) -> None:
         data = json.dumps(line).encode() + b"\n"
@@ -165,7 +176,7 @@ class ApplyJournal:
                     beside += self._restore(number, step)
             for path in sorted(moves.made, reverse=True):
                 with suppress(OSError):  # it does not exist yet, or holds other files
-                    self._remove_directory(path)
+                    self.remove_directory(path)
             for path, (mode, uid, gid) in sorted(moves.removed.items()):
                 if look_at(self.root, path) is None:
                     self._make_directory(path, mode, uid, gid)
@@ -185,7 +196,7 @@ class ApplyJournal:
         ours = now is not None and step.staged == identity(now)
         folder, _, name = step.path.rpartition("/")
         try:
-            parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+            parent = open_folder(self.root, folder)
         except (FileNotFoundError, NotADirectoryError):
             return []  # it does not exist yet, or its folder has been removed
         try:
@@ -199,31 +210,19 @@ class ApplyJournal:
                 while look_at(parent, beside) is not None:
                     beside += "~"
                 os.rename(f"old{number}", beside, src_dir_fd=self.staging, dst_dir_fd=parent)
-                return [f"{folder}/{beside}" if folder else beside]
+                return [join(folder, beside)]
             return []
         finally:
             os.close(parent)
 
     def _make_directory(self, path: str, mode: int, uid: int, gid: int) -> None:
-        folder, _, name = path.rpartition("/")
-        parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
-        try:
+        with parent_beneath(self.root, path) as (parent, name):
             os.mkdir(name, 0o700, dir_fd=parent)
             made = open_beneath(parent, name, DIRECTORY)
             if os.geteuid() == 0:
                 os.fchown(made, uid, gid)
             os.fchmod(made, stat.S_IMODE(mode))
             os.close(made)
-        finally:
-            os.close(parent)
-
-    def _remove_directory(self, path: str) -> None:
-        folder, _, name = path.rpartition("/")
-        parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
-        try:
-            os.rmdir(name, dir_fd=parent)
-        finally:
-            os.close(parent)
 
     def _forget(self) -> None:
         """Remove the staging folder, then empty the journal."""

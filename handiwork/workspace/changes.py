@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import io
+import hashlib
 import os
 import stat
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 from handiwork.workspace.copy import Workspace
-from handiwork.workspace.files.safe_open import look, open_dir, open_file, read_link, walk
+from handiwork.workspace.files.overlay_marks import hides_directory, hides_file
+from handiwork.workspace.files.safe_open import join, look, open_file, read_link, walk
 from handiwork.workspace.git.command import user_excludes
 from handiwork.workspace.git.ignore import IgnoreRules
 from handiwork.workspace.git.repository import repository_at
-from handiwork.workspace.manifest import digest
 from handiwork.workspace.selection import JUNK
 
 Kind = Literal["added", "modified", "deleted", "mode", "link", "type"]
@@ -49,12 +50,12 @@ class Side:
         """Return the mode as git writes it: 100644, 100755 or 120000."""
         return "120000" if self.is_link else "100755" if self.mode & 0o100 else "100644"
 
-    def open(self) -> BinaryIO:
+    def open(self) -> BufferedReader | BytesIO:
         """Open the file's bytes, or a link's target. Raises WorkspaceError if the file has changed."""
         if self.content is not None:
-            return io.BytesIO(self.content)
+            return BytesIO(self.content)
         if self.is_link:
-            return io.BytesIO(os.fsencode(read_link(self.root, self.path)))
+            return BytesIO(os.fsencode(read_link(self.root, self.path)))
         return open_file(self.root, self.path)
 
     def read(self) -> bytes:
@@ -66,7 +67,7 @@ class Side:
     def sha256(self) -> str:
         """Return the SHA-256 of the content in hex, computed once."""
         with self.open() as stream:
-            return digest(stream)
+            return hashlib.file_digest(stream, "sha256").hexdigest()
 
     @cached_property
     def binary(self) -> bool:
@@ -139,10 +140,9 @@ def _sides(workspace: Workspace, layers: Sequence[Path]) -> dict[str, Side | Non
         for path, status in walk(layer, prune=workspace.mounts):
             below = [(lower, look(lower, path)) for lower in (workspace.base, *layers[:number])]
             if not stat.S_ISDIR(status.st_mode):
-                side = _side(layer, path, status)
-                if side and not (side.size == 0 and not side.is_link and _is_whiteout(layer, path)):
+                if not hides_file(layer, path, status) and (side := _side(layer, path, status)):
                     found[path] = side
-            elif not _is_opaque(layer, path):
+            elif not hides_directory(layer, path):
                 below = [(lower, there) for lower, there in below if there and not stat.S_ISDIR(there.st_mode)]
             for lower, there in below:
                 covered.update(_files(lower, path, there))
@@ -162,13 +162,14 @@ def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:
         new, entry = _side(directory, path, status), manifest.get(path)
         if new is None:
             continue
-        if entry is None or entry.type == "dir":
+        if entry is None or entry.kind == "dir":
             pairs.append((path, None, new))
             continue
         del manifest[path]
-        if entry.type == "link" or entry.size != new.size or entry.sha256 != new.sha256 or entry.mode != new.mode:
+        files = entry.kind == "file" and not new.is_link
+        if not (files and entry.size == new.size and entry.value == new.sha256) or (entry.mode ^ new.mode) & 0o777:
             pairs.append((path, side_at(workspace.base, path), new))
-    gone = (path for path, entry in manifest.items() if entry.type != "dir")
+    gone = (path for path, entry in manifest.items() if entry.kind != "dir")
     pairs += [(path, side_at(workspace.base, path), None) for path in gone]
     return _changes(workspace, pairs)
 
@@ -185,23 +186,6 @@ def _files(root: Path, path: str, found: os.stat_result | None) -> Iterator[str]
         yield from (below for below, status in walk(root, path) if not stat.S_ISDIR(status.st_mode))
     elif found:
         yield path
-
-
-def _is_opaque(upper: Path, path: str) -> bool:
-    try:
-        with open_dir(upper, path) as descriptor:
-            return os.getxattr(descriptor, "user.overlay.opaque") == b"y"
-    except OSError:
-        return False
-
-
-def _is_whiteout(upper: Path, path: str) -> bool:
-    with open_file(upper, path) as stream:
-        try:
-            os.getxattr(stream.fileno(), "user.overlay.whiteout")
-        except OSError:
-            return False
-    return True
 
 
 def _changes(workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side | None]]) -> list[Change]:
@@ -243,7 +227,7 @@ def _ignored(base: Path, paths: Iterable[str]) -> list[str]:
         if isinstance(rules, IgnoreRules):
             names = [name for name in names if rules.ignores(name, is_directory=False)]
         if rules:
-            ignored += [f"{directory}/{name}" if directory else name for name in names]
+            ignored += [join(directory, name) for name in names]
     return ignored
 
 
@@ -257,7 +241,7 @@ def _rules_in(base: Path, directory: str, known: dict[str, _Rules]) -> _Rules:
         known[""] = _rules_at(base, "", above=False)
     here, rules = "", known[""]
     for name in directory.split("/") if directory else ():
-        here = f"{here}/{name}" if here else name
+        here = join(here, name)
         if here not in known:
             known[here] = _rules_at(base, here, rules)
         rules = known[here]

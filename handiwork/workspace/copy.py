@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,26 +15,15 @@ from pathlib import Path
 
 from handiwork.errors import WorkspaceError
 from handiwork.paths import data_dir
-from handiwork.workspace.files.copy import clone, copy_data
-from handiwork.workspace.files.safe_open import DIRECTORY, FILE, open_beneath, open_resolved
+from handiwork.workspace.files.copy import copy_data
+from handiwork.workspace.files.safe_open import FILE, open_beneath, open_folder, open_resolved
 from handiwork.workspace.git.directory import copy_git_dir
 from handiwork.workspace.git.repository import repository_at
-from handiwork.workspace.manifest import (
-    Manifest,
-    ManifestEntry,
-    damaged,
-    load_manifest,
-    private_dirs,
-    save_manifest,
-    write_private,
-)
+from handiwork.workspace.manifest import Manifest, damaged, load_manifest, private_dirs, save_manifest, write_private
 from handiwork.workspace.selection import Selection, select
-
-Progress = Callable[[int, int], None]
-"""Called with the numbers of files and bytes copied so far."""
+from handiwork.workspace.snapshots.tree import TreeNode
 
 _BATCH = 200
-_SMALL = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -78,12 +66,12 @@ class Workspace:
         return load_manifest(self.base.parent / "manifest.json")
 
 
-def make_copy(source: Path, session_dir: Path, *, force: bool = False, progress: Progress | None = None) -> Workspace:
+def make_copy(source: Path, session_dir: Path) -> Workspace:
     """Copy ``source`` to ``session_dir``/base, including ``.git`` but not big or secret files that git ignores.
 
-    Blocks until the copy is complete. The home directory and "/" need ``force``. Raises WorkspaceError.
+    Blocks until the copy is complete. Raises WorkspaceError, also for the home directory and "/".
     """
-    source = _checked(source, force)
+    source = _checked(source)
     session_dir = session_dir.absolute()
     base = session_dir / "base"
     if base.exists():
@@ -92,7 +80,7 @@ def make_copy(source: Path, session_dir: Path, *, force: bool = False, progress:
     private_dirs(session_dir)
     base.mkdir(mode=0o700)
     try:
-        with closing(_Copier(source, base, progress)) as copier:
+        with closing(_Copier(source, base)) as copier:
             manifest = copier.copy(chosen)
         _keep(base, source.stat(), 0o700)
         save_manifest(manifest, session_dir / "manifest.json")
@@ -106,7 +94,7 @@ def make_copy(source: Path, session_dir: Path, *, force: bool = False, progress:
     return workspace
 
 
-def _checked(source: Path, force: bool) -> Path:
+def _checked(source: Path) -> Path:
     if not source.exists():
         raise WorkspaceError(f"{source} does not exist; name a directory to work in")
     source = source.resolve()
@@ -114,10 +102,10 @@ def _checked(source: Path, force: bool) -> Path:
         raise WorkspaceError(f"{source} is not a directory; name the directory it is in")
     if not os.access(source, os.R_OK | os.X_OK):
         raise WorkspaceError(f"{source} cannot be read by this user; change its mode or its owner")
-    if not force and source in (Path("/"), Path.home().resolve()):
+    if source in (Path("/"), Path.home().resolve()):
         raise WorkspaceError(
             f"{source} is a whole {'system' if source == Path('/') else 'home directory'};"
-            " go to the project's directory, or insist with force"
+            " go to the project's directory"
         )
     return source
 
@@ -125,12 +113,10 @@ def _checked(source: Path, force: bool) -> Path:
 class _Copier:
     """Copies the selected files and returns their manifest."""
 
-    def __init__(self, source: Path, base: Path, progress: Progress | None) -> None:
+    def __init__(self, source: Path, base: Path) -> None:
         self.source = source
         self.root = open_resolved(source)
         self.base = base
-        self.progress = progress
-        self.files = self.bytes = 0
 
     def close(self) -> None:
         os.close(self.root)
@@ -147,24 +133,23 @@ class _Copier:
         with ThreadPoolExecutor(2) as threads:
             for batch in threads.map(self.copy_batch, batches):
                 for path, entry in batch:
-                    if isinstance(entry, ManifestEntry):
+                    if isinstance(entry, TreeNode):
                         manifest[path] = entry
                     elif not isinstance(entry, FileNotFoundError):
                         chosen.left_out.append(path)
-                self.count(len(batch), sum(entry.size for _, entry in batch if isinstance(entry, ManifestEntry)))
         for path, found in reversed(chosen.directories.items()):
             # The owner keeps write permission so that the session's folder can be removed.
-            mode = stat.S_IFDIR | stat.S_IMODE(found.st_mode) | 0o700
+            mode = stat.S_IMODE(found.st_mode) | 0o700
             _keep(self.base / path, found, mode)
-            manifest[path] = ManifestEntry("dir", mode, 0, found.st_mtime_ns)
+            manifest[path] = TreeNode("dir", mode, 0, found.st_mtime_ns)
         return manifest
 
-    def copy_batch(self, batch: list[tuple[str, os.stat_result]]) -> list[tuple[str, ManifestEntry | OSError]]:
+    def copy_batch(self, batch: list[tuple[str, os.stat_result]]) -> list[tuple[str, TreeNode | OSError]]:
         """Copy a batch of files; return an error for each that is gone, unreadable or no longer of its type."""
-        results: list[tuple[str, ManifestEntry | OSError]] = []
+        results: list[tuple[str, TreeNode | OSError]] = []
         for folder, files in groupby(batch, lambda file: file[0].rpartition("/")[0]):
             try:
-                parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
+                parent = open_folder(self.root, folder)
             except OSError as error:
                 results += [(path, error) for path, _ in files]
                 continue
@@ -185,13 +170,6 @@ class _Copier:
             _copy(parent, name, target, found)
         except _SourceError as error:
             raise error.reason from None
-        self.count(1, found.st_size)
-
-    def count(self, files: int, size: int) -> None:
-        self.files += files
-        self.bytes += size
-        if self.progress:
-            self.progress(self.files, self.bytes)
 
 
 class _SourceError(Exception):
@@ -201,7 +179,7 @@ class _SourceError(Exception):
         self.reason = reason
 
 
-def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> ManifestEntry:
+def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> TreeNode:
     """Copy the file or link ``name`` of an open directory and its attributes. Raises _SourceError, OSError."""
     if stat.S_ISLNK(found.st_mode):
         try:
@@ -210,8 +188,7 @@ def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Manife
             raise _SourceError(error) from error
         os.symlink(link, target)
         os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns), follow_symlinks=False)
-        mode = stat.S_IFLNK | (found.st_mode & 0o777)
-        return ManifestEntry("link", mode, len(os.fsencode(link)), found.st_mtime_ns, target=link)
+        return TreeNode("link", found.st_mode & 0o777, len(os.fsencode(link)), found.st_mtime_ns, link)
     try:
         descriptor = open_beneath(parent, name, FILE)
     except OSError as error:
@@ -221,22 +198,15 @@ def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> Manife
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise _SourceError(OSError(errno.EINVAL, "it is no longer a regular file", name))
-        mode = stat.S_IFREG | (found.st_mode & 0o777)
-        with open(target, "xb") as writer:
-            size, sha256 = _copy_bytes(reader.fileno(), writer.fileno(), found.st_size)
+        mode = found.st_mode & 0o777
+        with open(target, "x+b") as writer:
+            size, sha256 = copy_data(reader.fileno(), writer.fileno())
             _keep(writer.fileno(), found, mode)
-            return ManifestEntry("file", mode, size, found.st_mtime_ns, sha256)
-
-
-def _copy_bytes(reader: int, writer: int, size: int) -> tuple[int, str]:
-    """Copy by reflink if the file system supports it; return the size and the SHA-256."""
-    if size > _SMALL and clone(reader, writer):
-        return copy_data(writer, None)
-    return copy_data(reader, writer)
+            return TreeNode("file", mode, size, found.st_mtime_ns, sha256)
 
 
 def _keep(target: Path | int, found: os.stat_result, mode: int) -> None:
     if os.geteuid() == 0:
         os.chown(target, found.st_uid, found.st_gid)
-    os.chmod(target, stat.S_IMODE(mode))
+    os.chmod(target, mode)
     os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))

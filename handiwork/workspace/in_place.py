@@ -12,14 +12,18 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from handiwork.errors import SandboxError
+from handiwork.paths import lock, locked
 from handiwork.workspace.git.nested import find_git_paths, make_harmless
 from handiwork.workspace.git.repository import is_empty_directory, repository_around
+
+Access = Literal["writable", "read-only", "layered"]
+"""How a path of the real directory is mounted; "layered" is below a layer of the session."""
 
 
 class InPlaceFolder:
@@ -64,15 +68,18 @@ def recover(data: Path, workspace: Path | None = None) -> None:
 
 def _recover(path: Path) -> None:
     # If the file is locked, an agent is working in the directory.
-    with suppress(FileNotFoundError, BlockingIOError), path.open("rb") as record:
-        fcntl.flock(record, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if saved := record.read():
+    with suppress(FileNotFoundError, BlockingIOError), locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as record:
+        if saved := _content(record):
             workspace, known = _saved(saved)
             if workspace.is_dir():
                 _make_harmless(workspace, known)
                 if is_empty_directory(workspace / ".git"):
                     GitPlace(workspace).close()
         path.unlink(missing_ok=True)
+
+
+def _content(record: int) -> bytes:
+    return os.pread(record, os.fstat(record).st_size, 0)
 
 
 def _saved(data: bytes) -> tuple[Path, list[str]]:
@@ -134,7 +141,7 @@ class _Record:
             alone = False
         if not os.fstat(self._file).st_nlink:
             return False
-        saved = os.pread(self._file, os.fstat(self._file).st_size, 0)
+        saved = _content(self._file)
         if alone:
             if saved:  # its writer was killed
                 _make_harmless(workspace, _saved(saved)[1])
@@ -190,13 +197,12 @@ class GitPlace:
     def _shared_lock(self) -> int | None:
         """Lock ``.git`` against removal; return None if it has just been removed."""
         try:
-            lock = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            found = lock(self._path, fcntl.LOCK_SH, os.O_DIRECTORY)
         except FileNotFoundError:
             return None
-        fcntl.flock(lock, fcntl.LOCK_SH)
-        if os.fstat(lock).st_nlink:
-            return lock
-        os.close(lock)
+        if os.fstat(found).st_nlink:
+            return found
+        os.close(found)
         return None
 
 
@@ -217,14 +223,20 @@ def _submodules(workspace: Path) -> list[str]:
     return [str(path) for path in found if path.parts]
 
 
-def mount_order(protected: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the parents of the paths to mount read-only, then the paths.
+def mounts(workspace: Path, protected: Sequence[str]) -> Iterator[tuple[str, Access]]:
+    """Yield what to mount of the real directory, in order: paths relative to it, "." first.
 
-    Mounting the parents too keeps them from being swapped: a mount point cannot be renamed.
+    The ``protected`` paths are read-only. Mounting their parents too keeps these from being swapped: a mount point
+    cannot be renamed. Changes in a directory ``.git`` go to a layer of the session; a file of that name is read-only.
     """
     read_only = {path for path in protected if not any(str(parent) in protected for parent in Path(path).parents)}
     parents = {str(parent) for path in read_only for parent in Path(path).parents if parent.name}
-    return sorted(parents), sorted(read_only)
+    for path in (".", *sorted(parents)):
+        yield path, "writable"
+    for path in sorted(read_only):
+        yield path, "read-only"
+    if (workspace / ".git").exists():
+        yield ".git", "layered" if (workspace / ".git").is_dir() else "read-only"
 
 
 def _is_directory(path: Path) -> bool:

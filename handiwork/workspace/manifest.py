@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from dataclasses import astuple, dataclass
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Literal
 
 from handiwork.errors import WorkspaceError
+from handiwork.workspace.snapshots.tree import TreeNode
 
-CHUNK = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class ManifestEntry:
-    """One path: ``mode`` is st_mode, ``size`` is in bytes; only files have ``sha256``, only links ``target``."""
-
-    type: Literal["file", "link", "dir"]
-    mode: int
-    size: int
-    mtime_ns: int
-    sha256: str = ""
-    target: str = ""
-
-
-Manifest = dict[str, ManifestEntry]
+Manifest = dict[str, TreeNode]
+"""The files, links and directories of a base by path; the value of a directory is not set."""
 
 
 def save_manifest(manifest: Manifest, file: Path) -> None:
-    """Write the manifest as JSON: for each path, an array of the entry's fields."""
-    write_private(file, json.dumps({path: astuple(entry) for path, entry in manifest.items()}))
+    """Write the manifest as JSON: for each path, an array of the node's fields."""
+    write_private(file, json.dumps(manifest))
 
 
 def load_manifest(file: Path) -> Manifest:
     """Read a manifest written by ``save_manifest``. Raises WorkspaceError if it cannot be read."""
     try:
-        return {path: ManifestEntry(*fields) for path, fields in json.loads(file.read_text()).items()}
+        # Earlier versions wrote the target of a link as a sixth field, and st_mode as the mode.
+        return {path: TreeNode(*islice(fields, 5)) for path, fields in json.loads(file.read_text()).items()}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise damaged(file, error) from None
 
@@ -65,11 +51,3 @@ def write_private(file: Path, text: str) -> None:
     with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600), "w") as stream:
         stream.write(text)
     part.replace(file)
-
-
-def digest(stream: BinaryIO) -> str:
-    """Return the SHA-256 of the rest of ``stream``, in hex."""
-    sha256 = hashlib.sha256()
-    while block := stream.read(CHUNK):
-        sha256.update(block)
-    return sha256.hexdigest()

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from handiwork.workspace.files.safe_open import entries, is_git_name, look, open_dir, open_file, parts_of
+from handiwork.workspace.files.overlay_marks import hides_directory, hides_file
+from handiwork.workspace.files.safe_open import entries, is_git_name, join, look, open_file, parts_of
 
 EntryKind = Literal["dir", "file", "link"]
 
@@ -47,7 +48,7 @@ class OverlayView:
         found: dict[str, OverlayEntry | None] = {}
         for layer in here:
             for name, status in entries(layer, path):
-                found.setdefault(name, _entry(layer, f"{path}/{name}" if path else name, name, status))
+                found.setdefault(name, _entry(layer, join(path, name), name, status))
         for mount in self._mounts:
             parent, _, name = mount.rpartition("/")
             if parent == path:
@@ -82,7 +83,7 @@ class OverlayView:
         here, prefix = list(self._layers), ""
         parts = parts_of(path) if path else []
         for number, part in enumerate(parts, 1):
-            prefix = f"{prefix}/{part}" if prefix else part
+            prefix = join(prefix, part)
             below: list[Path] = []
             for layer in here:
                 status = look(layer, prefix)
@@ -90,9 +91,9 @@ class OverlayView:
                     continue
                 if stat.S_ISDIR(status.st_mode):
                     below.append(layer)
-                    if not _is_opaque(layer, prefix):
+                    if not hides_directory(layer, prefix):
                         continue
-                elif not below and number == len(parts) and not _is_gone(layer, prefix, status):
+                elif not below and number == len(parts) and not hides_file(layer, prefix, status):
                     return [], layer
                 break
             if not below:
@@ -104,31 +105,6 @@ class OverlayView:
 def _entry(layer: Path, path: str, name: str, status: os.stat_result) -> OverlayEntry | None:
     if stat.S_ISDIR(status.st_mode):
         return OverlayEntry(name, "dir")
-    if _is_gone(layer, path, status):
+    if hides_file(layer, path, status):
         return None
     return OverlayEntry(name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size)
-
-
-def _is_gone(layer: Path, path: str, status: os.stat_result) -> bool:
-    """Return whether the entry hides its path; devices and sockets count as hidden, so that they are never opened."""
-    if stat.S_ISLNK(status.st_mode):
-        return False
-    if not stat.S_ISREG(status.st_mode):
-        return True
-    if status.st_size:
-        return False
-    with open_file(layer, path) as stream:
-        return _has(stream.fileno(), "user.overlay.whiteout")
-
-
-def _is_opaque(layer: Path, path: str) -> bool:
-    with open_dir(layer, path) as descriptor:
-        return _has(descriptor, "user.overlay.opaque", b"y")
-
-
-def _has(descriptor: int, attribute: str, value: bytes | None = None) -> bool:
-    try:
-        found = os.getxattr(descriptor, attribute)
-    except OSError:
-        return False
-    return value is None or found == value

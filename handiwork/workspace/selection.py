@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.files.safe_open import DIRECTORY, entries_of, open_beneath, open_resolved
+from handiwork.workspace.files.safe_open import entries_of, join, open_folder, open_resolved
 from handiwork.workspace.git.command import user_excludes
 from handiwork.workspace.git.ignore import IGNORE_FILE, IgnoreRules, rules_for
 from handiwork.workspace.git.repository import is_empty_directory, repository_around, repository_at
@@ -74,7 +74,7 @@ def _select(source: Path, root: int, skip: frozenset[Path]) -> Selection:
         if here and rules is not None and IGNORE_FILE in names:
             rules = rules.with_own_file()
         for name, found in entries:
-            path = f"{here}/{name}" if here else name
+            path = join(here, name)
             is_directory = stat.S_ISDIR(found.st_mode)
             if name == ".git":
                 _add_repository(source, here, chosen)
@@ -122,7 +122,7 @@ def _add_repository(source: Path, here: str, chosen: Selection) -> None:
 def _entries(root: int, path: str) -> list[tuple[str, os.stat_result]] | None:
     """Return names and status of a directory's entries; None if it cannot be read or has become a link."""
     try:
-        descriptor = open_beneath(root, path, DIRECTORY) if path else os.open(".", DIRECTORY, dir_fd=root)
+        descriptor = open_folder(root, path)
     except OSError:
         return None
     try:

@@ -80,7 +80,12 @@ class Asking:
     async def exists(self, name: str) -> bool:
         """Whether the workspace has the file, as the sandbox sees it."""
         sandbox = await self.opened.sandbox()
-        return name in await sandbox.list_files()
+        try:
+            async for _ in sandbox.download(name):
+                pass
+        except FileNotFoundError:
+            return False
+        return True
 
 
 @asynccontextmanager

@@ -71,16 +71,6 @@ async def test_files_go_up_and_down(client: Client) -> None:
         assert (answer.status_code, answer.json()["error_id"]) == (404, error_id)
 
 
-async def test_a_listing_has_directories_first(client: Client) -> None:
-    for name in ("b", "A", "c"):
-        (client.workspace / name).touch()
-    for name in ("Z", "y"):
-        (client.workspace / name).mkdir()
-    listing = await client.http.get("/list", params={"path": "."})
-    assert listing.json() == {"entries": ["y/", "Z/", "A", "b", "c"]}
-    assert (await client.http.get("/list", params={"path": "no"})).json()["error_id"] == "not_found"
-
-
 async def test_requests_that_do_not_fit_the_protocol_are_refused(client: Client) -> None:
     for body in (b"{", b"[]", b'{"action": {"type": "CmdRunAction", "command": 5}}'):
         answer = await client.http.post("/execute", content=body)

@@ -101,12 +101,11 @@ async def test_an_action_that_does_not_run_in_a_sandbox_is_an_error_for_the_agen
     assert isinstance(await sandbox.execute(AgentFinishAction()), ErrorObservation)
 
 
-async def test_files_are_uploaded_downloaded_and_listed(box: Box) -> None:
+async def test_files_are_uploaded_and_downloaded(box: Box) -> None:
     sandbox = box.make()
     await sandbox.start()
     await sandbox.upload("data/x y.bin", pieces(b"\0\xff", b"end"))
     assert b"".join([piece async for piece in sandbox.download("data/x y.bin")]) == b"\0\xffend"
-    assert await sandbox.list_files() == [".git/", "data/", "src/", "README"]
     with pytest.raises(FileNotFoundError):
         await anext(aiter(sandbox.download("missing")))
     with pytest.raises(IsADirectoryError):

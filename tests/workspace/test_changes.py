@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -58,6 +59,20 @@ def test_an_overlay_tells_every_kind_of_change(session: Start) -> None:
 
 def test_a_tree_worked_on_in_place_tells_the_same(session: Start) -> None:
     here = session(BEFORE)
+    subprocess.run(["bash", "-ec", SCRIPT], cwd=here.source, check=True)
+    assert found(changes_of_tree(here.workspace, here.source)) == EXPECTED
+
+
+def test_a_manifest_of_an_earlier_version_tells_the_same(session: Start) -> None:
+    here = session(BEFORE)
+    manifest = here.workspace.base.parent / "manifest.json"
+    rows = {
+        path: [node.kind, (here.workspace.base / path).lstat().st_mode, node.size, node.mtime_ns]
+        + (["", node.value] if node.kind == "link" else [node.value, ""])
+        for path, node in here.workspace.manifest().items()
+    }
+    manifest.write_text(json.dumps(rows))
+    assert changes_of_tree(here.workspace, here.source) == []
     subprocess.run(["bash", "-ec", SCRIPT], cwd=here.source, check=True)
     assert found(changes_of_tree(here.workspace, here.source)) == EXPECTED
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from handiwork.errors import WorkspaceError
+from handiwork.workspace.apply import apply
+from handiwork.workspace.changes import Change, side_at
 from handiwork.workspace.copy import Workspace, make_copy
 from tests.workspace.trees import git, read_tree, write_tree
 
@@ -24,15 +26,33 @@ def test_tracked_untracked_and_small_ignored_files_are_copied_with_modes_times_a
     (source / "empty").mkdir()
     os.mkfifo(source / "pipe")
     os.utime(source / "a.py", ns=(10**18, 10**18 + 7))
-    calls: list[tuple[int, int]] = []
-    workspace = make_copy(source, tmp_path / "s", progress=lambda files, size: calls.append((files, size)))
+    workspace = make_copy(source, tmp_path / "s")
     (source / "pipe").unlink()
     assert read_tree(workspace.base) == read_tree(source)
     assert (workspace.base / "a.py").stat().st_mtime_ns == 10**18 + 7
     assert (workspace.base / "empty").is_dir()
     assert not (workspace.base / "pipe").exists()
-    assert calls[-1][0] >= 6
     assert git(workspace.base, "status", "--short").splitlines() == ["?? away", "?? link", "?? new.txt"]
+
+
+def test_a_big_file_is_copied_by_reflink_on_file_systems_that_have_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clones: list[int] = []
+
+    def reflink(target: int, _request: int, source: int) -> None:
+        clones.append(os.sendfile(target, source, 0, 1 << 20))
+
+    monkeypatch.setattr("fcntl.ioctl", reflink)
+    source = write_tree(tmp_path / "p", {"big": b"x" * 100_000, "small": b"x"})
+    workspace = make_copy(source, tmp_path / "s")
+    assert read_tree(workspace.base) == read_tree(source)
+    assert clones == [100_000]
+    write_tree(source, {"big": b"y" * 100_000})
+    change = Change("big", "modified", side_at(workspace.base, "big"), side_at(source, "big"))
+    apply([change], workspace.base)
+    assert clones == [100_000, 100_000]
+    assert read_tree(workspace.base) == read_tree(source)
 
 
 def test_ignored_secrets_are_left_out_and_listed_but_tracked_ones_are_part_of_the_project(tmp_path: Path) -> None:
@@ -129,9 +149,10 @@ def test_what_cannot_be_a_workspace_is_refused(tmp_path: Path, monkeypatch: pyte
     ]:
         with pytest.raises(WorkspaceError, match=reason):
             make_copy(source, tmp_path / "s")
-    make_copy(tmp_path / "home", tmp_path / "s", force=True)
+    (tmp_path / "project").mkdir()
+    make_copy(tmp_path / "project", tmp_path / "s")
     with pytest.raises(WorkspaceError, match="another session"):
-        make_copy(tmp_path / "home", tmp_path / "s", force=True)
+        make_copy(tmp_path / "project", tmp_path / "s")
     with pytest.raises(WorkspaceError, match="start a new session"):
         Workspace.load(tmp_path / "other")
 

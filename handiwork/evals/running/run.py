@@ -20,6 +20,7 @@ from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
 from handiwork.evals.running.results import INFRASTRUCTURE, LEFT, Result, Results
 from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, file_name, roll_out
+from handiwork.paths import lock
 
 TRAJECTORIES = "trajectories"
 LEAST_FREE = 1 << 30
@@ -180,12 +181,11 @@ def _work_folder(out: Path) -> Generator[Path]:
 
 @contextmanager
 def _alone(out: Path) -> Generator[None]:
-    lock = os.open(out, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunStoppedError(f"another process is at work in {out}", failed=True) from None
+        held = lock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise RunStoppedError(f"another process is at work in {out}", failed=True) from None
+    try:
         yield
     finally:
-        os.close(lock)
+        os.close(held)

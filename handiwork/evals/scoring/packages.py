@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import shutil
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from handiwork.evals.benchmark import DataError
-from handiwork.llm.local.locks import FileLock
-from handiwork.paths import cache_dir
+from handiwork.llm.local.package_client import package_client
+from handiwork.paths import cache_dir, locked
 
 SAID = 800
 """Characters from the end of a package client's output that are shown."""
@@ -28,15 +27,11 @@ def fetched(requirement: str, sha256: str = "") -> Path:
     if folder.is_dir():
         return folder
     folder.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder.with_name(f"{folder.name}.lock"))
-    lock.acquire()
-    try:
+    with locked(folder.with_name(f"{folder.name}.lock"), flags=os.O_RDWR | os.O_CREAT):
         if not folder.is_dir():
             with tempfile.TemporaryDirectory(dir=folder.parent) as place:
                 _install(requirement, sha256, Path(place))
                 (Path(place) / "tree").rename(folder)
-    finally:
-        lock.release()
     return folder
 
 
@@ -46,19 +41,10 @@ def _install(requirement: str, sha256: str, place: Path) -> None:
     wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n" if sha256 else f"{requirement}\n")
     exactly = ["--only-binary", ":all:", "--no-deps", "--require-hashes"] if sha256 else []
     what = [*exactly, "--target", str(place / "tree"), "-r", str(wanted)]
-    done = subprocess.run([*_client(), *what], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    client = package_client()
+    if not client:
+        raise DataError("packages are got by pip or uv, and neither is on PATH: install one of them")
+    done = subprocess.run([*client, *what], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if done.returncode:
         said = " ".join(f"{done.stdout} {done.stderr}".split())[-SAID:]
         raise DataError(f"{requirement} cannot be got: {said}")
-
-
-def _client() -> list[str]:
-    """Return the package client of this environment: its own pip, else uv, else any pip. Raises DataError."""
-    if importlib.util.find_spec("pip"):
-        return [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--no-compile"]
-    beside = Path(sys.executable).with_name("uv")
-    if uv := str(beside) if beside.exists() else shutil.which("uv"):
-        return [uv, "pip", "install", "--quiet", "--python", sys.executable]
-    if pip := shutil.which("pip3") or shutil.which("pip"):
-        return [pip, "install", "--quiet", "--no-compile"]
-    raise DataError("packages are got by pip or uv, and neither is on PATH: install one of them")

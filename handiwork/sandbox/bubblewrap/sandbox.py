@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from handiwork.errors import SandboxError
+from handiwork.process import stat_fields
 from handiwork.sandbox import bundle
 from handiwork.sandbox.bubblewrap import launcher, seccomp
 from handiwork.sandbox.bubblewrap.mounts import UID, MountPlan
@@ -155,10 +156,11 @@ class BubblewrapSandbox(ServedSandbox):
         try:
             if self._first is None and select.select([self._info], [], [], 0)[0]:
                 self._first = int(json.loads(os.read(self._info, 4096))["child-pid"])
-            parent = Path(f"/proc/{self._first}/stat").read_text().rpartition(")")[2].split()[1]
+            if self._first is None or int(stat_fields(self._first)[1]) != process.pid:
+                return None
         except (ValueError, FileNotFoundError, ProcessLookupError):
             return None
-        return self._first if int(parent) == process.pid else None
+        return self._first
 
     def _view(self, endpoint: Endpoint) -> MountPlan:
         workspace = self._places.workspace

@@ -13,7 +13,7 @@ from handiwork.sandbox import bundle
 from handiwork.sandbox.bubblewrap.mounts import HOME
 from handiwork.sandbox.egress.inside import CERTIFICATES, SOCKET
 from handiwork.sandbox.toolchains import credentials_in
-from handiwork.workspace.in_place import mount_order
+from handiwork.workspace import in_place
 from handiwork.workspace.layers import (
     HOME_LAYER,
     WORKSPACE_LAYER,
@@ -57,7 +57,12 @@ def egress_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
 def workspace_mounts(places: SandboxPaths, protected: Sequence[str] = ()) -> Iterator[str]:
     """Yield the workspace's mounts: the copy over its base, or the real one with its ``protected`` paths read-only."""
     if places.base is None:
-        yield from _in_place(places, protected)
+        for path, access in in_place.mounts(places.workspace, protected):
+            real = places.workspace / path
+            if access == "layered":
+                yield overlay(real, [real], git_layers(places.session_dir))
+            else:
+                yield _bind(real, real, read_only=access == "read-only")
         return
     points = points_dir(places.session_dir)
     above = [] if places.layer is None else [places.layer / WORKSPACE_LAYER]
@@ -89,21 +94,6 @@ def make_points(places: SandboxPaths, uid: int, gid: int) -> None:
 def points_dir(session_dir: Path) -> Path:
     """Return the folder of ``make_points``."""
     return session_dir / "overlay/points"
-
-
-def _in_place(places: SandboxPaths, protected: Sequence[str]) -> Iterator[str]:
-    workspace = places.workspace
-    yield _bind(workspace, workspace)
-    parents, paths = mount_order(protected)
-    for path in parents:
-        yield _bind(workspace / path, workspace / path)
-    for path in paths:
-        yield _bind(workspace / path, workspace / path, read_only=True)
-    git = workspace / ".git"
-    if git.is_dir():
-        yield overlay(git, [git], git_layers(places.session_dir))
-    elif git.exists():
-        yield _bind(git, git, read_only=True)
 
 
 def _bind(source: Path, target: Path | str, *, read_only: bool = False) -> str:

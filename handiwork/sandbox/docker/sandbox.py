@@ -19,7 +19,7 @@ from handiwork.events.base import Action, Observation
 from handiwork.sandbox import bundle
 from handiwork.sandbox.base import NO_SECRETS, OnOutput
 from handiwork.sandbox.bubblewrap import seccomp
-from handiwork.sandbox.bubblewrap.mounts import HOME, git_environment
+from handiwork.sandbox.bubblewrap.mounts import agent_environment
 from handiwork.sandbox.client import Client, SaveBlob
 from handiwork.sandbox.docker import cli as docker_cli
 from handiwork.sandbox.docker.mounts import (
@@ -315,13 +315,9 @@ class DockerSandbox(ServedSandbox):
             # Docker passes the proxies of its user's settings to every container, including their passwords.
             **{name: "" for proxy in _PROXIES for name in (proxy, proxy.upper())},
             **({} if "LANG" in image.environment else {"LANG": "C.UTF-8"}),
-            "HOME": HOME,
-            "USER": "agent",
-            "LOGNAME": "agent",
-            "SHELL": f"{bundle.PREFIX}/bin/bash",
-            "TMPDIR": "/tmp",
-            "PATH": f"{image.environment.get('PATH') or _DEFAULT_PATH}:{bundle.PREFIX}/bin",
-            **git_environment(),
+            **agent_environment(
+                f"{bundle.PREFIX}/bin/bash", f"{image.environment.get('PATH') or _DEFAULT_PATH}:{bundle.PREFIX}/bin"
+            ),
         }
 
     def _mounts(self, endpoint: Endpoint) -> list[str]:

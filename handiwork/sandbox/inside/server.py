@@ -17,7 +17,7 @@ from .actions import Actions, Json, RequestError, parse_keep, parse_secrets
 from .browser.process import Browser
 from .children import Children
 from .errors import ActionError
-from .files.files import CHUNK, action_errors, list_directory, open_file, replacing
+from .files.files import CHUNK, action_errors, open_file, replacing
 from .forward import Forwarder
 from .notebook.notebook import Notebook
 from .output import Keep, Spools, write_all
@@ -110,7 +110,6 @@ class App:
             ("DELETE", "spool"): self._delete_spool,
             ("GET", "files"): self._get_file,
             ("PUT", "files"): self._put_file,
-            ("GET", "list"): self._list,
             ("GET", "shell"): self._get_shell,
         }
 
@@ -249,9 +248,6 @@ class App:
                     write_all(file, data)
                 more = message.get("more_body", False)
         await _respond(send, 200, {"size": size})
-
-    async def _list(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _respond(send, 200, {"entries": list_directory(self._path(scope))})
 
     async def _get_shell(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _begin(send, 200, _BYTES)

@@ -10,11 +10,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from handiwork.process import stat_fields
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 _GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
 """The process has ended, or (without a sandbox) belongs to another user, as under sudo."""
 
-_STILL = (b"T", b"t", b"Z", b"X")
+_STILL = "TtZX"
 _STOPPING = 2.0  # seconds that a process may take to stop
 
 
@@ -107,7 +109,7 @@ def _until_still(members: list[ProcessInfo]) -> None:
 def _stands_still(process: ProcessInfo) -> bool:
     """Return whether a process is stopped or has ended."""
     with suppress(*_GONE):
-        return Path(f"/proc/{process.pid}/stat").read_bytes().rpartition(b")")[2].split()[0] in _STILL
+        return stat_fields(process.pid)[0] in _STILL
     return True
 
 
@@ -118,8 +120,7 @@ def _sum(file: Path, names: tuple[str, ...]) -> int:
 def _read(pid: int) -> Iterator[ProcessInfo]:
     """Yield the process, unless it has ended."""
     with suppress(*_GONE):
-        # The command's name, in brackets, may contain spaces and brackets.
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        fields = stat_fields(pid)
         yield ProcessInfo(pid, int(fields[19]), int(fields[17]))
 
 

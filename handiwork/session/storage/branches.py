@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import subprocess
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -14,6 +13,7 @@ from handiwork.sandbox.users import sandbox_ids
 from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.patch import unified_diff
 from handiwork.workspace.session_files import SessionFiles
+from handiwork.workspace.snapshots.object_store import remove_tree
 
 
 class WorkspaceBranches:
@@ -41,14 +41,14 @@ class WorkspaceBranches:
         kept = {str(child) for child in children}
         for folder in (self._files.folder / "children").glob("*"):
             if folder.name not in kept:
-                await asyncio.to_thread(_remove, folder)
+                await asyncio.to_thread(remove_tree, folder)
 
 
 def _copy(parent: SessionFiles, folder: Path) -> None:
     """Copy atomically: an existing folder is complete."""
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     if unfinished.exists():
-        _remove(unfinished)
+        remove_tree(unfinished)
     private_dirs(unfinished)
     sandbox_ids(parent.folder)
     for path in [parent.folder / "uid", *parent.written()]:
@@ -60,16 +60,7 @@ def _copy(parent: SessionFiles, folder: Path) -> None:
 
 def copy_tree(path: Path, target: Path, root: Path) -> None:
     """Copy ``root/path`` to ``target/path`` with owners, times and links. Raises SandboxError."""
-    _run("cp", "-a", "--reflink=auto", "--parents", str(path), str(target), cwd=root)
-
-
-def _remove(folder: Path) -> None:
-    # An agent may have written directories without write permission.
-    _run("chmod", "-R", "u+rwX", str(folder))
-    shutil.rmtree(folder)
-
-
-def _run(*command: str, cwd: Path | None = None) -> None:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, errors="replace", check=False)
+    command = ["cp", "-a", "--reflink=auto", "--parents", str(path), str(target)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, errors="replace", check=False)
     if done.returncode != 0:
         raise SandboxError(f"a copy of the workspace cannot be made: {done.stderr.strip()}")

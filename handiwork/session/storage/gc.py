@@ -14,8 +14,9 @@ from handiwork.errors import WorkspaceError
 from handiwork.events.record import SnapshotEvent
 from handiwork.log.errors import LogError, SessionMissing
 from handiwork.log.store import Store
+from handiwork.paths import locked
 from handiwork.session.steps.live import Observer, Status
-from handiwork.session.storage.layout import UNLISTED, locked, session_dir, snapshots_alone
+from handiwork.session.storage.layout import UNLISTED, session_dir, snapshots_alone
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.in_place import recover
 from handiwork.workspace.session_files import GIGABYTE, snapshot_store

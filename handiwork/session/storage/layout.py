@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+from handiwork.paths import locked
 
 UNLISTED = "unlisted"
 """The file that marks the folder of a session that is not in the log, before its creation or after its removal."""
@@ -29,17 +30,6 @@ def claimed(folder: Path) -> Generator[None]:
         (folder / UNLISTED).touch(mode=0o600)
         yield
         (folder / UNLISTED).unlink(missing_ok=True)
-
-
-@contextmanager
-def locked(path: Path, how: int) -> Generator[None]:
-    """Hold a lock on a file or directory. Raises BlockingIOError for LOCK_NB if another process holds it."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, how)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -10,10 +10,11 @@ import threading
 from collections.abc import Iterator
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.manifest import CHUNK
 
 _FICLONE = 0x40049409
-_ZEROS = bytes(CHUNK)
+_SMALL = 1 << 16  # bytes up to which a copy costs no more than a reflink
+_CHUNK = 1 << 20
+_ZEROS = bytes(_CHUNK)
 _LOOK = 1 << 20  # bytes written between checks of the free space
 _RESERVED = 20  # one part in this many of the file system stays free
 
@@ -79,7 +80,7 @@ def is_sparse(found: os.stat_result) -> bool:
     return found.st_blocks * 512 < found.st_size
 
 
-def clone(source: int, target: int) -> bool:
+def _clone(source: int, target: int) -> bool:
     """Reflink ``source`` to the empty file ``target``; return False if the file system cannot."""
     try:
         fcntl.ioctl(target, _FICLONE, source)
@@ -91,24 +92,26 @@ def clone(source: int, target: int) -> bool:
 
 
 def copy_data(source: int, target: int | None, room: Room | None = None, sparse: bool = False) -> tuple[int, str]:
-    """Copy an open file to an empty one; return its size and the SHA-256 of its bytes.
+    """Copy an open file to an empty one open for reading and writing; return its size and the SHA-256 of its bytes.
 
-    Without a ``target``, only compute the digest. With ``sparse``, the digest covers the data and its offsets and
-    begins with an "s"; holes, however large, cost nothing.
+    Without a ``target``, only compute the digest. A reflink takes nothing of the ``room``. With ``sparse``, the digest
+    covers the data and its offsets and begins with an "s"; holes, however large, cost nothing.
     """
     sha256, size, done = hashlib.sha256(), os.fstat(source).st_size, 0
+    if target is not None and size > _SMALL and _clone(source, target):
+        return copy_data(target, None, sparse=sparse)  # the source may have changed since
     for start, length in list(extents(source, size)):
         if sparse:
             sha256.update(b"%d+%d\n" % (start, length))
         else:
             _hash_zeros(sha256, start - done)
         done = start
-        while done < start + length and (block := os.pread(source, min(CHUNK, start + length - done), done)):
+        while done < start + length and (block := os.pread(source, min(_CHUNK, start + length - done), done)):
             sha256.update(block)
             if target is not None:
                 if room is not None:
                     room.take(len(block))
-                _write(target, block, done)
+                write_at(target, block, done)
             done += len(block)
     if not sparse:
         _hash_zeros(sha256, size - done)
@@ -117,7 +120,8 @@ def copy_data(source: int, target: int | None, room: Room | None = None, sparse:
     return size, f"s{sha256.hexdigest()[1:]}" if sparse else sha256.hexdigest()
 
 
-def _write(target: int, block: bytes, at: int) -> None:
+def write_at(target: int, block: bytes, at: int) -> None:
+    """Write all bytes at an offset of an open file."""
     left = memoryview(block)
     while left:
         written = os.pwrite(target, left, at)
@@ -127,4 +131,4 @@ def _write(target: int, block: bytes, at: int) -> None:
 def _hash_zeros(sha256: hashlib._Hash, length: int) -> None:  # pyright: ignore[reportPrivateUsage]
     while length > 0:
         sha256.update(_ZEROS[:length])
-        length -= CHUNK
+        length -= _CHUNK

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handiwork.errors import WorkspaceError
@@ -13,7 +12,7 @@ from handiwork.workspace.apply_journal import ApplyJournal, Identity, Moves, Ste
 from handiwork.workspace.changes import Side
 from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.names import quoted
-from handiwork.workspace.files.safe_open import DIRECTORY, look_at, open_beneath, parts_of, walk
+from handiwork.workspace.files.safe_open import look_at, parent_beneath, parts_of, walk
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,7 @@ class _Exchange:
             os.symlink(source.read(), os.fsencode(name), dir_fd=self.staging)
         else:
             # The umask applies to the mode of a new file; an existing file gets its mode exactly, below.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(name, flags, content.mode, dir_fd=self.staging)
             with os.fdopen(descriptor, "wb") as writer, source.open() as reader:
                 if source.content is None:
@@ -141,11 +140,11 @@ class _Exchange:
         return os.fstat(self.root)
 
     def set_aside(self, path: str, number: int) -> None:
-        with self.parent_of(path) as (parent, name):
+        with parent_beneath(self.root, path) as (parent, name):
             os.rename(name, f"old{number}", src_dir_fd=parent, dst_dir_fd=self.staging)
 
     def put(self, path: str, number: int) -> None:
-        with self.parent_of(path) as (parent, name):
+        with parent_beneath(self.root, path) as (parent, name):
             if look_at(parent, name) is not None:
                 kept = f"old{number}"
                 try:
@@ -155,22 +154,13 @@ class _Exchange:
                     os.rename(name, kept, src_dir_fd=parent, dst_dir_fd=self.staging)
             os.rename(f"new{number}", name, src_dir_fd=self.staging, dst_dir_fd=parent)
 
-    @contextmanager
-    def parent_of(self, path: str) -> Generator[tuple[int, str]]:
-        folder, _, name = path.rpartition("/")
-        parent = open_beneath(self.root, folder, DIRECTORY) if folder else os.dup(self.root)
-        try:
-            yield parent, name
-        finally:
-            os.close(parent)
-
     def make_parents(self, path: str) -> None:
         parts = parts_of(path)
         for depth in range(1, len(parts)):
             parent = "/".join(parts[:depth])
             if look_at(self.root, parent) is None:
                 owner = self.owner_of(parent)
-                with self.parent_of(parent) as (directory, name):
+                with parent_beneath(self.root, parent) as (directory, name):
                     os.mkdir(name, 0o777, dir_fd=directory)
                     if os.geteuid() == 0:
                         os.chown(name, owner.st_uid, owner.st_gid, dir_fd=directory, follow_symlinks=False)
@@ -180,20 +170,16 @@ class _Exchange:
         if (found := look_at(self.root, path)) and stat.S_ISDIR(found.st_mode):
             below = [name for name, _ in walk(self.journal.target, path)]
             for name in reversed([path, *below]):
-                self.remove_directory(name)
+                self.journal.remove_directory(name)
 
     def remove_empty_parents(self, path: str) -> None:
         while path := path.rpartition("/")[0]:
             found = look_at(self.root, path)
             if found and stat.S_ISDIR(found.st_mode):
                 try:
-                    self.remove_directory(path)
+                    self.journal.remove_directory(path)
                 except OSError:
                     return  # it is not empty
-
-    def remove_directory(self, path: str) -> None:
-        with self.parent_of(path) as (parent, name):
-            os.rmdir(name, dir_fd=parent)
 
 
 def _attributes(found: os.stat_result) -> tuple[int, int, int]:

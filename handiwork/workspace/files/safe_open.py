@@ -14,8 +14,8 @@ import threading
 import unicodedata
 from collections.abc import Collection, Generator, Iterator
 from contextlib import ExitStack, contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from handiwork.errors import WorkspaceError
 
@@ -48,6 +48,11 @@ def parts_of(path: str) -> list[str]:
     if any(part in ("", ".", "..") for part in parts) or "\0" in path:
         raise WorkspaceError(f"{path!r} is not a path below the workspace")
     return parts
+
+
+def join(folder: str, name: str) -> str:
+    """Return the relative path of a name in a folder; "" is the top."""
+    return f"{folder}/{name}" if folder else name
 
 
 def open_beneath(directory: int, path: str, flags: int) -> int:
@@ -90,6 +95,22 @@ def open_by_parts(directory: int, parts: list[str], flags: int) -> int:
     return here
 
 
+def open_folder(directory: int, path: str) -> int:
+    """Return a descriptor of the directory ``path`` like ``open_beneath``; "" means the open directory itself."""
+    return open_beneath(directory, path, DIRECTORY) if path else os.open(".", DIRECTORY, dir_fd=directory)
+
+
+@contextmanager
+def parent_beneath(directory: int, path: str) -> Generator[tuple[int, str]]:
+    """Yield a descriptor of the parent of ``path`` like ``open_folder``, and the last name."""
+    folder, _, name = path.rpartition("/")
+    parent = open_folder(directory, folder)
+    try:
+        yield parent, name
+    finally:
+        os.close(parent)
+
+
 def open_resolved(directory: Path) -> int:
     """Return a descriptor of a directory; fail if its absolute path has, or has since gained, a symbolic link."""
     top = os.open("/", DIRECTORY)
@@ -121,7 +142,7 @@ def open_dir_at(directory: int, path: str) -> Generator[int]:
     """Yield a descriptor like ``open_dir``, below an open directory; "" and "." mean the directory itself."""
     path = "" if path == "." else path
     try:
-        descriptor = open_beneath(directory, path, DIRECTORY) if path else os.open(".", DIRECTORY, dir_fd=directory)
+        descriptor = open_folder(directory, path)
     except PermissionError:
         with _unlocked(directory, path) as descriptor:
             yield descriptor
@@ -190,7 +211,7 @@ def open_regular(parent: int, name: str) -> int:
     return descriptor
 
 
-def open_file(root: Path, path: str) -> BinaryIO:
+def open_file(root: Path, path: str) -> BufferedReader:
     """Open a regular file for reading. Raises WorkspaceError if it is of another type or cannot be read."""
     try:
         with open_parent(root, path) as (parent, name):

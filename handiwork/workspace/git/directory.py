@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.files.safe_open import DIRECTORY, entries_of, open_beneath, open_resolved
+from handiwork.workspace.files.safe_open import entries_of, join, open_folder, open_resolved
 from handiwork.workspace.git.command import run_git
 from handiwork.workspace.git.config import Setting, format_config
 from handiwork.workspace.git.repository import Repository
@@ -66,13 +66,13 @@ def _copy_tree(source: Path, target: Path, copy_file: CopyFile) -> None:
         while waiting:
             here = waiting.pop()
             (target / here).mkdir(parents=True, exist_ok=True)
-            directory = open_beneath(root, here, DIRECTORY) if here else os.open(".", DIRECTORY, dir_fd=root)
+            directory = open_folder(root, here)
             try:
                 for name, found in entries_of(directory):
                     if not here and name in _DROPPED | {"FETCH_HEAD"}:
                         continue
                     if stat.S_ISDIR(found.st_mode):
-                        waiting.append(f"{here}/{name}" if here else name)
+                        waiting.append(join(here, name))
                     elif stat.S_ISREG(found.st_mode) and not name.endswith(".lock"):
                         (target / here / name).unlink(missing_ok=True)
                         copy_file(directory, name, target / here / name)

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from handiwork.errors import SandboxError
-from handiwork.workspace.files.safe_open import LONGEST_PATH, open_dir, open_parent
+from handiwork.workspace.files.safe_open import LONGEST_PATH, join, open_dir, open_parent
 from handiwork.workspace.git.bare import is_git_dir
 from handiwork.workspace.git.config import ConfigError, format_config, parse_config
 from handiwork.workspace.git.directory import harmless_settings
@@ -75,7 +75,7 @@ def _directories(root: Path, skip: Collection[str], *, repair: bool = False) -> 
             continue
         yield here, [entry.name for entry in entries]
         for entry in entries:
-            path = f"{here}/{entry.name}" if here else entry.name
+            path = join(here, entry.name)
             # Git cannot work with longer paths.
             if path not in skip and len(os.fsencode(path)) <= LONGEST_PATH and entry.is_dir(follow_symlinks=False):
                 waiting.append(path)
@@ -115,7 +115,7 @@ def _leads_out(root: Path, here: str) -> bool:
         found = _status(".git", directory)
         if found is None or stat.S_ISDIR(found.st_mode):
             return False
-        named = read_regular(root, _join(here, ".git"), _LARGEST) if found.st_size <= _LARGEST else None
+        named = read_regular(root, join(here, ".git"), _LARGEST) if found.st_size <= _LARGEST else None
         return named is None or not _is_inside(root, here, named.removeprefix(b"gitdir: "))
     return False
 
@@ -138,10 +138,10 @@ def _clean(root: Path, here: str, directory: int) -> None:
     # A common directory without a HEAD would not be found and cleaned.
     if not (_is_inside(root, here, common := _common(root, here, directory)) and _has_head(root / here, common)):
         _remove("commondir", directory)
-    with suppress(FileNotFoundError, NotADirectoryError), open_dir(root, _join(here, "objects")) as objects:
+    with suppress(FileNotFoundError, NotADirectoryError), open_dir(root, join(here, "objects")) as objects:
         if (found := _status("info", objects)) and stat.S_ISLNK(found.st_mode):
             os.unlink("info", dir_fd=objects)
-        with open_dir(root, _join(here, "objects/info")) as info:
+        with open_dir(root, join(here, "objects/info")) as info:
             _remove("alternates", info)
     _clean_config(root, here, directory)
 
@@ -150,7 +150,7 @@ def _clean_config(root: Path, here: str, directory: int) -> None:
     found = _status("config", directory)
     if found is None:
         return
-    data = read_regular(root, _join(here, "config"), _LARGEST) if found.st_size <= _LARGEST else None
+    data = read_regular(root, join(here, "config"), _LARGEST) if found.st_size <= _LARGEST else None
     try:
         settings = parse_config(data or b"")
     except ConfigError:
@@ -172,16 +172,12 @@ def _common(root: Path, here: str, directory: int) -> bytes:
     found = _status("commondir", directory)
     if found is None:
         return b"."
-    data = read_regular(root, _join(here, "commondir"), _LARGEST) if found.st_size <= _LARGEST else None
+    data = read_regular(root, join(here, "commondir"), _LARGEST) if found.st_size <= _LARGEST else None
     return b"\0" if data is None else data  # an invalid path: only a regular file counts
 
 
 def _has_head(git_dir: Path, common: bytes) -> bool:
     return os.path.lexists(git_dir / os.fsdecode(common.rstrip(b"\r\n")) / "HEAD")
-
-
-def _join(here: str, name: str) -> str:
-    return f"{here}/{name}" if here else name
 
 
 def _status(name: str, directory: int) -> os.stat_result | None:

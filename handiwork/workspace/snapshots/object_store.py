@@ -9,7 +9,6 @@ leaves nothing worse than a ``part-`` that ``sweep`` removes.
 from __future__ import annotations
 
 import errno
-import fcntl
 import hashlib
 import json
 import os
@@ -21,7 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.files.copy import NoRoomError, Room, clone, copy_data, is_sparse
+from handiwork.paths import locked
+from handiwork.workspace.files.copy import NoRoomError, Room, copy_data, is_sparse, write_at
 from handiwork.workspace.manifest import private_dirs
 from handiwork.workspace.snapshots.tree import Tree, TreeNode, fill
 
@@ -121,8 +121,8 @@ class Objects:
     def account(self, added: int) -> int:
         """Add to the byte count of the store and return it; the count is approximate until ``recount``."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with open(os.open(self.folder / "used", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        flags = os.O_RDWR | os.O_CREAT
+        with locked(self.folder / "used", flags=flags) as descriptor, open(descriptor, "r+", closefd=False) as file:
             text = file.read()
             total = int(text) + added if text else self.used()
             file.seek(0)
@@ -240,9 +240,7 @@ class Objects:
         try:
             if self.room is not None:
                 self.room.take(len(data))
-            left = memoryview(data)
-            while left:
-                left = left[os.write(descriptor, left) :]
+            write_at(descriptor, data, 0)
             os.fchmod(descriptor, mode)
             os.utime(descriptor, ns=(mtime_ns, mtime_ns))
             os.rename(part, place)
@@ -269,10 +267,7 @@ class Objects:
             return node
         part, descriptor = self._part(f"{self.folder}/files/00")
         try:
-            if clone(source, descriptor):
-                size, digest = copy_data(descriptor, None, sparse=sparse)
-            else:
-                size, digest = copy_data(source, descriptor, self.room, sparse)
+            size, digest = copy_data(source, descriptor, self.room, sparse)
             node = TreeNode("file", mode, size, found.st_mtime_ns, digest)
             if self._has(node):
                 os.unlink(part)

@@ -15,9 +15,10 @@ from functools import partial
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.files.safe_open import entries, look, open_dir, open_dir_at, open_regular
+from handiwork.workspace.files.overlay_marks import is_opaque, is_whiteout
+from handiwork.workspace.files.safe_open import entries, join, look, open_dir, open_dir_at, open_regular
 from handiwork.workspace.snapshots.object_store import Objects
-from handiwork.workspace.snapshots.tree import Tree, TreeNode, in_two_threads, is_opaque, is_whiteout
+from handiwork.workspace.snapshots.tree import Tree, TreeNode, in_two_threads
 
 BUDGET = 20 << 30
 """Default limit, in bytes, of the snapshots of all sessions."""
@@ -164,7 +165,7 @@ class Snapshots:
         found: list[tuple[str, TreeNode]] = []
         with open_dir(upper, folder) as parent:
             for name in names:
-                path = f"{folder}/{name}" if folder else name
+                path = join(folder, name)
                 try:
                     found.append((path, self._node(parent, name or ".")))  # the place itself has the path ""
                 except OSError as error:
@@ -248,7 +249,7 @@ class _Assembly:
         """Return whether a whiteout hides a name of the base; a whiteout that hides nothing would be listed."""
         if self._base is None or self._blind[path]:
             return False
-        return look(self._base, f"{path}/{name}" if path else name) is not None
+        return look(self._base, join(path, name)) is not None
 
 
 def _add(names: dict[str, Tree], path: str, node: TreeNode) -> None:

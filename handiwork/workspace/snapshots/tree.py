@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from handiwork.workspace.files.copy import copy_data
+from handiwork.workspace.files.overlay_marks import OPAQUE
 
 T = TypeVar("T")
 
 Kind = Literal["file", "link", "dir", "pipe", "whiteout"]
 
 _MANY = 200  # number of items from which a second thread pays off
-_OPAQUE = "user.overlay.opaque"
 
 
 class TreeNode(NamedTuple):
@@ -59,7 +59,7 @@ def fill(store: TreeStore, folder: str, tree: Tree, owner: tuple[int, int] | Non
     in_two_threads(partial(_link, store), files)
     for path, node in reversed(folders):  # after the files: a mode may forbid writing
         if node.opaque:
-            os.setxattr(path, _OPAQUE, b"y")
+            os.setxattr(path, OPAQUE, b"y")
         os.chmod(path, node.mode)
 
 
@@ -99,7 +99,7 @@ def _link(store: TreeStore, path: str, node: TreeNode, owner: tuple[int, int] | 
     except OSError as error:
         if error.errno != errno.EMLINK:
             raise
-    with open(place, "rb") as source, open(path, "xb") as target:
+    with open(place, "rb") as source, open(path, "x+b") as target:
         copy_data(source.fileno(), target.fileno())
         os.fchmod(target.fileno(), node.mode)
         os.utime(target.fileno(), ns=(node.mtime_ns, node.mtime_ns))
@@ -115,20 +115,3 @@ def in_two_threads(work: Callable[..., T], arguments: Sequence[tuple[Any, ...]])
     with ThreadPoolExecutor(1) as thread:
         other = thread.submit(lambda: [work(*one) for one in arguments[half:]])
         return [work(*one) for one in arguments[:half]] + other.result()
-
-
-def is_opaque(descriptor: int) -> bool:
-    """Return whether an open directory of an upper layer hides the lower directory."""
-    try:
-        return os.getxattr(descriptor, _OPAQUE) == b"y"
-    except OSError:
-        return False
-
-
-def is_whiteout(descriptor: int) -> bool:
-    """Return whether an open empty file is a whiteout, as written by overlays that may not create devices."""
-    try:
-        os.getxattr(descriptor, "user.overlay.whiteout")
-    except OSError:
-        return False
-    return True

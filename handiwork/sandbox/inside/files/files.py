@@ -1,4 +1,4 @@
-"""Reads, writes and lists files; failures raise ActionError."""
+"""Reads and writes files; failures raise ActionError."""
 
 from __future__ import annotations
 
@@ -133,14 +133,6 @@ def replacing(path: str) -> Generator[int]:
         raise
     finally:
         os.close(file)
-
-
-def list_directory(path: str) -> list[str]:
-    """Return the names in a directory, directories first and ending in "/", sorted without regard to case."""
-    with action_errors(path), os.scandir(path) as entries:
-        pairs = [(not entry.is_dir(), entry.name) for entry in entries]
-    pairs.sort(key=lambda entry: (entry[0], entry[1].lower(), entry[1]))
-    return [name if is_file else name + "/" for is_file, name in pairs]
 
 
 def _check_link(path: str, target: str) -> None:

@@ -1,0 +1,19 @@
+"""The package client of this environment, which fetches what is published as packages."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+
+def package_client() -> list[str]:
+    """Return the command that installs packages: this environment's own pip, else uv, else any pip; [] without any."""
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--no-compile"]
+    if uv := shutil.which("uv", path=str(Path(sys.executable).parent)) or shutil.which("uv"):
+        return [uv, "pip", "install", "--quiet", "--python", sys.executable]
+    if pip := shutil.which("pip3") or shutil.which("pip"):
+        return [pip, "install", "--quiet", "--no-compile"]
+    return []
