@@ -5,7 +5,7 @@
  */
 
 import { type SessionStore, useSessionPart } from "../store";
-import { Empty } from "./common/Notice";
+import { Empty } from "./common/Empty";
 
 /** The hosts that the sandbox asked for, with the answers of the proxy. */
 export default function HostsPane({ session }: { session: SessionStore }) {
