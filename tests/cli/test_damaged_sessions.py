@@ -50,7 +50,7 @@ def test_a_damaged_file_of_a_session_is_named_and_others_work(program: Program, 
     [
         ({"sandbox": "martian"}, "(sandbox: Input should be 'bubblewrap', 'docker' or 'none')"),
         ({"limits": None}, "(limits: Input should be a valid dictionary or instance of Limits)"),
-        ({"allow_net": "example.org", "model": 7}, "(model: Input should be a valid string; allow_net: "),
+        ({"allow_net": "example.org", "model": 7}, "(allow_net: Input should be a valid tuple; model: "),
         ({"agent": "Nobody"}, "there is no agent 'Nobody'; installed: "),
     ],
 )

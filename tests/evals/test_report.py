@@ -335,7 +335,7 @@ class TestInABrowser:
     def test_a_rollout_is_read_step_by_step_and_its_text_is_no_markup(self, tmp_path: Path) -> None:
         written(tmp_path, results(tmp_path, HOSTILE))
         found = shown(tmp_path / "report.html", "#rollout-2")
-        assert "Step 4: agent finishes" in found
+        assert "Step 4: agent: finish" in found
         assert "First look.\n\nI look." in found
         assert "&lt;img src=x onerror=alert(1)&gt;" in found
         assert "<title>owned</title>" not in found
