@@ -46,7 +46,7 @@ class Arithmetic(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for the right number, however it is written, else 0."""
-        answer = tagged(rollout.said)
+        answer = tagged(rollout.final_message)
         try:
             right = float(answer.replace(",", "")) == rollout.instance.row["answer"]
         except ValueError:

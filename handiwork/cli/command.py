@@ -32,11 +32,11 @@ def command(app: typer.Typer, body: str = "", *, name: str | None = None) -> Cal
     that are SETTINGS.
     """
 
-    def add(declared: Body) -> Body:
-        @wraps(declared)
+    def add(declaration: Body) -> Body:
+        @wraps(declaration)
         def run(**arguments: Any) -> None:
             def call() -> Exit:
-                function = declared
+                function = declaration
                 if body:
                     module, _, attribute = body.partition(":")
                     function = getattr(import_module(f"handiwork.cli.commands.{module}"), attribute)
@@ -52,6 +52,6 @@ def command(app: typer.Typer, body: str = "", *, name: str | None = None) -> Cal
             guarded(call)
 
         app.command(name)(run)
-        return declared
+        return declaration
 
     return add

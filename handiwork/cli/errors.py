@@ -51,5 +51,5 @@ def explain(error: Exception) -> tuple[Exit, str]:
         return Exit.INFRASTRUCTURE, f"{error.filename or 'the system'}: {error.strerror or error}"
     from handiwork.paths import data_dir
 
-    where = f"the log is in {data_dir()}; set HANDIWORK_DEBUG=1 to get a traceback"
-    return Exit.FAILED, f"internal error: {type(error).__name__}: {error} ({where})"
+    hint = f"the log is in {data_dir()}; set HANDIWORK_DEBUG=1 to get a traceback"
+    return Exit.FAILED, f"internal error: {type(error).__name__}: {error} ({hint})"

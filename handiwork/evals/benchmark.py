@@ -37,7 +37,7 @@ class UnfitError(Exception):
 class Instance:
     """One task of a benchmark: ``row`` is its upstream record, ``group`` its category in the report, such as a level.
 
-    ``trial`` counts from 1; a benchmark that draws its tasks at random draws another one for each trial.
+    ``trial`` counts from 1; a benchmark that draws its tasks at random draws a new one for each trial.
     """
 
     id: str
@@ -59,8 +59,8 @@ class Rollout:
     ask: Ask
 
     @property
-    def said(self) -> str:
-        """The agent's last words: to the user, at its finish, or its reason to give up; "" if it said nothing."""
+    def final_message(self) -> str:
+        """The agent's last message: to the user, at its finish, or its reason to give up; "" without one."""
         for action, _ in reversed(self.state.history):
             match action:
                 case AgentFinishAction(outputs=outputs):
@@ -86,10 +86,11 @@ class Score:
 class Benchmark(ABC):
     """A benchmark, defined in one module below ``benchmarks``.
 
-    ``files`` are the upstream files of a split, as paths in the data folder with their addresses; ``gated`` says what
-    the user must do before they can be fetched, and is empty if nothing. ``turns`` is the most answers of the simulated
-    user. ``limits`` are those of one session; with ``fixed_steps`` their iterations are part of the rule: an agent that
-    has used them up is scored as it stands. ``agent`` is the default agent, the user's own if it is "".
+    ``files`` are the upstream files of a split, as paths in the data folder with their addresses; ``gated`` describes
+    the user's steps before the download, and is "" if there are none. ``turns`` is the maximum number of the simulated
+    user's answers. ``limits`` are those of one session; with ``fixed_steps`` their iterations are part of the rule: an
+    agent that has used them up is scored on its result so far. ``agent`` is the default agent, "" for the one in the
+    user's settings.
     """
 
     name: ClassVar[str]
@@ -148,11 +149,11 @@ class Benchmark(ABC):
         return self.instruction(instance)
 
     async def over(self, rollout: Rollout) -> bool:
-        """Return whether the task has ended, whatever the agent would still do; called after every observation."""
+        """Return whether the task has ended, even if the agent would continue; called after every observation."""
         return False
 
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
-        """Return the simulated user's reply to the agent's turn ``turn``, from 1; None to end the talk."""
+        """Return the simulated user's reply to the agent's turn ``turn``, from 1; None to end the conversation."""
         return None
 
     @abstractmethod

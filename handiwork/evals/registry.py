@@ -24,34 +24,38 @@ class BenchmarkNotFoundError(HandiworkError):
 def all_of() -> list[Benchmark]:
     """Return every installed benchmark, sorted by name."""
     modules = pkgutil.walk_packages(benchmarks.__path__, f"{benchmarks.__name__}.")
-    own = [one for module in modules for one in _in(importlib.import_module(module.name))]
-    others = [point.load()() for point in entry_points(group=GROUP)]
-    return sorted([*own, *others], key=lambda one: one.name)
+    builtin = [one for module in modules for one in _benchmarks_of(importlib.import_module(module.name))]
+    external = [point.load()() for point in entry_points(group=GROUP)]
+    return sorted([*builtin, *external], key=lambda one: one.name)
 
 
 def find(name: str) -> Benchmark:
     """Return the benchmark of that name, or the one in the Python file of that path. Raises BenchmarkNotFoundError."""
     if name.endswith(".py"):
-        return _in_file(Path(name).expanduser().absolute())
-    known = {one.name: one for one in all_of()}
-    if name not in known:
-        raise BenchmarkNotFoundError(f"there is no benchmark {name!r}: there are {', '.join(known)}, or name a file.py")
-    return known[name]
+        return _load_file(Path(name).expanduser().absolute())
+    by_name = {one.name: one for one in all_of()}
+    if name not in by_name:
+        raise BenchmarkNotFoundError(
+            f"there is no benchmark {name!r}: there are {', '.join(by_name)}, or name a file.py"
+        )
+    return by_name[name]
 
 
-def _in_file(path: Path) -> Benchmark:
+def _load_file(path: Path) -> Benchmark:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise BenchmarkNotFoundError(f"{path} is not there")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found = _in(module)
-    if len(found) != 1:
-        raise BenchmarkNotFoundError(f"{path} must define one class of Benchmark, and has {len(found)}")
-    return found[0]
+    candidates = _benchmarks_of(module)
+    if len(candidates) != 1:
+        raise BenchmarkNotFoundError(f"{path} must define one class of Benchmark, and has {len(candidates)}")
+    return candidates[0]
 
 
-def _in(module: ModuleType) -> list[Benchmark]:
+def _benchmarks_of(module: ModuleType) -> list[Benchmark]:
     """Return the benchmarks that a module itself defines."""
-    classes = [found for _, found in inspect.getmembers(module, inspect.isclass) if found.__module__ == module.__name__]
-    return [found() for found in classes if issubclass(found, Benchmark) and not inspect.isabstract(found)]
+    classes = [
+        member for _, member in inspect.getmembers(module, inspect.isclass) if member.__module__ == module.__name__
+    ]
+    return [member() for member in classes if issubclass(member, Benchmark) and not inspect.isabstract(member)]

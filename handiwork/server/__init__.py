@@ -1,1 +1,1 @@
-"""Sessions over HTTP and WebSocket: to make, follow and steer them from a browser or a program."""
+"""Sessions over HTTP and WebSocket: to create, follow and steer them from a browser or a program."""

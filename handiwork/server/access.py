@@ -14,12 +14,12 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from handiwork.server.operations import refused
+from handiwork.server.operations import refusal
 
 OPEN = frozenset({"/health"})
 """Paths that need no token."""
 
-UNKNOWN = (
+UNAUTHENTICATED = (
     "this needs the server's token: open the link that `handiwork serve` printed, or send `Authorization: Bearer TOKEN`"
 )
 _SAFETY = {
@@ -33,8 +33,8 @@ _SAFETY = {
 class AccessGuard:
     """Middleware that passes a request to ``app`` or refuses it: 403 for a foreign host or origin, 401 without a token.
 
-    ``names`` are the host names that the server accepts, besides addresses; with ``token`` None it needs no token.
-    The link with ``?token=`` sets a cookie named ``cookie``.
+    ``names`` are the host names that the server accepts in addition to addresses; with ``token`` None it needs no
+    token. The link with ``?token=`` sets a cookie named ``cookie``.
     """
 
     def __init__(self, app: ASGIApp, token: str | None, names: frozenset[str], cookie: str) -> None:
@@ -46,36 +46,36 @@ class AccessGuard:
             await self._app(scope, receive, send)
             return
 
-        async def safely(message: Message) -> None:
+        async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers: list[tuple[bytes, bytes]] = list(message.get("headers", []))
-                named = {name.lower() for name, _ in headers}
-                message["headers"] = [*headers, *((k, v) for k, v in _SAFETY.items() if k not in named)]
+                present = {name.lower() for name, _ in headers}
+                message["headers"] = [*headers, *((k, v) for k, v in _SAFETY.items() if k not in present)]
             await send(message)
 
         answer = self._refusal(scope)
         if answer is not None:
-            await answer(scope, receive, safely)
+            await answer(scope, receive, send_safely)
         else:
-            await self._app(scope, receive, safely)
+            await self._app(scope, receive, send_safely)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if not self._is_ours(host):
-            return refused(403, "this server does not accept that host name: use its address, or localhost")
+        if not self._is_own_host(host):
+            return refusal(403, "this server does not accept that host name: use its address, or localhost")
         origins = headers.getlist("origin")
         if any(not _same_origin(origin, host) for origin in origins):
-            return refused(403, "pages of other origins may not use this server")
+            return refusal(403, "pages of other origins may not use this server")
         if self._token is None or scope["path"] in OPEN:
             return None
         if scope["type"] == "http" and scope["method"] == "GET" and not scope["path"].startswith("/api/"):
             query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-            if any(self._is_token(given) for given in query.pop("token", [])):
+            if any(self._is_token(value) for value in query.pop("token", [])):
                 return self._welcome(str(scope["path"]), query, headers.get("sec-fetch-site") == "cross-site")
-        return None if self._is_known(headers) else refused(401, UNKNOWN)
+        return None if self._is_authenticated(headers) else refusal(401, UNAUTHENTICATED)
 
-    def _is_ours(self, host: str) -> bool:
+    def _is_own_host(self, host: str) -> bool:
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
@@ -88,35 +88,35 @@ class AccessGuard:
             return False
         return True
 
-    def _is_known(self, headers: Headers) -> bool:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
+    def _is_authenticated(self, headers: Headers) -> bool:
+        scheme, _, credentials = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return self._is_token(given.strip())
+            return self._is_token(credentials.strip())
         try:
             cookies = SimpleCookie(headers.get("cookie", ""))
         except CookieError:
             return False
-        found = cookies.get(self._cookie)
-        return found is not None and _equal(found.value, self._login)
+        cookie = cookies.get(self._cookie)
+        return cookie is not None and _equal(cookie.value, self._login)
 
-    def _is_token(self, given: str) -> bool:
-        return self._token is not None and _equal(given, self._token)
+    def _is_token(self, value: str) -> bool:
+        return self._token is not None and _equal(value, self._token)
 
     @property
     def _login(self) -> str:
         """The cookie's value: not the token, since browsers send the cookie to other servers of this machine too."""
         return hmac.new((self._token or "").encode(), self._cookie.encode(), "sha256").hexdigest()
 
-    def _welcome(self, path: str, query: dict[str, list[str]], from_elsewhere: bool) -> Response:
+    def _welcome(self, path: str, query: dict[str, list[str]], cross_site: bool) -> Response:
         """Return a response that forwards to the page, with a cookie instead of the token in the address.
 
-        After a link ``from_elsewhere`` (in a mail or a file), browsers withhold the cookie from a redirect's target,
+        After a ``cross_site`` link (in a mail or a file), browsers withhold the cookie from a redirect's target,
         but send it to the target of our own forwarding page.
         """
-        rest = urlencode(query, doseq=True)
+        parameters = urlencode(query, doseq=True)
         # Only a path: "//host" would lead to another server.
-        target = "/" + path.lstrip("/\\") + (f"?{rest}" if rest else "")
-        answer = HTMLResponse(forwarding_page(target)) if from_elsewhere else RedirectResponse(target, 303)
+        target = "/" + path.lstrip("/\\") + (f"?{parameters}" if parameters else "")
+        answer = HTMLResponse(forwarding_page(target)) if cross_site else RedirectResponse(target, 303)
         answer.set_cookie(self._cookie, self._login, httponly=True, samesite="strict", path="/", max_age=365 * 86400)
         return answer
 
@@ -126,8 +126,8 @@ def forwarding_page(target: str) -> str:
     return f'<!doctype html><meta http-equiv="refresh" content="0;url={html.escape(target)}"><title>Handiwork</title>'
 
 
-def _equal(given: str, secret: str) -> bool:
-    return secrets.compare_digest(given.encode(errors="replace"), secret.encode())
+def _equal(value: str, secret: str) -> bool:
+    return secrets.compare_digest(value.encode(errors="replace"), secret.encode())
 
 
 def names_of(host: str) -> frozenset[str]:

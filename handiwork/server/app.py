@@ -21,7 +21,7 @@ from handiwork.server.access import AccessGuard
 from handiwork.server.api import catalog, control, files, onboarding, sessions
 from handiwork.server.api.catalog import RequestMetrics
 from handiwork.server.openapi import document
-from handiwork.server.operations import Operation, refused
+from handiwork.server.operations import Operation, refusal
 from handiwork.server.supervisor import SessionSupervisor
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -63,10 +63,10 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
     def supervisor() -> SessionSupervisor:
         return app.state.supervisor
 
-    described = document(OPERATIONS)
+    openapi = document(OPERATIONS)
 
     async def show_document(_: Request) -> Response:
-        return JSONResponse(described)
+        return JSONResponse(openapi)
 
     app = Starlette(
         routes=[
@@ -76,7 +76,7 @@ def application(data: Path, token: str | None, names: frozenset[str], cookie: st
             web_app(),
         ],
         middleware=[
-            Middleware(_Counted, counters=counters),
+            Middleware(_RequestCounter, counters=counters),
             Middleware(AccessGuard, token=token, names=names, cookie=cookie),
         ],
         exception_handlers={HTTPException: _not_found, Exception: _internal},
@@ -114,25 +114,25 @@ def web_app(folder: Path = FOLDER) -> Route:
 
 async def _not_found(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    answer = refused(error.status_code, error.detail)
+    answer = refusal(error.status_code, error.detail)
     answer.headers.update(error.headers or {})
     return answer
 
 
 async def _internal(_: Request, error: Exception) -> Response:
-    return refused(500, f"internal error: {type(error).__name__}; the server's output has the traceback")
+    return refusal(500, f"internal error: {type(error).__name__}; the server's output has the traceback")
 
 
-class _Counted:
+class _RequestCounter:
     """Middleware that counts responses by method and status."""
 
     def __init__(self, app: ASGIApp, counters: RequestMetrics) -> None:
         self._app, self._counters = app, counters
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def counted(message: Message) -> None:
+        async def count_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._counters.requests[scope["method"], message["status"]] += 1
             await send(message)
 
-        await self._app(scope, receive, counted if scope["type"] == "http" else send)
+        await self._app(scope, receive, count_and_send if scope["type"] == "http" else send)

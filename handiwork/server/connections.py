@@ -1,7 +1,7 @@
 """Limits on connections without a complete request: they time out, and close to make room for new ones.
 
 uvicorn has no time limit for a request's head or body. Without one, a program without a token could hold every
-connection that the process may have, and lock out everybody else.
+connection that the process may have, and lock out all other clients.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ class LimitedProtocol(H11Protocol):
         self._follow()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Free the connection's place."""
+        """Remove the connection from the waiting ones."""
         self._stop()
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
-        """Hand the connection to the WebSocket, which has limits of its own from its handshake on."""
+        """Hand the connection to the WebSocket, which has its own limits."""
         self._stop()
         super().handle_websocket_upgrade(event)
 
@@ -108,10 +108,10 @@ class LimitedProtocol(H11Protocol):
             self._watch_body()
 
     def _watch_body(self) -> None:
-        before = self._received
+        received = self._received
 
         def check() -> None:
-            if self._received - before < BODY_BYTES and not self.flow.read_paused:
+            if self._received - received < BODY_BYTES and not self.flow.read_paused:
                 self.end()
             else:
                 self._watch_body()

@@ -60,14 +60,14 @@ def routes(supervisor: Callable[[], SessionSupervisor]) -> list[WebSocketRoute]:
     ]
 
 
-async def _while_open(websocket: WebSocket, *sending: Coroutine[Any, Any, None]) -> None:
+async def _while_open(websocket: WebSocket, *senders: Coroutine[Any, Any, None]) -> None:
     """Run all of ``sending`` until one of them ends or the client disconnects."""
 
-    async def until_left() -> None:
+    async def wait_for_disconnect() -> None:
         while (await websocket.receive())["type"] != "websocket.disconnect":
             pass
 
-    tasks = [*map(asyncio.create_task, sending), asyncio.create_task(until_left())]
+    tasks = [*map(asyncio.create_task, senders), asyncio.create_task(wait_for_disconnect())]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -96,18 +96,18 @@ async def _events(
     """
     woken, head = asyncio.Event(), after
 
-    async def hear() -> None:
+    async def listen() -> None:
         nonlocal head
         async for newest in log.heads():
             head = newest
             woken.set()
 
     with supervisor.channels.joined(log.id, woken) as backlog:
-        hearing = asyncio.create_task(hear())
-        hearing.add_done_callback(lambda _: woken.set())
+        listener = asyncio.create_task(listen())
+        listener.add_done_callback(lambda _: woken.set())
         try:
             while True:
-                before = after
+                first = after
                 while after < head:
                     if not (texts := await log.texts(after, limit=PAGE)):
                         break
@@ -116,16 +116,16 @@ async def _events(
                         await websocket.send_text(text)
                         after += 1
                 await _send(websocket, backlog.take(after))
-                if after > before:
+                if after > first:
                     sent.set()
-                if hearing.done():
-                    hearing.result()
+                if listener.done():
+                    listener.result()
                     return
                 await woken.wait()
                 woken.clear()
         finally:
-            hearing.cancel()
-            await asyncio.gather(hearing, return_exceptions=True)
+            listener.cancel()
+            await asyncio.gather(listener, return_exceptions=True)
 
 
 async def _send(websocket: WebSocket, messages: list[dict[str, Any]]) -> None:
@@ -135,17 +135,17 @@ async def _send(websocket: WebSocket, messages: list[dict[str, Any]]) -> None:
 
 async def _list(supervisor: SessionSupervisor, websocket: WebSocket) -> None:
     """Send sessions as they change, and the ids of deleted ones."""
-    since, told, gone = datetime.now(UTC).timestamp(), dict[str, datetime](), len(supervisor.deleted)
+    since, updates, deleted_count = datetime.now(UTC).timestamp(), dict[str, datetime](), len(supervisor.deleted)
     await websocket.send_text(json.dumps({"ready": True}))
     while True:
         changed = await supervisor.store.changed(since)
         for info in changed:
-            if told.get(info.id) != info.updated:
+            if updates.get(info.id) != info.updated:
                 await websocket.send_text(f'{{"session":{SessionRow.of(info).model_dump_json()}}}')
         if changed:
             since = changed[-1].updated.timestamp()
-            told = {info.id: info.updated for info in changed}
-        for session in supervisor.deleted[gone:]:
+            updates = {info.id: info.updated for info in changed}
+        for session in supervisor.deleted[deleted_count:]:
             await websocket.send_text(json.dumps({"deleted": session}))
-        gone = len(supervisor.deleted)
+        deleted_count = len(supervisor.deleted)
         await asyncio.sleep(LIST_SECONDS)

@@ -22,15 +22,15 @@ class Backlog:
         self._waiting: deque[tuple[str, int, str, int]] = deque()
         self._size = 0
 
-    def add(self, kind: str, place: int, text: str, after: int) -> None:
+    def add(self, kind: str, source: int, text: str, after: int) -> None:
         """Add a piece that came after the event ``after``; join it to a preceding piece of its kind."""
-        if self._waiting and kind != "status" and self._waiting[-1][:2] == (kind, place):
-            _, _, before, there = self._waiting[-1]
-            if there == after:
+        if self._waiting and kind != "status" and self._waiting[-1][:2] == (kind, source):
+            _, _, previous, previous_after = self._waiting[-1]
+            if previous_after == after:
                 self._waiting.pop()
-                text = before + text
-                self._size -= len(before)
-        self._waiting.append((kind, place, text, after))
+                text = previous + text
+                self._size -= len(previous)
+        self._waiting.append((kind, source, text, after))
         self._size += len(text)
         while self._size > ROOM:
             self._size -= len(self._waiting.popleft()[2])
@@ -38,12 +38,12 @@ class Backlog:
 
     def take(self, after: int) -> list[dict[str, Any]]:
         """Remove and return the pieces whose last event was ``after`` or an earlier one, as JSON objects."""
-        found: list[dict[str, Any]] = []
+        messages: list[dict[str, Any]] = []
         while self._waiting and self._waiting[0][3] <= after:
             piece = self._waiting.popleft()
             self._size -= len(piece[2])
-            found.append(_message(*piece))
-        return found
+            messages.append(_message(*piece))
+        return messages
 
 
 class Channels:
@@ -81,6 +81,6 @@ class Channels:
                     backlog.add("status", 0, item.text, after)
 
 
-def _message(kind: str, place: int, text: str, after: int) -> dict[str, Any]:
-    names = {"text": {"subtask": place}, "output": {"action": place}, "status": {}}
+def _message(kind: str, source: int, text: str, after: int) -> dict[str, Any]:
+    names = {"text": {"subtask": source}, "output": {"action": source}, "status": {}}
     return {"transient": kind, "after": after, **names[kind], "text": text}

@@ -25,8 +25,8 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
     schemas: dict[str, Any] = {}
     for model in models:
         mode = "serialization" if any(model is operation.answer for operation in operations) else "validation"
-        _, made = models_json_schema([(model, mode)], ref_template=_REF)
-        schemas |= made.get("$defs", {})
+        _, definitions = models_json_schema([(model, mode)], ref_template=_REF)
+        schemas |= definitions.get("$defs", {})
     paths: dict[str, Any] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
@@ -43,18 +43,21 @@ def document(operations: Sequence[Operation]) -> dict[str, Any]:
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
-    about = (operation.handler.__doc__ or "").strip().split("\n")[0]
-    found: dict[str, Any] = {
+    summary = (operation.handler.__doc__ or "").strip().split("\n")[0]
+    description: dict[str, Any] = {
         "operationId": operation.name,
-        "summary": about,
+        "summary": summary,
         "parameters": [*_path_parameters(operation.path), *_query_parameters(operation.query)],
         "responses": _responses(operation),
     }
     if operation.body is not None:
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": _ref(operation.body)}}}
+        description["requestBody"] = {
+            "required": True,
+            "content": {"application/json": {"schema": _ref(operation.body)}},
+        }
     elif operation.takes:
-        found["requestBody"] = {"required": True, "content": {operation.takes: {"schema": {"format": "binary"}}}}
-    return found
+        description["requestBody"] = {"required": True, "content": {operation.takes: {"schema": {"format": "binary"}}}}
+    return description
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
@@ -80,19 +83,19 @@ def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     kinds = [kind for kind in schema.get("anyOf", []) if kind != {"type": "null"}]
     if len(kinds) != 1:
         return schema
-    kept = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
-    return {**kept, **kinds[0]}
+    rest = {key: value for key, value in schema.items() if key not in ("anyOf", "default")}
+    return {**rest, **kinds[0]}
 
 
 def _responses(operation: Operation) -> dict[str, Any]:
     schema: dict[str, str] = {} if operation.answer is None else _ref(operation.answer)
     content = {operation.gives if operation.answer is None else "application/json": {"schema": schema}}
-    found: dict[str, Any] = {str(operation.status): {"description": "success", "content": content}}
-    checked = [*([413] if operation.body or operation.takes else []), *([415] if operation.body else [])]
-    for status in sorted({400, 401, 403, 422, *checked, *operation.refuses}):
+    responses: dict[str, Any] = {str(operation.status): {"description": "success", "content": content}}
+    body_statuses = [*([413] if operation.body or operation.takes else []), *([415] if operation.body else [])]
+    for status in sorted({400, 401, 403, 422, *body_statuses, *operation.refuses}):
         problem = {"application/json": {"schema": _ref(Problem)}}
-        found[str(status)] = {"description": HTTPStatus(status).phrase, "content": problem}
-    return found
+        responses[str(status)] = {"description": HTTPStatus(status).phrase, "content": problem}
+    return responses
 
 
 def _ref(model: type[BaseModel]) -> dict[str, str]:

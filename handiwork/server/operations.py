@@ -60,16 +60,16 @@ class OperationCall(Generic[Q, B]):
 
     async def log(self) -> EventLog:
         """Return the log of the session whose id, or a prefix of it, is in the path. Raises SessionMissing."""
-        found = str(self.request.path_params["session"])
-        if not _ID.fullmatch(found):
-            raise SessionMissing(f"{found[:50]!r} is not a session id")
-        return await self.supervisor.store.log(found)
+        session = str(self.request.path_params["session"])
+        if not _ID.fullmatch(session):
+            raise SessionMissing(f"{session[:50]!r} is not a session id")
+        return await self.supervisor.store.log(session)
 
     async def upload(self, limit: int = UPLOAD_LIMIT) -> AsyncIterator[bytes]:
         """Yield the body as it arrives. Raises RequestRefusedError for more than ``limit`` bytes."""
         size = 0
-        said = self.request.headers.get("content-length", "")
-        if said.isascii() and said.isdigit() and int(said[:20]) > limit:
+        length = self.request.headers.get("content-length", "")
+        if length.isascii() and length.isdigit() and int(length[:20]) > limit:
             raise too_large(limit)
         async for piece in self.request.stream():
             size += len(piece)
@@ -111,7 +111,7 @@ class Operation:
             except ClientDisconnect:
                 return Response(status_code=499)
             except (HandiworkError, OSError) as error:
-                return refused(_status(error), _said(error))
+                return refusal(_status(error), _message(error))
             if isinstance(answer, Response):
                 return answer
             return as_json(answer, self.status)
@@ -124,7 +124,7 @@ class Operation:
             if self.query is not None:
                 query = self.query.model_validate(dict(request.query_params))
             if self.body is not None:
-                body = self.body.model_validate_json(await _whole(request))
+                body = self.body.model_validate_json(await _read_body(request))
         except ValidationError as error:
             raise RequestRefusedError(422, explain(error)) from None
         return OperationCall(supervisor, request, query, body)
@@ -135,16 +135,16 @@ def too_large(limit: int) -> RequestRefusedError:
     return RequestRefusedError(413, f"the body is larger than {limit} bytes")
 
 
-async def _whole(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise RequestRefusedError(415, "the body must be application/json")
-    found = bytearray()
+    body = bytearray()
     async for piece in request.stream():
-        found += piece
-        if len(found) > BODY_LIMIT:
+        body += piece
+        if len(body) > BODY_LIMIT:
             raise too_large(BODY_LIMIT)
-    return bytes(found)
+    return bytes(body)
 
 
 def as_json(answer: BaseModel, status: int = 200) -> Response:
@@ -152,7 +152,7 @@ def as_json(answer: BaseModel, status: int = 200) -> Response:
     return Response(answer.model_dump_json(), status, media_type="application/json")
 
 
-def refused(status: int, text: str) -> Response:
+def refusal(status: int, text: str) -> Response:
     """Return the response to a refused request."""
     return as_json(Problem(error=text), status)
 
@@ -173,7 +173,7 @@ def _status(error: HandiworkError | OSError) -> int:
     return next(_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error)

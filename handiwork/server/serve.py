@@ -32,10 +32,10 @@ def serve(data: Path, host: str, port: int, with_token: bool, say: Callable[[str
     if not with_token and not is_loopback(host):
         raise SettingsError(f"other machines can reach {host}, so the server needs its token: leave out --no-token")
     token = token_of(data) if with_token else None
-    listening = bind(host, port)
-    port = int(listening.getsockname()[1])
-    shown = f"[{host}]" if ":" in host else host
-    link = f"http://{shown}:{port}/"
+    listener = bind(host, port)
+    port = int(listener.getsockname()[1])
+    url_host = f"[{host}]" if ":" in host else host
+    link = f"http://{url_host}:{port}/"
     config = uvicorn.Config(
         # Browsers ignore the port for cookies: two servers on one machine would get each other's.
         application(data, token, names_of(host), f"handiwork-{port}"),
@@ -50,7 +50,7 @@ def serve(data: Path, host: str, port: int, with_token: bool, say: Callable[[str
         timeout_graceful_shutdown=GRACE,
     )
     server = _Server(config, lambda: say(f"{link}?token={token}" if token else link))
-    asyncio.run(server.serve([listening]))
+    asyncio.run(server.serve([listener]))
     if not server.started:
         raise LogError("the server could not start; see the message above")
 
@@ -70,31 +70,31 @@ class _Server(uvicorn.Server):
 
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket bound to the address; port 0 picks a free port. Raises SettingsError if it cannot be bound."""
-    listening: socket.socket | None = None
+    listener: socket.socket | None = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
+        listener = socket.socket(family)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
     except OSError as error:
-        if listening is not None:
-            listening.close()
+        if listener is not None:
+            listener.close()
         raise SettingsError(f"cannot listen on {host} port {port}: {error.strerror}; give another --port") from None
-    return listening
+    return listener
 
 
 def token_of(data: Path) -> str:
     """Return the data folder's token, created on first use; it persists so that links and cookies stay valid."""
     file = data / "token"
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = secrets.token_urlsafe(24)
+    token = secrets.token_urlsafe(24)
     try:
         descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        found = file.read_text().strip()
-        if len(found) < 16:
+        existing = file.read_text().strip()
+        if len(existing) < 16:
             raise SettingsError(f"the token in {file} is too short: remove the file") from None
-        return found
+        return existing
     with os.fdopen(descriptor, "w") as stream:
-        stream.write(made)
-    return made
+        stream.write(token)
+    return token

@@ -33,10 +33,10 @@ MARK = "served"
 IDLE = 300.0
 """Seconds for which a session that waits for the user keeps its sandbox."""
 
-KEPT = 20
+WAITING_LIMIT = 20
 """The number of sessions that may wait with their sandbox; beyond it the longest waiting one is closed."""
 
-FOLDED = 32
+CACHED_STATES = 32
 """The number of cached states of sessions that do not run here."""
 
 RETRY = 0.5
@@ -70,8 +70,8 @@ class HostedSession:
         match item:
             case MessageAction(source="user"):
                 self.leave.clear()
-            case ChangeAgentStateAction(agent_state=wanted):
-                (self.leave.set if wanted == "stopped" else self.leave.clear)()
+            case ChangeAgentStateAction(agent_state=state):
+                (self.leave.set if state == "stopped" else self.leave.clear)()
             case SessionWanted():
                 self.leave.set()
             case _:
@@ -85,9 +85,9 @@ class SessionSupervisor:
         self.store, self.data, self.channels = store, data, Channels()
         self.deleted: list[str] = []
         self._idle = idle
-        self._attended: dict[str, HostedSession] = {}
+        self._hosted: dict[str, HostedSession] = {}
         self._waiting: dict[str, HostedSession] = {}
-        self._folded: OrderedDict[str, State] = OrderedDict()
+        self._states: OrderedDict[str, State] = OrderedDict()
         self._closing = False
 
     async def start(self) -> None:
@@ -103,45 +103,45 @@ class SessionSupervisor:
     async def close(self) -> None:
         """Stop all sessions; the next server resumes those that run now."""
         self._closing = True
-        tasks = [one.task for one in self._attended.values() if one.task is not None]
+        tasks = [one.task for one in self._hosted.values() if one.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     @property
     def counts(self) -> tuple[int, int]:
-        """The number of sessions that run here, and how many of them wait for the user."""
-        return len(self._attended), len(self._waiting)
+        """The number of sessions that run here, and the number of those that wait for the user."""
+        return len(self._hosted), len(self._waiting)
 
     def runs(self, session: str) -> bool:
         """Return whether the session runs here."""
-        return session in self._attended
+        return session in self._hosted
 
     async def state(self, log: EventLog) -> State:
         """Return a session's state; it may change at the next await."""
-        attended = self._attended.get(log.id)
-        if attended is not None and attended.opened is not None and attended.ready.is_set():
-            return attended.opened.state
-        state = self._folded.setdefault(log.id, State())
-        self._folded.move_to_end(log.id)
-        while len(self._folded) > FOLDED:
-            self._folded.popitem(last=False)
+        hosted = self._hosted.get(log.id)
+        if hosted is not None and hosted.opened is not None and hosted.ready.is_set():
+            return hosted.opened.state
+        state = self._states.setdefault(log.id, State())
+        self._states.move_to_end(log.id)
+        while len(self._states) > CACHED_STATES:
+            self._states.popitem(last=False)
         while page := await log.read(after=state.last_id, limit=500):
             for event in page:
-                if event.id == state.last_id + 1:  # another task may have folded it meanwhile
+                if event.id == state.last_id + 1:  # another task may have applied it during the read
                     state.apply(event)
         return state
 
     async def create(self, config: SessionConfig, message: MessageAction, title: str) -> EventLog:
-        """Make a session with the message in its log and run it. Raises like ``assemble.create``."""
-        attended = HostedSession("", self.channels)
-        opened = await assemble.create(self.store, self.data, config, attended.watch, title, message, marks=(MARK,))
-        attended.id = opened.id
+        """Create a session with the message in its log and run it. Raises like ``assemble.create``."""
+        hosted = HostedSession("", self.channels)
+        opened = await assemble.create(self.store, self.data, config, hosted.watch, title, message, marks=(MARK,))
+        hosted.id = opened.id
 
-        async def there(_: HostedSession) -> Session:
+        async def opened_session(_: HostedSession) -> Session:
             return opened
 
-        self._begin(attended, opened.log, there)
+        self._begin(hosted, opened.log, opened_session)
         return opened.log
 
     async def say(self, log: EventLog, *events: Event) -> int:
@@ -172,34 +172,34 @@ class SessionSupervisor:
         holder = await log.holder()
         if holder is not None and holder != Process.this():
             raise LeaseHeld(log.id, holder.host, holder.pid)
-        attended = self._attended.get(log.id)
-        if attended is None:
-            attended = HostedSession(log.id, self.channels)
-            self._begin(attended, log, self._reopen)
-        assert attended.task is not None
-        ready = asyncio.create_task(attended.ready.wait())
-        await asyncio.wait({ready, attended.task}, return_when=asyncio.FIRST_COMPLETED)
+        hosted = self._hosted.get(log.id)
+        if hosted is None:
+            hosted = HostedSession(log.id, self.channels)
+            self._begin(hosted, log, self._reopen)
+        assert hosted.task is not None
+        ready = asyncio.create_task(hosted.ready.wait())
+        await asyncio.wait({ready, hosted.task}, return_when=asyncio.FIRST_COMPLETED)
         ready.cancel()
-        if attended.opened is None or not attended.ready.is_set():
+        if hosted.opened is None or not hosted.ready.is_set():
             raise SessionError(f"session {log.id} could not be opened: retry, or read its last event")
-        attended.users += 1
-        attended.free.clear()
+        hosted.users += 1
+        hosted.free.clear()
         try:
-            yield attended.opened
+            yield hosted.opened
         finally:
-            attended.users -= 1
-            if not attended.users:
-                attended.free.set()
+            hosted.users -= 1
+            if not hosted.users:
+                hosted.free.set()
 
     async def release(self, log: EventLog) -> None:
         """Close the session if it only waits for the user, so that another process can open it."""
-        if (attended := self._waiting.get(log.id)) is not None and attended.task is not None:
-            attended.leave.set()
-            await asyncio.wait({attended.task})
+        if (hosted := self._waiting.get(log.id)) is not None and hosted.task is not None:
+            hosted.leave.set()
+            await asyncio.wait({hosted.task})
 
     def forget(self, session: str) -> None:
         """Drop the cached state of a deleted session and report it to the list's followers."""
-        self._folded.pop(session, None)
+        self._states.pop(session, None)
         self.deleted.append(session)
 
     def mark(self, session: str) -> None:
@@ -210,32 +210,32 @@ class SessionSupervisor:
     def _unmark(self, session: str) -> None:
         (session_dir(self.data, session) / MARK).unlink(missing_ok=True)
 
-    async def _reopen(self, attended: HostedSession) -> Session:
-        return await assemble.reopen(self.store, self.data, attended.id, attended.watch)
+    async def _reopen(self, hosted: HostedSession) -> Session:
+        return await assemble.reopen(self.store, self.data, hosted.id, hosted.watch)
 
-    def _begin(self, attended: HostedSession, log: EventLog, open_it: Open) -> None:
-        self._attended[log.id] = attended
-        self._folded.pop(log.id, None)
-        attended.task = asyncio.create_task(self._attend(attended, log, open_it))
+    def _begin(self, hosted: HostedSession, log: EventLog, opener: Open) -> None:
+        self._hosted[log.id] = hosted
+        self._states.pop(log.id, None)
+        hosted.task = asyncio.create_task(self._host(hosted, log, opener))
 
-    async def _attend(self, attended: HostedSession, log: EventLog, open_it: Open) -> None:
+    async def _host(self, hosted: HostedSession, log: EventLog, opener: Open) -> None:
         try:
-            if await self._others(log):
-                await self._serve(attended, open_it)
+            if await self._wait_for_others(log):
+                await self._serve(hosted, opener)
         except LogError as error:
             log_messages.warning("session %s: %s", log.id, error)
             await asyncio.sleep(RETRY)
         except Exception as error:
             log_messages.exception("session %s cannot be run", log.id)
-            await self._failed(log, error)
+            await self._record_failure(log, error)
             await asyncio.sleep(RETRY)
         finally:
-            self._attended.pop(log.id, None)
+            self._hosted.pop(log.id, None)
             self._waiting.pop(log.id, None)
         with suppress(LogError):  # the session missed events that came while it was closing
             await self.wake(log.id)
 
-    async def _others(self, log: EventLog) -> bool:
+    async def _wait_for_others(self, log: EventLog) -> bool:
         """Wait while another process runs the session, which may end before it has read the last events.
 
         Return whether the session still has work to do.
@@ -248,43 +248,43 @@ class SessionSupervisor:
             await asyncio.sleep(RETRY)
         return not waited or (await self.state(log)).agent_state == "running"
 
-    async def _serve(self, attended: HostedSession, open_it: Open) -> None:
-        opened = await open_it(attended)
+    async def _serve(self, hosted: HostedSession, opener: Open) -> None:
+        opened = await opener(hosted)
         async with opened.hold_lease():
-            attended.opened = opened
-            attended.ready.set()
+            hosted.opened = opened
+            hosted.ready.set()
             try:
                 while True:
                     if opened.state.agent_state == "running":
                         await opened.run()
-                    if not await self._called(attended, opened):
+                    if not await self._wait_until_resumed(hosted, opened):
                         break
-                await self.store.update(attended.id, state=opened.state.agent_state)
+                await self.store.update(hosted.id, state=opened.state.agent_state)
             finally:
-                attended.ready.clear()
-                if attended.users:
-                    await attended.free.wait()
+                hosted.ready.clear()
+                if hosted.users:
+                    await hosted.free.wait()
 
-    async def _called(self, attended: HostedSession, opened: Session) -> bool:
+    async def _wait_until_resumed(self, hosted: HostedSession, opened: Session) -> bool:
         """Wait for the user; return whether the session was resumed."""
-        self._waiting[attended.id] = attended
-        while len(self._waiting) > KEPT:
+        self._waiting[hosted.id] = hosted
+        while len(self._waiting) > WAITING_LIMIT:
             oldest = next(iter(self._waiting))
             self._waiting.pop(oldest).leave.set()
-        called = asyncio.create_task(opened.wait_until_resumed())
-        left = asyncio.create_task(attended.leave.wait())
+        resumed = asyncio.create_task(opened.wait_until_resumed())
+        leaving = asyncio.create_task(hosted.leave.wait())
         try:
-            done, _ = await asyncio.wait({called, left}, timeout=self._idle, return_when=asyncio.FIRST_COMPLETED)
-            return called in done
+            done, _ = await asyncio.wait({resumed, leaving}, timeout=self._idle, return_when=asyncio.FIRST_COMPLETED)
+            return resumed in done
         finally:
-            called.cancel()
-            left.cancel()
-            self._waiting.pop(attended.id, None)
+            resumed.cancel()
+            leaving.cancel()
+            self._waiting.pop(hosted.id, None)
 
-    async def _failed(self, log: EventLog, error: Exception) -> None:
+    async def _record_failure(self, log: EventLog, error: Exception) -> None:
         """Append the reason why the session cannot run to its log."""
-        said = str(error) or type(error).__name__
+        reason = str(error) or type(error).__name__
         with suppress(LogError):
             async with log.lease():
-                await log.append(AgentStateChangedObservation(agent_state="error", reason="agent", content=said))
+                await log.append(AgentStateChangedObservation(agent_state="error", reason="agent", content=reason))
             await self.store.update(log.id, state="error")

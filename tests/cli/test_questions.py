@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from handiwork.agents.state import State
 from handiwork.cli.dialog.prompt import Signals
-from handiwork.cli.dialog.questions import Questions, shown
+from handiwork.cli.dialog.questions import Questions, action_lines
 from handiwork.cli.dialog.run_interactive import run_interactive
 from handiwork.cli.terminal.view import View, terminal_console
 from handiwork.events.action import CmdRunAction, FileEditAction, FileWriteAction, IPythonRunCellAction, MessageAction
@@ -176,7 +176,7 @@ def folded(*events: Event) -> State:
 
 
 def text_of(action: CmdRunAction | FileEditAction | FileWriteAction) -> str:
-    return "\n".join(line.plain for line in shown(action))
+    return "\n".join(line.plain for line in action_lines(action))
 
 
 def test_nothing_of_an_action_can_be_hidden_from_who_judges_it() -> None:

@@ -53,7 +53,7 @@ async def finished(out: Path, planned: RunPlan, caps: Caps = Caps(), workers: in
     manifest.write(out, planned.manifest)
     run = Run(out, planned.manifest, planned.benchmark, planned.instances, caps, lambda _: None)
     await run.go(local, workers)
-    return run.results.found
+    return run.results.by_key
 
 
 def by_id(results: Iterable[Result]) -> dict[str, Result]:

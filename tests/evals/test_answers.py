@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import Instance
-from handiwork.evals.scoring.answers import LARGEST, fenced, left_in, tagged
+from handiwork.evals.scoring.answers import LARGEST, fenced, read_answer, tagged
 from handiwork.evals.scoring.arithmetic import value_of
 from handiwork.events.action import CmdRunAction
 from handiwork.sandbox import create as sandboxes
@@ -83,7 +83,7 @@ def test_a_formula_is_computed_and_no_program_is_run(text: str, value: object) -
 
 
 def test_what_an_agent_said_last_is_what_is_scored() -> None:
-    assert rollout(Instance("1", {}), ["one", "two"]).said == "two"
+    assert rollout(Instance("1", {}), ["one", "two"]).final_message == "two"
     assert said("one").agent_state == "finished"
 
 
@@ -94,9 +94,9 @@ async def test_a_file_is_read_as_text_up_to_a_size(tmp_path: Path) -> None:
     try:
         await sandbox.start()
         await sandbox.execute(CmdRunAction(command=f"head -c {2 * LARGEST} /dev/zero > large.txt"))
-        assert await left_in(sandbox, "answer.txt") == "caf\ufffd\n"
-        assert len(await left_in(sandbox, "large.txt")) == LARGEST
-        assert await left_in(sandbox, "folder") == ""
-        assert await left_in(sandbox, "none.txt") == ""
+        assert await read_answer(sandbox, "answer.txt") == "caf\ufffd\n"
+        assert len(await read_answer(sandbox, "large.txt")) == LARGEST
+        assert await read_answer(sandbox, "folder") == ""
+        assert await read_answer(sandbox, "none.txt") == ""
     finally:
         await sandbox.close()

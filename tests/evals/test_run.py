@@ -149,7 +149,7 @@ async def test_going_on_runs_what_is_missing_and_nothing_else(tmp_path: Path) ->
     await finished(out, await planned(data, script(tmp_path / "script"), trials=2))
     lines = (out / FILE).read_text().splitlines()
     (out / FILE).write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])  # killed while it wrote
-    found = await finished(out, await plan.begun(out))
+    found = await finished(out, await plan.resume(out))
     assert set(found) == {(one, trial) for one in "abc" for trial in (1, 2)}
     after = (out / FILE).read_text().splitlines()
     assert after[:4] == lines[:4]
@@ -191,7 +191,7 @@ def test_the_cost_of_a_rollout_that_was_done_again_is_that_of_all_its_attempts(t
     results.add(Result(id="a", outcome="model", cost=0.5, usage=Usage(input=7), attempts=3, seconds=2))
     results.add(Result(id="a", outcome="submitted", score=1.0, cost=0.25, usage=Usage(input=5), seconds=1))
     for found in (results, Results(tmp_path)):
-        again = found.found["a", 1]
+        again = found.by_key["a", 1]
         assert (again.cost, again.usage.input, again.attempts, again.seconds) == (0.75, 12, 4, 3)
         assert (again.outcome, again.score, found.spent, found.dearest) == ("submitted", 1.0, 0.75, 0.5)
 
@@ -256,4 +256,4 @@ async def test_a_run_does_not_go_on_with_other_data(tmp_path: Path) -> None:
     await finished(out, await planned(data, script(tmp_path / "script")))
     sums(data, "a", "b")
     with pytest.raises(DataError, match="not those that the run began with"):
-        await plan.begun(out)
+        await plan.resume(out)

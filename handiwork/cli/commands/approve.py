@@ -1,11 +1,11 @@
-"""``handiwork approve``: answers a session's approval requests when nobody is at its terminal."""
+"""``handiwork approve``: answers a session's approval requests from outside its terminal."""
 
 from __future__ import annotations
 
 from rich.text import Text
 
 from handiwork.cli.commands.sessions import find
-from handiwork.cli.dialog.questions import shown
+from handiwork.cli.dialog.questions import action_lines
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.sanitize import exact
 from handiwork.cli.terminal.view import terminal_console
@@ -31,14 +31,14 @@ async def approve(session: str | None, reject: bool, always: bool, comment: str 
         for action in actions:
             answer = approval(action, not reject, comment or "", always)
             await log.append(answer)
-            for line in shown(action):
+            for line in action_lines(action):
                 console.print(line, soft_wrap=True)
-            console.print(Text(f"  {exact(_decided(answer))}", "yellow" if reject else "green"), soft_wrap=True)
+            console.print(Text(f"  {exact(_decision(answer))}", "yellow" if reject else "green"), soft_wrap=True)
     say(f"continue with `handiwork resume {log.id}`")
     return Exit.FINISHED
 
 
-def _decided(answer: ApprovalEvent) -> str:
+def _decision(answer: ApprovalEvent) -> str:
     if not answer.allowed:
         return f"not allowed: {answer.comment}" if answer.comment else "not allowed"
     return "allowed" if answer.rule is None else f"allowed, and for the rest of this session: {answer.rule}"

@@ -29,7 +29,7 @@ from handiwork.session.open import changes
 from handiwork.session.time_travel.best_of import Attempt, BestOfRequest, Progress, run_attempts
 from handiwork.settings import SettingsError, load, model_name
 
-SHOWN = 15
+OUTPUT_LINES = 15
 """Lines of a failed test's output that are shown."""
 
 
@@ -47,29 +47,29 @@ def best_of(
     if not task.strip() or not test.strip():
         raise SettingsError("the task or --test is empty: describe the task, and name the command that tests it")
     names = [name.strip() for name in models.split(",") if name.strip()]
-    named = [load({**flags, "model": name}) for name in names] or [load(flags)]
-    config = SessionConfig.of(named[0], workspace).model_copy(update={"temperature": temperature})
-    both = [(model_name(settings.model), settings.base_url) for settings in named]
-    return asyncio.run(_run(BestOfRequest(task, test, number, both, config), as_json))
+    all_settings = [load({**flags, "model": name}) for name in names] or [load(flags)]
+    config = SessionConfig.of(all_settings[0], workspace).model_copy(update={"temperature": temperature})
+    models_and_urls = [(model_name(settings.model), settings.base_url) for settings in all_settings]
+    return asyncio.run(_run(BestOfRequest(task, test, number, models_and_urls, config), as_json))
 
 
 async def _run(request: BestOfRequest, as_json: bool) -> Exit:
     console = terminal_console()
-    bars = _Shown(console, request, live=not as_json and console.is_terminal and not console.is_dumb_terminal)
+    bars = _AttemptBars(console, request, live=not as_json and console.is_terminal and not console.is_dumb_terminal)
     signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
     with signals.watched(), bars:
         try:
             async with Store.open(data_dir()) as store:
                 origin, attempts = await run_attempts(store, data_dir(), request, _write_attempt if as_json else bars)
                 best = attempts[0]
-                found = await changes(data_dir(), await store.log(best.session)) if best.passed else []
+                file_changes = await changes(data_dir(), await store.log(best.session)) if best.passed else []
         except asyncio.CancelledError:
             say("stopped; `handiwork sessions` lists the attempts, `handiwork resume` continues one of them")
             return Exit.INTERRUPTED
     if as_json:
         write_json(json.dumps({"origin": origin, "best": best.session if best.passed else None}))
     else:
-        for line in overview(found, best.session) if best.passed else _failed(best):
+        for line in overview(file_changes, best.session) if best.passed else _failure_lines(best):
             console.print(line, soft_wrap=True)
         for line in [*_table(attempts), *_next(origin, best)]:
             console.print(line, soft_wrap=True)
@@ -79,20 +79,20 @@ async def _run(request: BestOfRequest, as_json: bool) -> Exit:
 def _write_attempt(progress: Progress) -> None:
     """Write a JSON line for each finished attempt."""
     if (one := progress.attempt) is not None:
-        told = {"number": progress.number, "session": one.session, "model": one.model, "passed": one.passed}
-        told |= {"exit_code": one.exit_code, "lines": one.lines, "output": one.output[-4000:]}
-        told |= {"agent_state": one.state.agent_state, "steps": one.state.iteration, "cost": one.state.cost}
-        write_json(json.dumps({**told, "tokens": one.state.usage.total, "seconds": round(one.state.time, 3)}))
+        record = {"number": progress.number, "session": one.session, "model": one.model, "passed": one.passed}
+        record |= {"exit_code": one.exit_code, "lines": one.lines, "output": one.output[-4000:]}
+        record |= {"agent_state": one.state.agent_state, "steps": one.state.iteration, "cost": one.state.cost}
+        write_json(json.dumps({**record, "tokens": one.state.usage.total, "seconds": round(one.state.time, 3)}))
 
 
-class _Shown:
+class _AttemptBars:
     """Shows a progress bar for each attempt on a terminal, otherwise prints a line for each finished attempt."""
 
     def __init__(self, console: Console, request: BestOfRequest, live: bool) -> None:
         self._request, self._live, self._console = request, live, console
         columns = (TextColumn("{task.description}"), BarColumn(30), TextColumn("{task.fields[doing]}"))
         self._bars = Bars(*columns, TimeElapsedColumn(), console=console, transient=True)
-        self._of: dict[int, TaskID] = {}
+        self._tasks: dict[int, TaskID] = {}
         self._steps: dict[int, int] = {}
 
     def __enter__(self) -> None:
@@ -100,7 +100,9 @@ class _Shown:
             self._bars.start()
             for number in range(1, self._request.number + 1):
                 steps = self._request.config.limits.iterations
-                self._of[number] = self._bars.add_task(f"attempt {number}", start=False, total=steps, doing="waiting")
+                self._tasks[number] = self._bars.add_task(
+                    f"attempt {number}", start=False, total=steps, doing="waiting"
+                )
 
     def __exit__(self, *_: object) -> None:
         if self._live:
@@ -113,10 +115,10 @@ class _Shown:
         if one is not None:
             doing = "passes" if one.passed else "fails"
         if self._live:
-            self._bars.start_task(self._of[number])
-            self._bars.update(self._of[number], completed=self._steps[number], doing=doing)
+            self._bars.start_task(self._tasks[number])
+            self._bars.update(self._tasks[number], completed=self._steps[number], doing=doing)
             if one is not None:
-                self._bars.stop_task(self._of[number])
+                self._bars.stop_task(self._tasks[number])
         elif one is not None:
             self._console.print(f"attempt {number}: {doing}, session {one.session}", soft_wrap=True)
 
@@ -144,9 +146,9 @@ def _row(rank: int, one: Attempt) -> tuple[str, ...]:
     return (str(rank), one.session, test, *counts, price, agent, plain(one.model))
 
 
-def _failed(best: Attempt) -> Iterator[Text]:
+def _failure_lines(best: Attempt) -> Iterator[Text]:
     yield Text("\nno attempt passes; the test output of the first one ends with", "bold yellow")
-    for line in plain(best.output).rstrip().split("\n")[-SHOWN:]:
+    for line in plain(best.output).rstrip().split("\n")[-OUTPUT_LINES:]:
         yield Text(f"  {line}", "dim")
     yield Text()
 

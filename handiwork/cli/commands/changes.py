@@ -28,22 +28,22 @@ from handiwork.workspace.changes import Change
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.patch import diffstat, unified_diff
 
-SHOWN = 200
+OVERVIEW_LINES = 200
 """The number of diff lines shown at the end of a run."""
 
 
 def diff(session: str | None, first: int | None, last: int | None) -> Exit:
     """Print a session's changes, or those between two events: coloured on a terminal, otherwise as a patch."""
     if first is None and last is None:
-        found, _ = asyncio.run(_changes(session))
+        file_changes, _ = asyncio.run(_changes(session))
     else:
-        found = asyncio.run(_changes_from_to(session, first, last))
-    text = unified_diff(found)
+        file_changes = asyncio.run(_changes_from_to(session, first, last))
+    text = unified_diff(file_changes)
     if not text:
         say("no changes")
     elif sys.stdout.isatty():
         console = terminal_console()
-        for line in _coloured(text):
+        for line in _diff_lines(text):
             console.print(line, soft_wrap=True)
     else:
         sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
@@ -55,13 +55,13 @@ def apply(session: str | None, dry_run: bool) -> Exit:
 
     A conflict fails and changes nothing. If the commits cannot be brought, return INFRASTRUCTURE; the files stay.
     """
-    found, config = asyncio.run(_changes(session))
+    file_changes, config = asyncio.run(_changes(session))
     workspace = Path(config.workspace)
     if config.in_place:
         say(f"the agent worked in place: its changes are already in {workspace}")
     else:
         try:
-            applied = apply_changes(found, workspace, dry_run=dry_run)
+            applied = apply_changes(file_changes, workspace, dry_run=dry_run)
         except ConflictError as error:
             say(str(error))
             return Exit.FAILED
@@ -98,20 +98,22 @@ def _report(applied: Applied, workspace: Path, dry_run: bool) -> None:
         say(f"files changed in {workspace}: {count}")
 
 
-def overview(found: list[Change], session: str) -> list[Text]:
+def overview(file_changes: list[Change], session: str) -> list[Text]:
     """Return the summary of changes after a run: the diff's first lines and, if it is longer, a line per file."""
-    if not found:
+    if not file_changes:
         return [Text("\nno changes\n", "dim")]
-    lines = _coloured(unified_diff(found))
-    shown = [Text("\nchanges", "cyan dim"), *lines[:SHOWN]]
-    if len(lines) > SHOWN:
-        shown.append(Text(f"... {len(lines) - SHOWN} more lines (handiwork diff {session})", "dim italic"))
-        for path, added, deleted in diffstat(found):
-            shown.append(Text.assemble((f"{f'+{added}':>7}", "green"), (f"{f'-{deleted}':>7}  ", "red"), quoted(path)))
-    return [*shown, Text()]
+    lines = _diff_lines(unified_diff(file_changes))
+    summary = [Text("\nchanges", "cyan dim"), *lines[:OVERVIEW_LINES]]
+    if len(lines) > OVERVIEW_LINES:
+        summary.append(Text(f"... {len(lines) - OVERVIEW_LINES} more lines (handiwork diff {session})", "dim italic"))
+        for path, added, deleted in diffstat(file_changes):
+            summary.append(
+                Text.assemble((f"{f'+{added}':>7}", "green"), (f"{f'-{deleted}':>7}  ", "red"), quoted(path))
+            )
+    return [*summary, Text()]
 
 
-def _coloured(text: str) -> list[Text]:
+def _diff_lines(text: str) -> list[Text]:
     return [coloured_diff_line(Text(line)) for line in plain(text).rstrip("\n").split("\n")]
 
 
@@ -125,6 +127,6 @@ async def _changes(session: str | None) -> tuple[list[Change], SessionConfig]:
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
         config = await config_of(log)
-        if cut := await asyncio.to_thread(undo_cut_apply, Path(config.workspace)):
-            say(cut)
+        if warning := await asyncio.to_thread(undo_cut_apply, Path(config.workspace)):
+            say(warning)
         return await changes(data_dir(), log), config

@@ -100,14 +100,14 @@ def _settings() -> Iterator[Finding]:
     except SettingsError as error:
         yield Finding("settings", "fail", str(error))
         return
-    where = f"{file}" if file.is_file() else f"defaults ({file} does not exist)"
-    yield Finding("settings", "ok", f"{where}; model {settings.model}")
+    source = f"{file}" if file.is_file() else f"defaults ({file} does not exist)"
+    yield Finding("settings", "ok", f"{source}; model {settings.model}")
 
 
 def _git() -> Iterator[Finding]:
     if git := shutil.which("git"):
-        said = subprocess.run([git, "--version"], capture_output=True, text=True, check=False)
-        yield Finding("git", "ok", said.stdout.strip())
+        process = subprocess.run([git, "--version"], capture_output=True, text=True, check=False)
+        yield Finding("git", "ok", process.stdout.strip())
     else:
         yield Finding("git", "fail", "not on PATH: install it (apt install git)")
 
@@ -126,20 +126,20 @@ def _bundle() -> Iterator[Finding]:
 
 
 def _namespaces() -> Iterator[Finding]:
-    bad: list[str] = []
+    fixes: list[str] = []
     for name, (forbids, allows) in USERNS.items():
         file = Path("/proc/sys", name)
         if file.is_file() and file.read_text().strip() == forbids:
-            bad.append(f"sudo sysctl -w {name.replace('/', '.')}={allows}")
-    if bad:
-        text = f"the kernel forbids them; if the sandbox check below fails, run: {' && '.join(bad)}"
+            fixes.append(f"sudo sysctl -w {name.replace('/', '.')}={allows}")
+    if fixes:
+        text = f"the kernel forbids them; if the sandbox check below fails, run: {' && '.join(fixes)}"
         yield Finding("user namespaces", "warn", text)
     else:
         yield Finding("user namespaces", "ok", "allowed")
 
 
 def _sandbox() -> Iterator[Finding]:
-    yield _tried("bubblewrap", "fail", lambda: _try_sandbox("bubblewrap"))
+    yield _probe("bubblewrap", "fail", lambda: _try_sandbox("bubblewrap"))
 
 
 def _docker() -> Iterator[Finding]:
@@ -151,19 +151,19 @@ def _docker() -> Iterator[Finding]:
         async with docker_cli.empty_image(name := f"handiwork-doctor-{os.getpid()}"):
             return await _try_sandbox("docker", name)
 
-    yield _tried("docker", "warn", in_an_empty_image)
+    yield _probe("docker", "warn", in_an_empty_image)
 
 
-def _tried(kind: str, bad: Literal["warn", "fail"], attempt: Attempt) -> Finding:
+def _probe(kind: str, failure_level: Literal["warn", "fail"], attempt: Attempt) -> Finding:
     began = time.monotonic()
     try:
         output, started = asyncio.run(attempt())
     except SandboxError as error:
-        return Finding(kind, bad, str(error))
-    took = f"started in {started - began:.2f} s, ended after {time.monotonic() - began:.2f} s"
+        return Finding(kind, failure_level, str(error))
+    timing = f"started in {started - began:.2f} s, ended after {time.monotonic() - began:.2f} s"
     if output.strip() == "works":
-        return Finding(kind, "ok", took)
-    return Finding(kind, bad, f"a test command printed {output!r} instead of 'works'")
+        return Finding(kind, "ok", timing)
+    return Finding(kind, failure_level, f"a test command printed {output!r} instead of 'works'")
 
 
 async def _try_sandbox(kind: str, image: str | None = None) -> tuple[str, float]:
@@ -173,8 +173,8 @@ async def _try_sandbox(kind: str, image: str | None = None) -> tuple[str, float]
     with tempfile.TemporaryDirectory(prefix="handiwork-doctor-") as folder:
         session, base = Path(folder, "session"), Path(folder, "session/base")
         workspace = Path(folder, "workspace")
-        for made in (session, base, workspace):
-            made.mkdir(mode=0o755)
+        for directory in (session, base, workspace):
+            directory.mkdir(mode=0o755)
         session.chmod(0o700)
         sandbox = sandboxes.create(kind, SandboxPaths(session, workspace, base), no_blobs, image=image)
         try:
@@ -194,8 +194,8 @@ def _limits() -> Iterator[Finding]:
 
 def _room() -> Iterator[Finding]:
     for name, folder in (("data folder", data_dir()), ("cache folder", cache_dir())):
-        there = next(path for path in (folder, *folder.parents) if path.exists())
-        free = shutil.disk_usage(there).free
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        free = shutil.disk_usage(existing).free
         text = f"{folder}, {free / 1e9:.1f} GB free"
         if free < ROOM:
             yield Finding(

@@ -36,11 +36,11 @@ def fork(
         changes = {"base_url": None, **changes, "model": model_name(str(changes["model"]))}
     if "agent" in changes:
         changes["agent"] = agent_name(str(changes["agent"]))
-    made = asyncio.run(_fork(session, at, restore, message, changes))
+    fork_id = asyncio.run(_fork(session, at, restore, message, changes))
     if message is not None:
-        return resume(made, None, False, as_json, {})
-    terminal_console().print(Text(made), soft_wrap=True)
-    say(f"forked; run the fork with `handiwork resume {made}`")
+        return resume(fork_id, None, False, as_json, {})
+    terminal_console().print(Text(fork_id), soft_wrap=True)
+    say(f"forked; run the fork with `handiwork resume {fork_id}`")
     return Exit.FINISHED
 
 
@@ -58,20 +58,20 @@ async def tree(session: str | None) -> Exit:
         chosen = (await find(store, session)).id
         family = await store.family(chosen)
     console = terminal_console()
-    waiting = [(family[0], 0)]
-    while waiting:
-        info, depth = waiting.pop()
+    stack = [(family[0], 0)]
+    while stack:
+        info, depth = stack.pop()
         console.print(_row(info, depth, chosen), soft_wrap=True)
-        waiting += [(one, depth + 1) for one in reversed(family) if one.parent == info.id]
+        stack += [(one, depth + 1) for one in reversed(family) if one.parent == info.id]
     return Exit.FINISHED
 
 
 def _row(info: SessionInfo, depth: int, chosen: str) -> Text:
-    place = f"at event {info.parent_event}, " if depth else ""
+    origin = f"at event {info.parent_event}, " if depth else ""
     return Text.assemble(
         "  " * depth,
         (info.id, "bold cyan" if info.id == chosen else "bold"),
-        (f"  {place}{info.head} events, {info.state.replace('_', ' ')}, {plain(info.model)}  ", "dim"),
+        (f"  {origin}{info.head} events, {info.state.replace('_', ' ')}, {plain(info.model)}  ", "dim"),
         plain(info.title).replace("\n", " "),
     )
 
@@ -82,6 +82,6 @@ async def gc() -> Exit:
     async with Store.open(data_dir()) as store:
         cleaned = await clean(store, data_dir(), budget)
     parts = {"snapshots": cleaned.snapshots, "outputs and pictures": cleaned.blobs, "session folders": cleaned.sessions}
-    told = ", ".join(f"{size_text(size)} of {name}" for name, size in parts.items() if size)
-    say(f"freed {told or size_text(0)}; snapshots take {size_text(cleaned.remaining)}")
+    freed = ", ".join(f"{size_text(size)} of {name}" for name, size in parts.items() if size)
+    say(f"freed {freed or size_text(0)}; snapshots take {size_text(cleaned.remaining)}")
     return Exit.FINISHED

@@ -13,7 +13,7 @@ from handiwork.cli.commands.changes import overview
 from handiwork.cli.commands.sessions import find
 from handiwork.cli.dialog.prompt import Signals, ask
 from handiwork.cli.dialog.questions import Questions
-from handiwork.cli.dialog.remote_session import RemoteSession, elsewhere
+from handiwork.cli.dialog.remote_session import RemoteSession, open_remote
 from handiwork.cli.dialog.run_interactive import run_interactive
 from handiwork.cli.dialog.web_page import Page, served
 from handiwork.cli.errors import say
@@ -79,31 +79,31 @@ def resume(session: str | None, message: str | None, rewind: bool, as_json: bool
 
     async def begin(store: Store, watch: Observer) -> tuple[Session | RemoteSession, int]:
         log = await find(store, session)
-        changed = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
-        if "model" in changed:
-            changed = {"base_url": None, **changed, "model": model_name(changed["model"])}
-        changed["limits"] = await _limits(log, flags)
-        changed["secrets"] = await _secrets(log, changed.get("secrets") or ())
+        changes = {key: value for key, value in flags.items() if value is not None and not key.startswith("max_")}
+        if "model" in changes:
+            changes = {"base_url": None, **changes, "model": model_name(changes["model"])}
+        changes["limits"] = await _limits(log, flags)
+        changes["secrets"] = await _secrets(log, changes.get("secrets") or ())
         state = await state_of(log)
         if rewind and not is_stuck(state):
             raise SettingsError(f"session {log.id} is not stuck in a loop: resume it without --rewind")
-        said: list[Event] = [rewind_event(state)] if rewind else []
+        new_events: list[Event] = [rewind_event(state)] if rewind else []
         if message is not None:
-            said.append(MessageAction(content=message, source="user", subtask=state.active))
+            new_events.append(MessageAction(content=message, source="user", subtask=state.active))
         head = await log.head()
         opened: Session | RemoteSession
         if await log.holder() is None:
-            opened = await reopen(store, data_dir(), log.id, watch, said, **changed)
+            opened = await reopen(store, data_dir(), log.id, watch, new_events, **changes)
         else:
-            opened = await elsewhere(log, watch, changed)
-            if said:
-                await log.append(*said)
+            opened = await open_remote(log, watch, changes)
+            if new_events:
+                await log.append(*new_events)
         return opened, head
 
     return asyncio.run(_session(begin, message is not None, as_json))
 
 
-async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
+async def _session(begin: Begin, message_sent: bool, as_json: bool) -> Exit:
     """Open a session, run it until it ends or the user leaves it, and show its summary.
 
     ``spoken`` means that the user's message is already in the log.
@@ -120,13 +120,13 @@ async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
                     opened, head = await begin(store, view)
                     view.open(opened.id, head)
                     async with opened.hold_lease():
-                        talk = None
+                        prompt = None
                         if isinstance(view, View) and interactive and sys.stdin.isatty():
-                            talk = Questions(opened, view, lambda question: ask(question, signals))
-                        state = await run_interactive(opened, None, signals, view, talk)
-                if not view.stepped and not spoken and state.agent_state in WAITING:
-                    stands = "has no task yet" if state.agent_state == "loading" else f"is {state.agent_state}"
-                    raise SettingsError(f'session {opened.id} {stands}: give it a task with --message "..."')
+                            prompt = Questions(opened, view, lambda question: ask(question, signals))
+                        state = await run_interactive(opened, None, signals, view, prompt)
+                if not view.stepped and not message_sent and state.agent_state in WAITING:
+                    status = "has no task yet" if state.agent_state == "loading" else f"is {state.agent_state}"
+                    raise SettingsError(f'session {opened.id} {status}: give it a task with --message "..."')
                 if isinstance(view, View):
                     await _show_end(view, opened, state)
                 return exit_code(state)
@@ -140,22 +140,22 @@ async def _session(begin: Begin, spoken: bool, as_json: bool) -> Exit:
 
 
 async def _show_end(view: View, opened: Session | RemoteSession, state: State) -> None:
-    found: list[Change] = []
+    file_changes: list[Change] = []
     try:
-        found = await changes(data_dir(), opened.log)
+        file_changes = await changes(data_dir(), opened.log)
     except WorkspaceError as error:
         say(f"cannot show the changes: {error}")
-    committed = opened.config.files(session_dir(data_dir(), opened.id)).has_commits()
-    to_apply = committed or (bool(found) and not opened.config.in_place)
-    for line in [*overview(found, opened.id), *summary(state, opened.id, to_apply)]:
+    has_commits = opened.config.files(session_dir(data_dir(), opened.id)).has_commits()
+    to_apply = has_commits or (bool(file_changes) and not opened.config.in_place)
+    for line in [*overview(file_changes, opened.id), *summary(state, opened.id, to_apply)]:
         view.console.print(line, soft_wrap=True)
 
 
 async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:
     """Return the session's limits, overridden by those of the flags."""
-    given = {key.removeprefix("max_"): value for key, value in flags.items() if key.startswith("max_")}
-    changed = {key: value for key, value in given.items() if value is not None}
-    return (await config_of(log)).limits.model_copy(update=changed)
+    limits = {key.removeprefix("max_"): value for key, value in flags.items() if key.startswith("max_")}
+    changes = {key: value for key, value in limits.items() if value is not None}
+    return (await config_of(log)).limits.model_copy(update=changes)
 
 
 async def _secrets(log: EventLog, others: Iterable[str]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ PAGE = 500
 
 
 async def find(store: Store, session: str | None) -> EventLog:
-    """Return the log of the session whose id begins so (None: the newest session). Raises SessionMissing."""
+    """Return the log of the session whose id starts with ``session`` (None: the newest). Raises SessionMissing."""
     if session is not None:
         return await store.log(session)
     newest = await store.sessions(limit=1)
@@ -77,7 +77,7 @@ async def show(session: str | None, as_json: bool, full: bool) -> Exit:
                 if as_json:
                     write_json(to_json(event))
                     continue
-                for line in transcript.lines(await _whole(store, event) if full else event):
+                for line in transcript.lines(await _with_full_text(store, event) if full else event):
                     console.print(line, soft_wrap=True)
     if not as_json:
         console.print()
@@ -86,7 +86,7 @@ async def show(session: str | None, as_json: bool, full: bool) -> Exit:
     return Exit.FINISHED
 
 
-async def _whole(store: Store, event: Event) -> Event:
+async def _with_full_text(store: Store, event: Event) -> Event:
     """Return the event with its full text, read from the blob."""
     if not isinstance(event, Observation) or event.blob is None:
         return event

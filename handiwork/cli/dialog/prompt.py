@@ -17,7 +17,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 class Signals:
     """Calls ``handler`` on the event loop for Ctrl-C, SIGTERM and SIGHUP.
 
-    ``ending`` becomes true with SIGTERM or SIGHUP: from then on the user must not be asked.
+    ``ending`` becomes true with SIGTERM or SIGHUP: the user must not be asked after that.
     """
 
     def __init__(self, default: Callable[[], object]) -> None:
@@ -78,9 +78,9 @@ async def ask(question: str, signals: Signals) -> str | None:
 
 
 def _read_lines(fd: int) -> bytes:
-    found = b""
+    data = b""
     while chunk := os.read(fd, 4096):
-        found += chunk
+        data += chunk
         if not select.select([fd], [], [], 0)[0]:
             break
-    return found
+    return data

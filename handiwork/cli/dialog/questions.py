@@ -65,7 +65,7 @@ class Questions:
             heading = self._view.transcript.subtasks.heading(action.subtask).removeprefix("-> ")
             agent = heading or plain(short_name(state.agent))
             self._view.console.print(Text(f"\n{agent} wants to do this:", "bold yellow"))
-            for line in shown(action):
+            for line in action_lines(action):
                 self._view.console.print(line, soft_wrap=True)
             self._slash.say(f"  {exact(why.get(action.id, ''))}", "yellow")
             self._slash.say(f"  a allows for this session: {_short(rule_for(action))}", "dim")
@@ -81,16 +81,16 @@ class Questions:
 
     async def _limit(self, state: State) -> str | None:
         name = user_events.reached_limit(state)
-        more = user_events.raised_limit(state, name, self._first)
-        question = LIMIT.format(name=name, raised=user_events.amount_text(name, more))
+        raised = user_events.raised_limit(state, name, self._first)
+        question = LIMIT.format(name=name, raised=user_events.amount_text(name, raised))
         while answer := await self._slash.answer(question):
             try:
-                value = more if answer == "r" else _number(answer)
-                changed = user_events.changed_limit(state, name, value)
+                value = raised if answer == "r" else _number(answer)
+                change = user_events.changed_limit(state, name, value)
             except ValueError as error:
                 self._slash.say(f"  {error}")
                 continue
-            await self._log.append(changed)
+            await self._log.append(change)
             return ""
         return None
 
@@ -102,7 +102,7 @@ class Questions:
         return "" if answer in ("g", "r") else answer
 
 
-def shown(action: Action) -> list[Text]:
+def action_lines(action: Action) -> list[Text]:
     """Return the lines of an action, complete and exact enough to judge it."""
     texts = {key: exact(value) for key, value in action if isinstance(value, str)}
     lines = Transcript(full=True).lines(action.with_fields(**texts, subtask=0))
@@ -132,5 +132,5 @@ def _number(text: str) -> float | None:
 
 def _last_message(state: State) -> str:
     """Return the agent's last message, safe to print."""
-    said = (action.content for action, _ in reversed(state.history) if isinstance(action, MessageAction))
-    return plain(next(said, ""))
+    messages = (action.content for action, _ in reversed(state.history) if isinstance(action, MessageAction))
+    return plain(next(messages, ""))

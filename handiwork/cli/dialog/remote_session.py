@@ -71,16 +71,16 @@ class RemoteSession:
             await self.log.append(SettingsChanged(**others, source="user"))
 
     async def _follow(self, until_running: bool) -> None:
-        following = asyncio.create_task(self._reach(until_running))
+        follower = asyncio.create_task(self._reach(until_running))
         alone = asyncio.create_task(self._until_alone())
         try:
-            await asyncio.wait({following, alone}, return_when=asyncio.FIRST_COMPLETED)
-            if following.done():
-                following.result()
+            await asyncio.wait({follower, alone}, return_when=asyncio.FIRST_COMPLETED)
+            if follower.done():
+                follower.result()
         finally:
-            following.cancel()
+            follower.cancel()
             alone.cancel()
-            await asyncio.gather(following, alone, return_exceptions=True)
+            await asyncio.gather(follower, alone, return_exceptions=True)
 
     async def _reach(self, running: bool) -> None:
         async for _ in self.log.heads():
@@ -104,7 +104,7 @@ class RemoteSession:
             self._watch(event)
 
 
-async def elsewhere(log: EventLog, watch: Observer, changes: Mapping[str, Any]) -> RemoteSession:
+async def open_remote(log: EventLog, watch: Observer, changes: Mapping[str, Any]) -> RemoteSession:
     """Return a session that another process runs, after changing its settings. Raises SettingsError."""
     session = RemoteSession(log, await config_of(log), watch)
     await session.change(changes)

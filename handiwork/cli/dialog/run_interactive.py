@@ -25,39 +25,39 @@ class UserPrompt(Protocol):
 
 
 async def run_interactive(
-    opened: Session | RemoteSession, message: str | None, signals: Signals, watch: Observer, talk: UserPrompt | None
+    opened: Session | RemoteSession, message: str | None, signals: Signals, watch: Observer, prompt: UserPrompt | None
 ) -> State:
-    """Run the session until it ends, or until it waits and ``talk`` leaves it so; return its state.
+    """Run the session until it ends, or waits and ``prompt`` returns None; return its state.
 
-    The first signal pauses the session, the second one cancels this call. Without ``talk`` the user is not asked.
+    The first signal pauses the session, the second one cancels this call. Without ``prompt`` the user is not asked.
     """
     while True:
         state = await _run(opened, message, signals, watch)
-        if talk is None or signals.ending or not _stands_still(state):
+        if prompt is None or signals.ending or not _is_waiting(state):
             return state
-        called, answer = await _unless_called(opened, talk(state))
-        if answer is None and not called:
+        resumed, answer = await _await_answer(opened, prompt(state))
+        if answer is None and not resumed:
             return state
         message = answer or None
 
 
-def _stands_still(state: State) -> bool:
+def _is_waiting(state: State) -> bool:
     """Return whether the session waits for the user or is paused: by the user, by a limit, or because it is stuck."""
     return state.agent_state in ("awaiting_user_input", "awaiting_user_confirmation", "paused")
 
 
-async def _unless_called(
-    opened: Session | RemoteSession, talk: Coroutine[Any, Any, str | None]
+async def _await_answer(
+    opened: Session | RemoteSession, prompt: Coroutine[Any, Any, str | None]
 ) -> tuple[bool, str | None]:
     """Wait for the answer, or until another client resumes the session; return whether one did, and the answer."""
-    asking, called = asyncio.create_task(talk), asyncio.create_task(opened.wait_until_resumed())
+    reply, resumed = asyncio.create_task(prompt), asyncio.create_task(opened.wait_until_resumed())
     try:
-        await asyncio.wait({asking, called}, return_when=asyncio.FIRST_COMPLETED)
-        return (False, asking.result()) if asking.done() else (True, None)
+        await asyncio.wait({reply, resumed}, return_when=asyncio.FIRST_COMPLETED)
+        return (False, reply.result()) if reply.done() else (True, None)
     finally:
-        asking.cancel()
-        called.cancel()
-        await asyncio.gather(asking, called, return_exceptions=True)
+        reply.cancel()
+        resumed.cancel()
+        await asyncio.gather(reply, resumed, return_exceptions=True)
 
 
 async def _run(opened: Session | RemoteSession, message: str | None, signals: Signals, watch: Observer) -> State:

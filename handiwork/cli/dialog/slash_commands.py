@@ -69,25 +69,25 @@ class SlashCommands:
 
     async def _allow(self, hosts: tuple[str, ...]) -> str:
         try:
-            allowed = network_allowed(hosts)
+            event = network_allowed(hosts)
         except ValueError as error:
             return f"  the network is unchanged: {error}"
-        told: list[str] = []
-        while not set(running := await running_commands(self._log)) <= set(told):
+        confirmed: list[str] = []
+        while not set(running := await running_commands(self._log)) <= set(confirmed):
             self.say(AT_WORK.format(", ".join(hosts)), "yellow")
             for command in running:
                 self.say(f"    {exact(command)}")
             if (await self._ask(ALLOW) or "").lower() not in ("y", "yes"):
                 return "  the network is unchanged"
-            told = running
-        await self._log.append(allowed)
+            confirmed = running
+        await self._log.append(event)
         return f"  the sandbox may reach {', '.join(hosts)} from now on"
 
     async def _change_model(self, model: str, base_url: str | None) -> str:
         try:
-            made = llms.create(model, base_url)
+            llm = llms.create(model, base_url)
         except LLMError as error:
             return f"  the model is unchanged: {error}"
-        await made.close()
+        await llm.close()
         await self._log.append(SettingsChanged(model=model, base_url=base_url, source="user"))
         return f"  model: {model}"

@@ -22,7 +22,7 @@ _SECONDS = 10.0
 
 
 class Page:
-    """The session's page, on a server in a process of its own; the page stays until that process ends."""
+    """The session's page, on a server in a separate process; the page stays until that process ends."""
 
     def __init__(self, server: subprocess.Popen[str], link: str, private: Path) -> None:
         self._server, self._link, self._private = server, urlsplit(link), private
@@ -40,11 +40,11 @@ class Page:
             # Imported late: few runs have a page.
             from handiwork.server.access import forwarding_page
 
-            quiet = subprocess.DEVNULL
+            null = subprocess.DEVNULL
             file = self._private / f"{session}.html"
             with open(file, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as page:
                 page.write(forwarding_page(link))
-            subprocess.Popen([opener, file.as_uri()], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+            subprocess.Popen([opener, file.as_uri()], stdin=null, stdout=null, stderr=null, start_new_session=True)
 
     def wait(self) -> None:
         """Keep the page until Ctrl-C, so that the user can continue the session there."""

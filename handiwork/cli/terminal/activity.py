@@ -14,9 +14,9 @@ from handiwork.events.base import Action, Event, Observation
 from handiwork.events.record import SessionStarted, StepStarted
 from handiwork.session.steps.live import OutputDelta, TextDelta
 
-SHOWN = 10
+SCREEN_LINES = 10
 """The number of lines of streaming text on the screen."""
-KEPT = 8192
+TAIL_CHARACTERS = 8192
 """The number of characters of streaming text kept, enough for those lines."""
 
 
@@ -59,14 +59,14 @@ class Activity:
     def add(self, delta: TextDelta | OutputDelta) -> None:
         """Add a piece of streaming text."""
         if isinstance(delta, TextDelta):
-            subtask, what = delta.subtask, "thinking"
+            subtask, name = delta.subtask, "thinking"
         else:
-            subtask, what = self._actions.get(delta.action, 0), "running"
-        self._works.setdefault(subtask, _Work(what)).add(delta.text)
+            subtask, name = self._actions.get(delta.action, 0), "running"
+        self._works.setdefault(subtask, _Work(name)).add(delta.text)
 
-    def _begin(self, subtask: int, what: str) -> None:
+    def _begin(self, subtask: int, name: str) -> None:
         self._works.pop(subtask, None)  # so that the new entry is the last
-        self._works[subtask] = _Work(what)
+        self._works[subtask] = _Work(name)
 
     def __rich__(self) -> Group:
         """Return the lines for the screen."""
@@ -83,25 +83,25 @@ class Activity:
 class _Work:
     """One current piece of work: its name, its start (monotonic seconds), and the tail of its streaming text."""
 
-    def __init__(self, what: str) -> None:
-        self.what, self.since = what, time.monotonic()
+    def __init__(self, name: str) -> None:
+        self.name, self.since = name, time.monotonic()
         self._text, self._size, self._json = "", 0, False
 
     def add(self, text: str) -> None:
         if not self._text:
             self._json = text.lstrip().startswith("{")
         self._size += len(text)
-        self._text = (self._text + text)[-KEPT:]
+        self._text = (self._text + text)[-TAIL_CHARACTERS:]
 
     @property
     def about(self) -> str:
-        counted = self.what == "thinking" and self._size
-        return f"{self.what}, about {max(1, self._size // 4)} tokens" if counted else self.what
+        has_text = self.name == "thinking" and self._size
+        return f"{self.name}, about {max(1, self._size // 4)} tokens" if has_text else self.name
 
     @property
     def lines(self) -> list[Text]:
-        if not self._text or (self.what == "thinking" and self._json):
+        if not self._text or (self.name == "thinking" and self._json):
             return []
-        style = "dim" if self.what == "thinking" else ""
-        lines = plain(self._text).rstrip("\n").split("\n")[-SHOWN:]
+        style = "dim" if self.name == "thinking" else ""
+        lines = plain(self._text).rstrip("\n").split("\n")[-SCREEN_LINES:]
         return [Text(f"  {line}", style, no_wrap=True, overflow="ellipsis") for line in lines]

@@ -15,8 +15,8 @@ _UNSEEN = re.compile("[\x7f-\x9f]")
 
 
 def write_json(line: str) -> None:
-    """Write one line of JSON to stdout, in UTF-8 whatever the locale, with terminal control characters escaped."""
-    line = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+    """Write one line of JSON to stdout, in UTF-8 regardless of the locale, with terminal control characters escaped."""
+    line = _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", line)
     # UTF-8 cannot encode lone surrogates; they become the equivalent JSON escape.
     sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
     sys.stdout.buffer.flush()

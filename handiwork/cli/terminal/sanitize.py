@@ -26,9 +26,9 @@ def plain(text: str) -> str:
 
 def exact(text: str) -> str:
     """Return the full text with every control character escaped, so that a user can judge it by reading."""
-    return _UNSEEN.sub(lambda found: _spelled(found[0]), text)
+    return _UNSEEN.sub(lambda match: _escape(match[0]), text)
 
 
-def _spelled(character: str) -> str:
+def _escape(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"

@@ -21,7 +21,7 @@ class Subtasks:
         self._parents: dict[int, int] = {}
         self._headings: dict[int, str] = {}
         self._children: Counter[int] = Counter()
-        self._place = 0
+        self._last = 0
 
     def open(self, action: AgentDelegateAction) -> str:
         """Register a new subtask and return its heading; parallel subtasks are numbered."""
@@ -37,29 +37,29 @@ class Subtasks:
         """Return the heading of a subtask, "" for the task itself."""
         return self._headings.get(subtask, "")
 
-    def placed(self, event: Event, lines: list[Text]) -> list[Text]:
+    def indent(self, event: Event, lines: list[Text]) -> list[Text]:
         """Return the lines of an event indented, below a heading if the last lines were another subtask's."""
-        depth = len(self._line_of(event.subtask)) - 1
+        depth = len(self._ancestry(event.subtask)) - 1
         if isinstance(event, SessionStarted):
-            self._place = 0
+            self._last = 0
         elif lines:
-            headed = event.subtask not in self._line_of(self._place)
-            lines = _all(lines, depth)
-            if headed:
+            needs_heading = event.subtask not in self._ancestry(self._last)
+            lines = _indent_lines(lines, depth)
+            if needs_heading:
                 blank = [lines.pop(0)] if not lines[0].plain else []
                 heading = Text(f"{INDENT * (depth - 1)}  {self.heading(event.subtask)}", "cyan")
                 lines = [*blank, heading, *lines]
             # The action that opens a single subtask is its heading too; an action that opens one of several is not.
             opens = isinstance(event, AgentDelegateAction) and event.cause is None
-            self._place = event.id if opens else event.subtask
+            self._last = event.id if opens else event.subtask
         return lines
 
-    def _line_of(self, subtask: int) -> list[int]:
+    def _ancestry(self, subtask: int) -> list[int]:
         """Return the subtask and its ancestors, up to the task itself."""
-        found = [subtask]
-        while found[-1] in self._parents:
-            found.append(self._parents[found[-1]])
-        return found
+        ancestry = [subtask]
+        while ancestry[-1] in self._parents:
+            ancestry.append(self._parents[ancestry[-1]])
+        return ancestry
 
 
 def short_name(agent: str) -> str:
@@ -67,10 +67,10 @@ def short_name(agent: str) -> str:
     return agent.rpartition(":")[2]
 
 
-def _all(lines: list[Text], depth: int) -> list[Text]:
-    return [piece for line in lines for piece in _indented(line, depth)] if depth else lines
+def _indent_lines(lines: list[Text], depth: int) -> list[Text]:
+    return [piece for line in lines for piece in _indent_line(line, depth)] if depth else lines
 
 
-def _indented(line: Text, depth: int) -> list[Text]:
+def _indent_line(line: Text, depth: int) -> list[Text]:
     pieces = line.split("\n", allow_blank=True)
     return [Text(INDENT * depth).append_text(piece) if piece.plain else piece for piece in pieces]

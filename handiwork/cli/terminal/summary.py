@@ -61,7 +61,7 @@ def cost(state: State) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in words."""
+    """Return a duration as text."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -79,8 +79,8 @@ def _outcome(state: State) -> tuple[str, str]:
 
 
 def _message(state: State) -> str:
-    said = state.outputs.get("message") or state.outputs.get("reason")
-    return plain(str(said)).strip() if said and state.agent_state in ("finished", "rejected") else ""
+    text = state.outputs.get("message") or state.outputs.get("reason")
+    return plain(str(text)).strip() if text and state.agent_state in ("finished", "rejected") else ""
 
 
 def _tokens(state: State) -> str:

@@ -80,17 +80,17 @@ class Transcript:
         self.steps = 0
         self.subtasks = Subtasks()
         self._header = ""
-        self._asked_for: set[tuple[str, int, bool]] = set()
+        self._targets: set[tuple[str, int, bool]] = set()
 
     def lines(self, event: Event) -> list[Text]:
         """Return the lines that show the event, none for most records; all are safe to print."""
-        return self.subtasks.placed(event, list(self._of(event)))
+        return self.subtasks.indent(event, list(self._event_lines(event)))
 
     @singledispatchmethod
-    def _of(self, event: Event) -> Iterator[Text]:
+    def _event_lines(self, event: Event) -> Iterator[Text]:
         return iter(())
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: SessionStarted) -> Iterator[Text]:
         isolated = is_isolated(event.sandbox)
         sandbox = event.sandbox if isolated else "no sandbox"
@@ -106,26 +106,26 @@ class Transcript:
             if not isolated:
                 yield Text(UNPROTECTED, "bold red")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: StepStarted) -> Iterator[Text]:
         self.steps += 1
         yield Text.assemble((f"\nstep {self.steps}", "cyan dim"), (f"  event {event.id}", "dim"))
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: CompletionEvent) -> Iterator[Text]:
         for attempt in event.failed_attempts:
             yield Text(f"  retried after: {plain(attempt)}", "yellow")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: CondensationEvent) -> Iterator[Text]:
-        what = {"collapse": "shortened", "summary": "summarised", "rewind": "removed"}[event.how]
-        yield Text(f"  in the model's context, events {event.first} to {event.last} are {what}", "dim")
+        description = {"collapse": "shortened", "summary": "summarised", "rewind": "removed"}[event.how]
+        yield Text(f"  in the model's context, events {event.first} to {event.last} are {description}", "dim")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: LoopEvent) -> Iterator[Text]:
         yield Text(f"  the agent repeats itself: {plain(event.content)}", "yellow")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: ApprovalEvent) -> Iterator[Text]:
         if not event.allowed:
             yield Text(f"  you: no{plain(f', {event.comment}' if event.comment else '')}", "bold green")
@@ -133,166 +133,170 @@ class Transcript:
             always = f", for this session: {exact(event.rule)}" if event.rule is not None else ""
             yield Text(f"  you: yes{always}", "bold green")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: SettingsChanged) -> Iterator[Text]:
         limits = event.limits.model_dump(exclude_none=True) if event.limits else {}
         changes = [f"{name} {value:g}" for name, value in limits.items()] or (["none"] if event.limits else [])
-        said = {"model": event.model, "limits": ", ".join(changes), "confirmation": event.confirmation}
-        yield Text(f"  changed: {plain('; '.join(f'{key}: {value}' for key, value in said.items() if value))}", "dim")
+        settings = {"model": event.model, "limits": ", ".join(changes), "confirmation": event.confirmation}
+        yield Text(
+            f"  changed: {plain('; '.join(f'{key}: {value}' for key, value in settings.items() if value))}", "dim"
+        )
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: NetworkAllowed) -> Iterator[Text]:
         yield Text(f"  changed: the sandbox may reach {plain(', '.join(event.hosts))}", "dim")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: EgressEvent) -> Iterator[Text]:
-        asked_for = (event.host, event.port, event.allowed)
-        if asked_for not in self._asked_for:  # a program makes many connections, or retries
-            self._asked_for.add(asked_for)
-            what = plain(f"{event.host}:{event.port} {'reached' if event.allowed else 'refused'}: {event.reason}")
-            yield Text(f"  network: {what}", "dim" if event.allowed else "yellow")
+        target = (event.host, event.port, event.allowed)
+        if target not in self._targets:  # a program makes many connections, or retries
+            self._targets.add(target)
+            description = plain(
+                f"{event.host}:{event.port} {'reached' if event.allowed else 'refused'}: {event.reason}"
+            )
+            yield Text(f"  network: {description}", "dim" if event.allowed else "yellow")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: UnknownEvent) -> Iterator[Text]:
         if problem := event.unknown.get("problem"):
             yield Text(f"  {plain(str(problem))}", "bold red")
             return
         common = {"type", *Action.model_fields, *Observation.model_fields}
-        own = {name: value for name, value in event.unknown.items() if name not in common}
-        yield Text(f"  {plain(str(event.unknown.get('type')))} {exact(json.dumps(own, ensure_ascii=False))}", "dim")
+        fields = {name: value for name, value in event.unknown.items() if name not in common}
+        yield Text(f"  {plain(str(event.unknown.get('type')))} {exact(json.dumps(fields, ensure_ascii=False))}", "dim")
         if isinstance(content := event.unknown.get("content"), str):
-            yield from self._bounded(content)
+            yield from self._output_lines(content)
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: Action) -> Iterator[Text]:
         if event.thought.strip():
-            yield from _prefixed(plain(event.thought.strip()), "  ", "dim")
-        yield from self._doing(event)
+            yield from _prefix_lines(plain(event.thought.strip()), "  ", "dim")
+        yield from self._action_lines(event)
 
     @singledispatchmethod
-    def _doing(self, event: Action) -> Iterator[Text]:
+    def _action_lines(self, event: Action) -> Iterator[Text]:
         verb, object_, body = describe(event)
-        yield from _prefixed(exact(object_), f"  {verb}{' ' * bool(object_)}", "bold", "    ")
+        yield from _prefix_lines(exact(object_), f"  {verb}{' ' * bool(object_)}", "bold", "    ")
         if isinstance(event, FileWriteAction):
-            yield from self._bounded(body, "green", "  +")
+            yield from self._output_lines(body, "green", "  +")
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: CmdRunAction) -> Iterator[Text]:
         if event.is_input:
-            yield from _prefixed(exact(event.command), "  < ", "bold")
+            yield from _prefix_lines(exact(event.command), "  < ", "bold")
         elif event.background:
-            yield from _prefixed(exact(event.command), "  & ", "bold", "  > ")
+            yield from _prefix_lines(exact(event.command), "  & ", "bold", "  > ")
         elif event.command:
-            yield from _prefixed(exact(event.command), "  $ ", "bold", "  > ")
+            yield from _prefix_lines(exact(event.command), "  $ ", "bold", "  > ")
         else:
             yield Text("  (waiting for more output)", "dim")
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: IPythonRunCellAction) -> Iterator[Text]:
-        yield from _prefixed(exact(event.code), "  >>> ", "bold", "  ... ")
+        yield from _prefix_lines(exact(event.code), "  >>> ", "bold", "  ... ")
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: BrowseInteractiveAction) -> Iterator[Text]:
-        yield from _prefixed(exact(event.browser_actions), "  browser: ", "bold", "           ")
+        yield from _prefix_lines(exact(event.browser_actions), "  browser: ", "bold", "           ")
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: MessageAction) -> Iterator[Text]:
-        who = ("\nyou: ", "bold green") if event.source == "user" else ("  agent: ", "bold")
-        yield Text.assemble(who, plain(event.content))
+        speaker = ("\nyou: ", "bold green") if event.source == "user" else ("  agent: ", "bold")
+        yield Text.assemble(speaker, plain(event.content))
         for image in event.images:
             yield Text(f"  (an image, {image.media_type})", "dim")
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: AgentThinkAction) -> Iterator[Text]:
         return iter(())
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: AgentDelegateAction) -> Iterator[Text]:
-        yield from self._told(f"  {self.subtasks.open(event)}: ", task_text(event.inputs), "bold cyan")
+        yield from self._subtask_lines(f"  {self.subtasks.open(event)}: ", task_text(event.inputs), "bold cyan")
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: ForkAction) -> Iterator[Text]:
         yield Text(f"  {len(event.children)} subtasks side by side", "bold cyan")
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: AgentFinishAction) -> Iterator[Text]:
         yield Text("  finish", "bold green")
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: AgentRejectAction) -> Iterator[Text]:
         yield Text(f"  reject: {plain(str(event.outputs.get('reason', '')))}", "bold red")
 
-    @_doing.register
+    @_action_lines.register
     def _(self, event: ChangeAgentStateAction) -> Iterator[Text]:
         if event.agent_state != "running":
             yield Text(f"  {event.agent_state} by {'you' if event.source == 'user' else 'the agent'}", "yellow")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: Observation) -> Iterator[Text]:
-        yield from self._bounded(event.text)
+        yield from self._output_lines(event.text)
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: CmdOutputObservation) -> Iterator[Text]:
-        yield from self._bounded(event.text)
+        yield from self._output_lines(event.text)
         if event.status != "done":
             job = f" as {plain(event.job)}" if event.job else ""
             yield Text(f"  {_STATUS[event.status]}{job}", "yellow")
         if event.error:
             yield Text(f"  exit {event.exit_code}", "bold red")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: JobObservation) -> Iterator[Text]:
-        yield from self._bounded(event.text)
+        yield from self._output_lines(event.text)
         if event.status:
             code = "" if event.exit_code is None else f", exit {event.exit_code}"
             yield Text(f"  {plain(event.job)} is {event.status}{code}", "dim")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: IPythonRunCellObservation) -> Iterator[Text]:
-        yield from self._bounded(event.text)
+        yield from self._output_lines(event.text)
         if event.error:
             yield Text(f"  {plain(event.error)}", "bold red")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: FileReadObservation | OutputReadObservation) -> Iterator[Text]:
-        yield from self._bounded(event.text, most=READ_LINES)
+        yield from self._output_lines(event.text, limit=READ_LINES)
         yield Text(f"  lines {event.start} to {event.end} of {event.lines}", "dim")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: BrowserOutputObservation) -> Iterator[Text]:
-        where = f"{plain(event.title)}  {plain(event.url)}" if event.title.strip() else plain(event.url)
-        yield Text(f"  {self._cut(' '.join(where.split()))}", "dim")
+        page = f"{plain(event.title)}  {plain(event.url)}" if event.title.strip() else plain(event.url)
+        yield Text(f"  {self._cut(' '.join(page.split()))}", "dim")
         if event.last_action_error:
-            yield from self._bounded(event.last_action_error, "bold red", most=READ_LINES)
+            yield from self._output_lines(event.last_action_error, "bold red", limit=READ_LINES)
         if event.dialog:
-            yield from self._bounded(f"dialog: {event.dialog}", "yellow", most=READ_LINES)
+            yield from self._output_lines(f"dialog: {event.dialog}", "yellow", limit=READ_LINES)
         yield from (Text(f"  downloaded {plain(path)}", "dim") for path in event.downloads)
         if self.full:
-            yield from self._bounded(event.text, "dim")
+            yield from self._output_lines(event.text, "dim")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: FileWriteObservation) -> Iterator[Text]:
         yield Text(f"  {'created' if event.created else 'written'}", "dim")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: FileEditObservation) -> Iterator[Text]:
         hunks = re.sub(r"\A--- .*\n\+\+\+ .*\n", "", event.text)
-        for line in self._bounded(hunks):
+        for line in self._output_lines(hunks):
             yield coloured_diff_line(line)
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: ErrorObservation) -> Iterator[Text]:
-        yield from self._bounded(event.text, "red")
+        yield from self._output_lines(event.text, "red")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: UserRejectObservation) -> Iterator[Text]:
         yield Text("  refused", "yellow")  # the approval event gives the reason
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: AgentDelegateObservation) -> Iterator[Text]:
-        yield from self._told("  <- ", event.text, "cyan")
+        yield from self._subtask_lines("  <- ", event.text, "cyan")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: ForkObservation) -> Iterator[Text]:
         for number, child in enumerate(event.outcomes, 1):
             marks = [line[0] for line in child.diff.splitlines() if re.match(r"[+-](?!\+\+ |-- )", line)]
@@ -300,33 +304,33 @@ class Transcript:
             outcome = child.outcome.replace("_", " ")
             yield Text(f"  <- {number} {plain(short_name(child.agent))}: {outcome}, {changed}", "cyan")
 
-    @_of.register
+    @_event_lines.register
     def _(self, event: AgentStateChangedObservation) -> Iterator[Text]:
         if event.agent_state == "running":
             return
         if event.agent_state == "awaiting_user_confirmation":
-            yield from _prefixed(plain(event.content), "  needs your approval: ", "yellow")
+            yield from _prefix_lines(plain(event.content), "  needs your approval: ", "yellow")
             return
         style = "bold red" if event.agent_state == "error" else "yellow"
-        yield from _prefixed(plain(event.content), f"  {event.agent_state}: ", style, "  ")
+        yield from _prefix_lines(plain(event.content), f"  {event.agent_state}: ", style, "  ")
 
-    def _bounded(self, text: str, style: str = "", prefix: str = "  ", most: int = LINES) -> Iterator[Text]:
-        """Yield the lines of an output; omit its middle if there are more than ``most``."""
+    def _output_lines(self, text: str, style: str = "", prefix: str = "  ", limit: int = LINES) -> Iterator[Text]:
+        """Yield the lines of an output; omit its middle if there are more than ``limit``."""
         lines = plain(text).rstrip("\n").split("\n") if text.strip("\n") else []
-        left_out = 0 if self.full else max(0, len(lines) - most)
-        head = lines[: most // 2] if left_out else lines
+        omitted = 0 if self.full else max(0, len(lines) - limit)
+        head = lines[: limit // 2] if omitted else lines
         for line in head:
             yield Text(prefix + self._cut(line), style)
-        if left_out:
-            yield Text(f"  ... {left_out} more lines (handiwork show {self.session} --full)", "dim italic")
-            for line in lines[-(most // 2) :]:
+        if omitted:
+            yield Text(f"  ... {omitted} more lines (handiwork show {self.session} --full)", "dim italic")
+            for line in lines[-(limit // 2) :]:
                 yield Text(prefix + self._cut(line), style)
 
-    def _told(self, first: str, text: str, style: str) -> Iterator[Text]:
+    def _subtask_lines(self, first: str, text: str, style: str) -> Iterator[Text]:
         """Yield a subtask's task or outcome; the lines after the first are bounded."""
         line, _, rest = plain(text).partition("\n")
         yield Text(first + self._cut(line), style)
-        yield from self._bounded(rest, "dim", "     ", READ_LINES)
+        yield from self._output_lines(rest, "dim", "     ", READ_LINES)
 
     def _cut(self, line: str) -> str:
         if self.full or len(line) <= WIDTH:
@@ -348,6 +352,6 @@ def coloured_diff_line(line: Text) -> Text:
     return Text(line.plain, style)
 
 
-def _prefixed(text: str, first: str, style: str, rest: str = "  ") -> Iterator[Text]:
+def _prefix_lines(text: str, first: str, style: str, rest: str = "  ") -> Iterator[Text]:
     for number, line in enumerate(text.split("\n")):
         yield Text((rest if number else first) + line, style)

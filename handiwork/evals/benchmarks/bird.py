@@ -111,7 +111,7 @@ class Bird(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the query finds the same set of rows as the gold one. Raises DataError if the gold one fails."""
-        instance, query = rollout.instance, query_in(rollout.said)
+        instance, query = rollout.instance, query_in(rollout.final_message)
         if not query:
             return Score(0.0, details={"error": "there is no query"})
         result = await compare(instance.row["database"], query, instance.row["SQL"])

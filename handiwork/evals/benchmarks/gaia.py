@@ -88,7 +88,7 @@ class GAIA(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for an answer that the official scorer accepts, else 0."""
-        answer, truth = answer_in(rollout.said), str(rollout.instance.row[TRUTH])
+        answer, truth = answer_in(rollout.final_message), str(rollout.instance.row[TRUTH])
         return Score(float(answer != "" and matches(answer, truth)), answer, {"truth": truth})
 
 

@@ -123,7 +123,7 @@ class GorillaAPIBench(Benchmark):
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the call's API has the question's domain; ``hallucination`` marks a call of no known API."""
         row = rollout.instance.row
-        answer = answer_in(rollout.said)
+        answer = answer_in(rollout.final_message)
         entry = find_entry(answer, _database(row["database"], row["hub"]))
         details = {
             "domain": row["domain"],

@@ -73,7 +73,7 @@ class GPQA(Benchmark):
         """Score 1 for the letter of the right choice, else 0."""
         options = choices(rollout.instance.row)
         right = next(letter for letter, choice in options.items() if choice == rollout.instance.row[RIGHT].strip())
-        chosen = letter_in(tagged(rollout.said))
+        chosen = letter_in(tagged(rollout.final_message))
         return Score(float(chosen == right), chosen, {"right": right})
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
 from handiwork.evals.harness import FOLDER
 from handiwork.evals.scoring import jsonlines
-from handiwork.evals.scoring.answers import left_in
+from handiwork.evals.scoring.answers import read_answer
 from handiwork.evals.scoring.programs import Tested, new_nonce, run_program, run_tests
 
 _RAW = "https://raw.githubusercontent.com/bigcode-project/octopack/e17a8f6470264286bc6a52eb8263582083bf3bf6/"
@@ -142,7 +142,7 @@ class HumanEvalFix(Benchmark):
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the workspace's solution passes the benchmark's own tests."""
         name = _language(rollout.instance).solution
-        solution = await left_in(rollout.sandbox, name)
+        solution = await read_answer(rollout.sandbox, name)
         if not solution.strip():
             return Score(0.0, details={"output": f"there is no {name}"})
         result = await run(rollout.instance, solution)

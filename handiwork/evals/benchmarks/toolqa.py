@@ -94,7 +94,7 @@ class ToolQA(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for the same text after normalising, else 0."""
-        answer, truth = answer_in(rollout.said), str(rollout.instance.row["answer"])
+        answer, truth = answer_in(rollout.final_message), str(rollout.instance.row["answer"])
         same = answer != "" and normalise(answer) == normalise(truth)
         details = {"truth": truth, "same_number": same or _same_number(answer, truth)}
         return Score(float(same), answer, details)

@@ -17,7 +17,7 @@ PLAIN: dict[str, list[str]] = {}
 
 BASES: tuple[Any, ...] = (str, bytes, tuple, list, dict, set, frozenset, int, float)
 
-kept: list[Any] = []
+objects: list[Any] = []
 """The objects that stay in this process; tester.py knows their indices."""
 
 
@@ -34,11 +34,11 @@ class Pickler(pickle.Pickler):
         kind = cast("type[object]", type(obj))
         if is_plain(kind) or (kind is type and is_plain(obj)) or isinstance(obj, (*BASES, numbers.Real)):
             return None
-        kept.append(obj)
-        return len(kept) - 1
+        objects.append(obj)
+        return len(objects) - 1
 
     def reducer_override(self, obj: Any, /) -> Any:
-        """Return how to rebuild an object of a subclass as one of its base."""
+        """Return the call that rebuilds an object of a subclass as one of its base."""
         if isinstance(obj, type) or is_plain(cast("type[object]", type(obj))):
             return NotImplemented
         if isinstance(obj, numbers.Integral):
@@ -52,18 +52,18 @@ class Unpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         """Return the object with an index."""
-        return kept[pid]
+        return objects[pid]
 
 
-def pickled(answer: Any) -> bytes:
+def dump_message(answer: Any) -> bytes:
     """Return an answer as a message."""
     message = io.BytesIO()
     Pickler(message).dump(answer)
     return message.tell().to_bytes(8, "big") + message.getvalue()
 
 
-def _call(function: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    return function(*arguments, **named)
+def _call(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    return function(*arguments, **keywords)
 
 
 def main() -> None:
@@ -73,8 +73,8 @@ def main() -> None:
     names: dict[str, Any] = {}
     with open("solution.py") as file:
         exec(compile(file.read(), "solution.py", "exec"), names)  # noqa: S102 - the sandbox is meant for this
-    listed = [(n, o.__name__ if isinstance(o, types.ModuleType) else "") for n, o in names.items()]
-    answers.write(pickled(("value", [one for one in listed if one[0] != "__builtins__"])))
+    entries = [(n, o.__name__ if isinstance(o, types.ModuleType) else "") for n, o in names.items()]
+    answers.write(dump_message(("value", [one for one in entries if one[0] != "__builtins__"])))
     answers.flush()
     operations: dict[str, Any] = {
         "call": _call,
@@ -85,11 +85,11 @@ def main() -> None:
         "global": names.__getitem__,
     }
     while size := int.from_bytes(questions.read(8), "big"):
-        what, *given = Unpickler(io.BytesIO(questions.read(size))).load()
+        operation, *operands = Unpickler(io.BytesIO(questions.read(size))).load()
         try:
-            message = pickled(("value", operations[what](*given)))
+            message = dump_message(("value", operations[operation](*operands)))
         except BaseException as error:  # noqa: BLE001 - tester.py raises it in the tests
-            message = pickled(("error", type(error).__name__, str(error)))
+            message = dump_message(("error", type(error).__name__, str(error)))
         answers.write(message)
         answers.flush()
 

@@ -50,9 +50,9 @@ class Remote:
     def __init__(self, server: Server, number: int) -> None:
         self.__dict__.update(_server=server, _number=number)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Call the object with copies of the arguments."""
-        return self.__dict__["_server"].ask("call", self, arguments, named)
+        return self.__dict__["_server"].ask("call", self, arguments, keywords)
 
     def __getattr__(self, name: str) -> Any:
         return self.__dict__["_server"].ask("getattr", self, name)
@@ -71,13 +71,13 @@ class Server:
     """The process of the solution."""
 
     def __init__(self) -> None:
-        theirs, ours = os.pipe()
-        answers, to_us = os.pipe()
-        command = [sys.executable, "-u", "-B", "server.py", str(theirs), str(to_us), json.dumps(PLAIN)]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(theirs, to_us))
-        os.close(theirs)
-        os.close(to_us)
-        self._questions, self._answers = os.fdopen(ours, "wb"), os.fdopen(answers, "rb")
+        questions_read, questions_write = os.pipe()
+        answers_read, answers_write = os.pipe()
+        command = [sys.executable, "-u", "-B", "server.py", str(questions_read), str(answers_write), json.dumps(PLAIN)]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(questions_read, answers_write))
+        os.close(questions_read)
+        os.close(answers_write)
+        self._questions, self._answers = os.fdopen(questions_write, "wb"), os.fdopen(answers_read, "rb")
 
     def ask(self, *question: Any) -> Any:
         """Return the server's answer to a question. Raises the solution's exceptions."""
@@ -92,13 +92,13 @@ class Server:
         size = int.from_bytes(self._answers.read(8), "big")
         if not size:
             raise RuntimeError("the solution's process has ended")
-        what, *found = _Unpickler(self, io.BytesIO(self._answers.read(size))).load()
-        if what == "value":
-            return found[0]
-        kind = getattr(builtins, found[0], None)
+        status, *values = _Unpickler(self, io.BytesIO(self._answers.read(size))).load()
+        if status == "value":
+            return values[0]
+        kind = getattr(builtins, values[0], None)
         if isinstance(kind, type) and issubclass(kind, Exception):
-            raise kind(found[1])
-        raise RuntimeError(f"{found[0]}: {found[1]}")
+            raise kind(values[1])
+        raise RuntimeError(f"{values[0]}: {values[1]}")
 
     def end(self) -> None:
         """End the process."""

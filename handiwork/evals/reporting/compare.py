@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from handiwork.errors import HandiworkError
 from handiwork.evals.reporting.statistics import mcnemar_exact
-from handiwork.evals.reporting.summary import Estimate, binary, bootstrapped, mean, natural, scores_of
+from handiwork.evals.reporting.summary import Estimate, binary, bootstrap_estimate, mean, natural, scores_of
 from handiwork.evals.running.results import Result
 from handiwork.events.base import Model
 
@@ -51,12 +51,12 @@ def compare(before: Sequence[Result], after: Sequence[Result]) -> Comparison:
         raise CompareError("the runs have no measured instance in common: compare two of one benchmark and split")
     better = [pair for pair in pairs if pair.after > pair.before]
     worse = [pair for pair in pairs if pair.after < pair.before]
-    whole = binary({pair.id: (pair.before, pair.after) for pair in pairs})
+    is_binary = binary({pair.id: (pair.before, pair.after) for pair in pairs})
     return Comparison(
         before=mean([pair.before for pair in pairs]),
         after=mean([pair.after for pair in pairs]),
-        difference=bootstrapped([pair.after - pair.before for pair in pairs]),
-        p=mcnemar_exact(len(worse), len(better)) if whole else None,
+        difference=bootstrap_estimate([pair.after - pair.before for pair in pairs]),
+        p=mcnemar_exact(len(worse), len(better)) if is_binary else None,
         better=sorted(better, key=_size),
         worse=sorted(worse, key=_size),
         only_before=[one for one in first if one not in second],

@@ -25,17 +25,17 @@ class Point(NamedTuple):
 
 def point(summary: Summary, label: str) -> Point | None:
     """Return the point of a run, None if its score or its cost is unknown."""
-    known = summary.score is not None and not summary.unpriced
-    return Point(label, summary.cost.mean, summary.score) if known and summary.score else None
+    is_known = summary.score is not None and not summary.unpriced
+    return Point(label, summary.cost.mean, summary.score) if is_known and summary.score else None
 
 
 def quarters(results: Sequence[Result]) -> list[Point]:
     """Return a run's instances in four parts, from the cheapest to the dearest, none if costs hardly differ."""
     scored = [result for result in results if result.score is not None]
-    trials, spent = scores_of(scored), dict[str, list[float]]()
+    trials, costs_by_id = scores_of(scored), dict[str, list[float]]()
     for result in scored:
-        spent.setdefault(result.id, []).append(result.cost)
-    costs = {one: mean(found) for one, found in spent.items()}
+        costs_by_id.setdefault(result.id, []).append(result.cost)
+    costs = {one: mean(values) for one, values in costs_by_id.items()}
     if len(set(costs.values())) < 2 * len(QUARTERS) or any(result.unpriced for result in scored):
         return []
     order = sorted(costs, key=lambda one: (costs[one], one))
@@ -55,34 +55,34 @@ def draw(points: Sequence[Point]) -> str:
     step = _step(max(one.cost for one in points))
     ticks = [step * number for number in range(math.floor(max(one.cost for one in points) / step) + 2)]
 
-    def across(cost: float) -> float:
+    def x_of(cost: float) -> float:
         return LEFT + cost / ticks[-1] * (RIGHT - LEFT)
 
     return render(
         "picture.svg",
         bounds=(LEFT, RIGHT, TOP, BOTTOM),
-        costs=[(round(across(tick), 1), f"${tick:.12g}") for tick in ticks],
-        scores=[(_up(tick / 4), f"{25 * tick} %") for tick in range(5)],
+        costs=[(round(x_of(tick), 1), f"${tick:.12g}") for tick in ticks],
+        scores=[(_y_of(tick / 4), f"{25 * tick} %") for tick in range(5)],
         points=[
             {
                 "label": one.label,
-                "told": f"{one.label}: {100 * one.score.mean:.1f} % for ${one.cost:.4g} a rollout",
-                "x": round(across(one.cost), 1),
-                "y": _up(one.score.mean),
-                "bar": [_up(bound) for bound in one.score.interval or (one.score.mean, one.score.mean)],
+                "tooltip": f"{one.label}: {100 * one.score.mean:.1f} % for ${one.cost:.4g} a rollout",
+                "x": round(x_of(one.cost), 1),
+                "y": _y_of(one.score.mean),
+                "bar": [_y_of(bound) for bound in one.score.interval or (one.score.mean, one.score.mean)],
             }
             for one in points
         ],
     )
 
 
-def _up(score: float) -> float:
+def _y_of(score: float) -> float:
     return round(BOTTOM - score * (BOTTOM - TOP), 1)
 
 
-def _step(most: float) -> float:
+def _step(maximum: float) -> float:
     """Return the distance of ticks: 1, 2 or 5 times a power of ten, for three to eight of them."""
-    if most <= 0:
+    if maximum <= 0:
         return 1.0
-    power = 10.0 ** math.floor(math.log10(most / 3))
-    return next(power * times for times in (5, 2, 1) if power * times <= most / 3 or times == 1)
+    power = 10.0 ** math.floor(math.log10(maximum / 3))
+    return next(power * times for times in (5, 2, 1) if power * times <= maximum / 3 or times == 1)

@@ -25,20 +25,20 @@ def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
     report.html is one file that fetches nothing, with all trajectories. Raises OSError.
     """
     order = sorted(results, key=lambda result: (natural(result.id), result.trial))
-    words = _Words(tables.headline(summary), tables.notes(summary), tables.of_run(summary))
-    _write(folder / NAME, words, summary.model_dump_json(indent=1), plot.quarters(order), order)
+    content = _Content(tables.headline(summary), tables.notes(summary), tables.of_run(summary))
+    _write(folder / NAME, content, summary.model_dump_json(indent=1), plot.quarters(order), order)
 
 
 def write_comparison(folder: Path, comparison: Comparison, before: Summary, after: Summary) -> None:
     """Write comparison.md, .json, .html and, if both runs' costs are known, .svg into a folder. Raises OSError."""
     points = [plot.point(before, "before"), plot.point(after, "after")]
-    known = [point for point in points if point is not None]
-    words = _Words(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
-    priced = known if len(known) == len(points) and any(point.cost for point in known) else []
-    _write(folder / COMPARISON, words, comparison.model_dump_json(indent=1), priced, [])
+    known_points = [point for point in points if point is not None]
+    content = _Content(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
+    plotted = known_points if len(known_points) == len(points) and any(point.cost for point in known_points) else []
+    _write(folder / COMPARISON, content, comparison.model_dump_json(indent=1), plotted, [])
 
 
-class _Words(NamedTuple):
+class _Content(NamedTuple):
     """The content common to all forms of a report."""
 
     title: str
@@ -46,21 +46,21 @@ class _Words(NamedTuple):
     tables: list[tables.Table]
 
 
-def _write(base: Path, words: _Words, data: str, points: Sequence[Point], results: Sequence[Result]) -> None:
+def _write(base: Path, content: _Content, data: str, points: Sequence[Point], results: Sequence[Result]) -> None:
     """Write the forms of a report as files named ``base`` with different suffixes."""
-    drawn, svg = plot.draw(points), base.with_suffix(".svg")
+    picture, svg = plot.draw(points), base.with_suffix(".svg")
     svg.unlink(missing_ok=True)
-    if drawn:
-        svg.write_text(drawn)
-    text = tables.markdown(*words, svg.name if drawn else "")
+    if picture:
+        svg.write_text(picture)
+    text = tables.markdown(*content, svg.name if picture else "")
     base.with_suffix(".md").write_text(text, errors="replace")
     base.with_suffix(".json").write_text(data + "\n")
     script = (templates.FOLDER / "report.js").read_text()
     templates.write(
         "report.html",
         base.with_suffix(".html"),
-        words=words,
-        picture=drawn,
+        words=content,
+        picture=picture,
         style=(templates.FOLDER / "report.css").read_text(),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

@@ -27,7 +27,7 @@ def wilson(successes: int, n: int) -> Interval:
     share, weight = successes / n, Z * Z / n
     centre = (share + weight / 2) / (1 + weight)
     half = Z / (1 + weight) * math.sqrt(share * (1 - share) / n + weight / (4 * n))
-    # The bounds are exactly 0 and 1 there, which rounding misses.
+    # For these counts a bound is exactly 0 or 1, but rounding would miss it.
     return Interval(0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
 
 
@@ -47,10 +47,10 @@ def bootstrap(values: Sequence[float]) -> Interval:
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
     """Return a quantile of sorted values, interpolated between its two neighbours."""
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
+    position = share * (len(ordered) - 1)
+    below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    return ordered[below] + (position - below) * (ordered[above] - ordered[below])
 
 
 def mcnemar_exact(only_a: int, only_b: int) -> float:

@@ -23,7 +23,7 @@ Trials = Mapping[str, Sequence[float]]
 
 
 class Estimate(Model):
-    """A mean over ``n`` instances, and its 95 % interval: None if all values are equal, so that it has none.
+    """A mean over ``n`` instances, and its 95 % interval: None if all values are equal.
 
     "Wilson" is the interval of a proportion, for scores that are 0 or 1 and one trial each; "bootstrap" the percentile
     bootstrap over the instances, whose trials are averaged first, as they are not independent.
@@ -56,8 +56,8 @@ class Summary(Model):
     ``skipped`` are the instances that cannot run on the machine, by the reason. ``failures`` are the rollouts lost to
     infrastructure or the grader; ``if_failed`` is the score if each of them counted as 0, None if there are none.
     ``pass_at`` is pass@k by k, for scores of 0 and 1, over the instances with k measured trials. ``figures`` are the
-    benchmark's others. Amounts cover all rollouts: USD, tokens, steps, and seconds of wall time. ``unpriced`` counts
-    completions of unknown price, which ``cost`` leaves out.
+    benchmark's other figures. Amounts cover all rollouts: USD, tokens, steps, and seconds of wall time. ``unpriced``
+    counts completions of unknown price, which ``cost`` leaves out.
     """
 
     run: dict[str, JsonValue]
@@ -84,12 +84,12 @@ class Summary(Model):
 def summarise(run: Mapping[str, Any], results: Sequence[Result], figures: Mapping[str, float]) -> Summary:
     """Return the summary of a run; ``run`` is its manifest as a plain mapping.
 
-    Its key "instances" is the number wanted, "trials" the number of trials of each, and "skipped" (optional) maps the
-    ids of instances that cannot run to the reasons; the other keys are copied.
+    Its key "instances" is the number of instances to run, "trials" the number of trials of each, and "skipped"
+    (optional) maps the ids of instances that cannot run to the reasons; the other keys are copied.
     """
     trials = scores_of(results)
-    failures = _counted("grader" if r.outcome == "grader" else "infrastructure" for r in results if _spoilt(r))
-    spoilt = [r.model_copy(update={"score": 0.0}) if _spoilt(r) else r for r in results]
+    failures = _frequencies("grader" if r.outcome == "grader" else "infrastructure" for r in results if _is_failure(r))
+    zeroed = [r.model_copy(update={"score": 0.0}) if _is_failure(r) else r for r in results]
     skipped = cast("Mapping[str, str]", run.get("skipped", {}))
     return Summary(
         run={key: value for key, value in run.items() if key != "skipped"},
@@ -99,7 +99,7 @@ def summarise(run: Mapping[str, Any], results: Sequence[Result], figures: Mappin
         rollouts=len(results),
         failures=failures,
         score=estimate(trials),
-        if_failed=estimate(scores_of(spoilt)) if failures else None,
+        if_failed=estimate(scores_of(zeroed)) if failures else None,
         pass_at=_pass_at(trials, int(run["trials"])),
         figures=dict(figures),
         groups=_groups(results),
@@ -116,11 +116,11 @@ def summarise(run: Mapping[str, Any], results: Sequence[Result], figures: Mappin
 
 def scores_of(results: Iterable[Result]) -> dict[str, list[float]]:
     """Return the scores of each instance's measured trials; instances without any are left out."""
-    found: dict[str, list[float]] = {}
+    scores: dict[str, list[float]] = {}
     for result in results:
         if result.score is not None:
-            found.setdefault(result.id, []).append(result.score)
-    return found
+            scores.setdefault(result.id, []).append(result.score)
+    return scores
 
 
 def binary(trials: Trials) -> bool:
@@ -145,56 +145,56 @@ def estimate(trials: Trials) -> Estimate | None:
     means = [mean(scores) for scores in trials.values()]
     if binary(trials) and all(len(scores) == 1 for scores in trials.values()):
         return Estimate(mean=mean(means), n=len(means), interval=wilson(round(sum(means)), len(means)), method="Wilson")
-    return bootstrapped(means)
+    return bootstrap_estimate(means)
 
 
-def bootstrapped(values: Sequence[float]) -> Estimate:
+def bootstrap_estimate(values: Sequence[float]) -> Estimate:
     """Return the mean of at least one value with its bootstrap interval."""
     interval = bootstrap(values) if len(set(values)) > 1 else None
     return Estimate(mean=mean(values), n=len(values), interval=interval, method="bootstrap")
 
 
 def ending(result: Result) -> str:
-    """Return the ending of a rollout in the words of the report."""
+    """Return the ending of a rollout as the report names it."""
     if result.outcome != "submitted":
         return result.outcome
     return RIGHT if result.score == 1 else PARTIAL if result.score else WRONG
 
 
-def _spoilt(result: Result) -> bool:
+def _is_failure(result: Result) -> bool:
     return result.outcome in INFRASTRUCTURE or result.outcome == "grader"
 
 
-def _pass_at(trials: Trials, most: int) -> dict[int, float]:
+def _pass_at(trials: Trials, maximum: int) -> dict[int, float]:
     if not trials or not binary(trials):
         return {}
-    found: dict[int, float] = {}
-    for k in range(1, most + 1):
-        enough = [scores for scores in trials.values() if len(scores) >= k]
-        if enough:
-            found[k] = mean([pass_at_k(len(scores), round(sum(scores)), k) for scores in enough])
-    return found
+    estimates: dict[int, float] = {}
+    for k in range(1, maximum + 1):
+        eligible = [scores for scores in trials.values() if len(scores) >= k]
+        if eligible:
+            estimates[k] = mean([pass_at_k(len(scores), round(sum(scores)), k) for scores in eligible])
+    return estimates
 
 
 def _groups(results: Sequence[Result]) -> dict[str, Estimate]:
     names = sorted({result.group for result in results} - {""}, key=natural)
-    found = {name: estimate(scores_of(r for r in results if r.group == name)) for name in names}
-    return {name: one for name, one in found.items() if one is not None}
+    estimates = {name: estimate(scores_of(r for r in results if r.group == name)) for name in names}
+    return {name: one for name, one in estimates.items() if one is not None}
 
 
 def _endings(results: Sequence[Result]) -> dict[str, Ending]:
     """Return the endings with their counts, the most frequent first."""
-    found: dict[str, Ending] = {}
-    for name, count in _counted(ending(result) for result in results).items():
+    endings: dict[str, Ending] = {}
+    for name, count in _frequencies(ending(result) for result in results).items():
         scores = [r.score for r in results if ending(r) == name and r.score is not None]
-        found[name] = Ending(rollouts=count, score=mean(scores) if scores else None)
-    return found
+        endings[name] = Ending(rollouts=count, score=mean(scores) if scores else None)
+    return endings
 
 
-def _counted(words: Iterable[str]) -> dict[str, int]:
+def _frequencies(words: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(words).items(), key=lambda one: (-one[1], one[0])))
 
 
 def _amount(values: Iterable[float]) -> Amount:
-    found = list(values)
-    return Amount(total=fsum(found), mean=mean(found) if found else 0.0)
+    numbers = list(values)
+    return Amount(total=fsum(numbers), mean=mean(numbers) if numbers else 0.0)

@@ -13,8 +13,8 @@ from handiwork.evals.reporting.statistics import RESAMPLES, Interval
 from handiwork.evals.reporting.summary import Amount, Estimate, Summary
 from handiwork.evals.running.results import NOT_MEASURED
 
-NAMED = 20
-"""Instances that a cell names; the others are counted."""
+LISTED_IDS = 20
+"""The maximum number of ids in a cell; further ones are counted."""
 
 
 THE_RUN = "The run"
@@ -37,10 +37,10 @@ def headline(summary: Summary) -> str:
     counts = f"{summary.measured} of {summary.wanted} instances measured"
     if score is None:
         return f"{name}: no score, {counts}"
-    return f"{name}: {run.get('metric', 'score')} {told(score, summary)}, {counts}"
+    return f"{name}: {run.get('metric', 'score')} {estimate_text(score, summary)}, {counts}"
 
 
-def told(score: Estimate, summary: Summary) -> str:
+def estimate_text(score: Estimate, summary: Summary) -> str:
     """Return an estimate with its interval."""
     return f"{value(score.mean, summary)} (95 % interval {_interval(score.interval, summary)})"
 
@@ -66,7 +66,7 @@ def of_run(summary: Summary) -> list[Table]:
         )
         for name, one in summary.endings.items()
     ]
-    skipped = [(why, str(len(ids)), _named(ids)) for why, ids in summary.skipped.items()]
+    skipped = [(why, str(len(ids)), _id_list(ids)) for why, ids in summary.skipped.items()]
     tables = [
         Table("Score", ("", "value", "95 % interval"), list(_scores(summary))),
         Table("Groups", ("group", "instances measured", "score", "95 % interval"), groups),
@@ -80,16 +80,16 @@ def of_run(summary: Summary) -> list[Table]:
 
 def notes(summary: Summary) -> list[str]:
     """Return notes for the reader of the tables."""
-    found: list[str] = []
+    lines: list[str] = []
     if summary.score is not None:
         resampled = f"percentile bootstrap over the instances, their trials averaged first, {RESAMPLES:,} resamples"
         how = "Wilson's, of a proportion" if summary.score.method == "Wilson" else resampled
-        found.append(f"Intervals: {how}.")
-    if lacking := summary.wanted - summary.measured:
-        found.append(f"{lacking} of {summary.wanted} wanted instances have no score, and are in no mean.")
+        lines.append(f"Intervals: {how}.")
+    if missing := summary.wanted - summary.measured:
+        lines.append(f"{missing} of {summary.wanted} wanted instances have no score, and are in no mean.")
     if summary.unpriced:
-        found.append(f"The price of {summary.unpriced} completions is not known: the cost leaves them out.")
-    return found
+        lines.append(f"The price of {summary.unpriced} completions is not known: the cost leaves them out.")
+    return lines
 
 
 def difference(comparison: Comparison, before: Summary) -> str:
@@ -105,7 +105,12 @@ def difference(comparison: Comparison, before: Summary) -> str:
 def of_comparison(comparison: Comparison, before: Summary, after: Summary) -> list[Table]:
     """Return the tables of a comparison."""
     runs = [
-        (name, value(score, summary), told(summary.score, summary) if summary.score else "", *_spent(summary))
+        (
+            name,
+            value(score, summary),
+            estimate_text(summary.score, summary) if summary.score else "",
+            *_cost_cells(summary),
+        )
         for name, score, summary in (
             ("before", comparison.before, before),
             ("after", comparison.after, after),
@@ -113,10 +118,10 @@ def of_comparison(comparison: Comparison, before: Summary, after: Summary) -> li
     ]
     keys = list(dict.fromkeys([*before.run, *after.run]))
     facts = [(key, _fact(before.run.get(key)), _fact(after.run.get(key))) for key in keys]
-    unlike = [row for row in facts if row[1] != row[2]]
+    differing = [row for row in facts if row[1] != row[2]]
     header = ("run", "score, shared instances", "score, all", "USD a rollout", "tokens a rollout", "seconds a rollout")
-    only = [
-        (name, str(len(ids)), _named(ids))
+    unshared = [
+        (name, str(len(ids)), _id_list(ids))
         for name, ids in (("before", comparison.only_before), ("after", comparison.only_after))
         if ids
     ]
@@ -124,8 +129,8 @@ def of_comparison(comparison: Comparison, before: Summary, after: Summary) -> li
         Table("Runs", header, runs),
         Table(f"Better: {len(comparison.better)}", ("instance", "before", "after"), _flips(comparison.better, before)),
         Table(f"Worse: {len(comparison.worse)}", ("instance", "before", "after"), _flips(comparison.worse, before)),
-        Table("Measured by one run only", ("run", "number", "instances"), only, numbers=False),
-        Table("What they did not have in common", ("", "before", "after"), unlike, numbers=False),
+        Table("Measured by one run only", ("run", "number", "instances"), unshared, numbers=False),
+        Table("What they did not have in common", ("", "before", "after"), differing, numbers=False),
     ]
     return [table for table in tables if table.rows]
 
@@ -155,7 +160,7 @@ def _scores(summary: Summary) -> Iterator[tuple[str, ...]]:
         yield from ((f"pass@{k}", f"{100 * share:.1f} %", "") for k, share in summary.pass_at.items())
     yield from ((figure, f"{number:.4g}", "") for figure, number in summary.figures.items())
     if summary.if_failed is not None:
-        failed = " and ".join(f"{count} {what}" for what, count in summary.failures.items())
+        failed = " and ".join(f"{count} {kind}" for kind, count in summary.failures.items())
         score = summary.if_failed
         yield f"if failures ({failed}) scored 0", value(score.mean, summary), _interval(score.interval, summary)
 
@@ -178,20 +183,20 @@ def _row(amount: Amount, digits: int) -> tuple[str, str]:
     return f"{amount.mean:,.{digits}f}", f"{amount.total:,.{digits}f}"
 
 
-def _spent(summary: Summary) -> tuple[str, ...]:
+def _cost_cells(summary: Summary) -> tuple[str, ...]:
     cost = f"{summary.cost.mean:,.4f}" + (f" and {summary.unpriced} of unknown price" if summary.unpriced else "")
     return cost, f"{summary.tokens.mean:,.0f}", f"{summary.seconds.mean:,.1f}"
 
 
 def _facts(run: dict[str, JsonValue]) -> Iterator[tuple[str, ...]]:
-    yield from ((key, fact) for key, found in run.items() if (fact := _fact(found)))
+    yield from ((key, fact) for key, item in run.items() if (fact := _fact(item)))
 
 
-def _fact(found: JsonValue) -> str:
+def _fact(item: JsonValue) -> str:
     """Return a value of the manifest as text, "" if it has none; lists are too long."""
-    if isinstance(found, dict):
-        return ", ".join(f"{key} {fact}" for key, one in found.items() if (fact := _fact(one)))
-    return "" if found is None or isinstance(found, list) else str(found)
+    if isinstance(item, dict):
+        return ", ".join(f"{key} {fact}" for key, one in item.items() if (fact := _fact(one)))
+    return "" if item is None or isinstance(item, list) else str(item)
 
 
 def _interval(interval: Interval | None, summary: Summary) -> str:
@@ -214,6 +219,6 @@ def _flips(flips: Sequence[Flip], summary: Summary) -> list[tuple[str, ...]]:
     return [(flip.id, value(flip.before, summary), value(flip.after, summary)) for flip in flips]
 
 
-def _named(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
-    return ", ".join(ids[:NAMED]) + more
+def _id_list(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - LISTED_IDS} more" if len(ids) > LISTED_IDS else ""
+    return ", ".join(ids[:LISTED_IDS]) + more

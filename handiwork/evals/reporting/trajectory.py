@@ -51,15 +51,15 @@ class Moment:
 
 
 def read(file: Path) -> list[dict[str, Any]]:
-    """Return the moments of the trajectory in a file, as JSON; an invalid line becomes a moment that says so."""
-    told = _Telling()
+    """Return the moments of the trajectory in a file, as JSON; an invalid line becomes a moment with the error."""
+    builder = _MomentBuilder()
     with file.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                told.take(from_json(line))
+                builder.take(from_json(line))
             except ValueError:
-                told.note(Event(), f"line {number} of the trajectory is no event", bad=True)
-    return [asdict(moment) for moment in told.moments]
+                builder.note(Event(), f"line {number} of the trajectory is no event", bad=True)
+    return [asdict(moment) for moment in builder.moments]
 
 
 def harmless(text: str) -> str:
@@ -71,7 +71,7 @@ def harmless(text: str) -> str:
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters are left out ...]\n{text[-half:]}"
 
 
-class _Telling:
+class _MomentBuilder:
     """Builds moments from events, in order."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class _Telling:
         self._actions[action.id] = moment
 
     def _observe(self, event: Observation) -> None:
-        moment = self._actions.pop(event.cause or 0, None) or self._unasked(event)
+        moment = self._actions.pop(event.cause or 0, None) or self._add_moment(event)
         moment.sees = harmless(event.text)
         match event:
             case CmdOutputObservation():
@@ -138,14 +138,14 @@ class _Telling:
             case _:
                 pass
 
-    def _unasked(self, event: Observation) -> Moment:
+    def _add_moment(self, event: Observation) -> Moment:
         """Return the moment of an observation without an action, perhaps with the malformed reply that caused it."""
         moment = Moment(self._step, event.subtask, "environment")
         if reply := self._replies.pop(event.cause or 0, None):
             calls = reply.response.get("tool_calls")
-            said = [*_thinking(reply), str(reply.response.get("content") or ""), _json(calls) if calls else ""]
+            parts = [*_thinking(reply), str(reply.response.get("content") or ""), _json(calls) if calls else ""]
             moment.who, moment.kind = "agent", "a reply that was not understood"
-            moment.does = harmless("\n\n".join(filter(None, said)))
+            moment.does = harmless("\n\n".join(filter(None, parts)))
         self.moments.append(moment)
         return moment
 

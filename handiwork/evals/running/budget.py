@@ -15,7 +15,7 @@ MARGIN = 2.0
 class SharedBudget:
     """A run's budget of ``cap`` USD, None for no cap; ``results`` record the money spent.
 
-    The cost of a rollout is known only after one has ended: until then one runs alone. From then on another starts only
+    The cost of a rollout is known only after one has ended: until then one runs alone. After that another starts only
     if the remaining money, less the shares of the running ones, pays for the dearest so far.
     """
 
@@ -25,7 +25,7 @@ class SharedBudget:
         self._changed = asyncio.Event()
 
     @property
-    def spent_up(self) -> bool:
+    def exhausted(self) -> bool:
         """Whether the budget is used up."""
         return self._cap is not None and self._results.spent >= self._cap
 
@@ -34,7 +34,7 @@ class SharedBudget:
         if self._cap is None or not self._shares:
             return True
         dearest = self._results.dearest
-        if dearest is not None and self._left >= dearest:
+        if dearest is not None and self._remaining >= dearest:
             return True
         self._changed.clear()
         await self._changed.wait()
@@ -46,17 +46,17 @@ class SharedBudget:
         if self._cap is None:
             yield None
             return
-        dearest, left = self._results.dearest, self._left
-        share = min(left, MARGIN * dearest) if dearest else left
+        dearest, remaining = self._results.dearest, self._remaining
+        share = min(remaining, MARGIN * dearest) if dearest else remaining
         # Free rollouts, as on a local model, need not wait for each other.
-        kept = 0.0 if dearest == 0 else share
-        self._shares.append(kept)
+        reservation = 0.0 if dearest == 0 else share
+        self._shares.append(reservation)
         try:
             yield share
         finally:
-            self._shares.remove(kept)
+            self._shares.remove(reservation)
             self._changed.set()
 
     @property
-    def _left(self) -> float:
+    def _remaining(self) -> float:
         return (self._cap or 0.0) - self._results.spent - sum(self._shares)

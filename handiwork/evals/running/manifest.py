@@ -58,15 +58,15 @@ class Manifest(Model):
     began: str
 
     @property
-    def wanted(self) -> int:
+    def rollouts(self) -> int:
         """The number of rollouts."""
         return len(self.instances) * self.trials
 
     @property
     def facts(self) -> dict[str, Any]:
         """The facts of a report, conditions included; "instances" is their number."""
-        said = self.model_dump(mode="json", exclude={"conditions", "instances"})
-        return {**self.conditions.model_dump(mode="json"), "instances": len(self.instances), **said}
+        fields = self.model_dump(mode="json", exclude={"conditions", "instances"})
+        return {**self.conditions.model_dump(mode="json"), "instances": len(self.instances), **fields}
 
 
 def make(
@@ -118,7 +118,7 @@ def differences(then: Manifest, now: Manifest) -> list[str]:
         "image": "the image",
         "host": "the machine",
     }
-    return [what for name, what in names.items() if getattr(then, name) != getattr(now, name)]
+    return [description for name, description in names.items() if getattr(then, name) != getattr(now, name)]
 
 
 def _files_of(agent: str) -> Path:
@@ -127,9 +127,9 @@ def _files_of(agent: str) -> Path:
     return file.parent if file.name == "__init__.py" else file
 
 
-def _code_hash(place: Path) -> str:
-    files = [place] if place.is_file() else sorted(place.rglob("*"))
-    return files_hash([file for file in files if file.suffix != ".pyc"], place.parent)
+def _code_hash(path: Path) -> str:
+    files = [path] if path.is_file() else sorted(path.rglob("*"))
+    return files_hash([file for file in files if file.suffix != ".pyc"], path.parent)
 
 
 def _commit() -> str:

@@ -40,58 +40,58 @@ async def new(
     Raises DataError, AgentNotFoundError.
     """
     if conditions.split not in benchmark.splits:
-        known = ", ".join(benchmark.splits)
-        raise DataError(f"{benchmark.name} has no split {conditions.split!r}: it has {known}")
+        splits = ", ".join(benchmark.splits)
+        raise DataError(f"{benchmark.name} has no split {conditions.split!r}: it has {splits}")
     folder = await data.get(benchmark, conditions.split, Path(conditions.data) if conditions.data else None, status)
     conditions = conditions.model_copy(update={"data": str(folder.absolute())})
-    found = await _load(benchmark, conditions)
-    chosen, skipped = _choose(benchmark, found, choice)
+    instances = await _load(benchmark, conditions)
+    chosen, skipped = _choose(benchmark, instances, choice)
     if not chosen:
         why = next(iter(skipped.values()), "there are none")
         raise DataError(f"no instance of {benchmark.name}, {conditions.split}, can be run here: {why}")
     digest = await data.digest(benchmark, conditions.split, folder)
-    made = manifest.make(conditions, benchmark, [one.id for one in chosen], skipped, trials, digest)
-    return RunPlan(benchmark, {one.id: one for one in chosen}, made)
+    run_manifest = manifest.make(conditions, benchmark, [one.id for one in chosen], skipped, trials, digest)
+    return RunPlan(benchmark, {one.id: one for one in chosen}, run_manifest)
 
 
-async def begun(out: Path) -> RunPlan:
+async def resume(out: Path) -> RunPlan:
     """Plan to resume the run in a folder. Raises ResultsError, and DataError if the data have changed."""
-    made = manifest.read(out)
-    conditions = made.conditions
+    run_manifest = manifest.read(out)
+    conditions = run_manifest.conditions
     benchmark, folder = registry.find(conditions.benchmark), Path(conditions.data)
     if data.missing(benchmark, conditions.split, folder):
         raise DataError(f"the data of the run are no longer in {folder}")
-    if await data.digest(benchmark, conditions.split, folder) != made.data_hash:
+    if await data.digest(benchmark, conditions.split, folder) != run_manifest.data_hash:
         raise DataError(f"the data in {folder} are not those that the run began with: begin another run")
-    found = {one.id: one for one in await _load(benchmark, conditions)}
-    return RunPlan(benchmark, {one: found[one] for one in made.instances}, made)
+    instances = {one.id: one for one in await _load(benchmark, conditions)}
+    return RunPlan(benchmark, {one: instances[one] for one in run_manifest.instances}, run_manifest)
 
 
 async def _load(benchmark: Benchmark, conditions: Conditions) -> list[Instance]:
     try:
-        found = await asyncio.to_thread(benchmark.load, Path(conditions.data), conditions.split)
+        instances = await asyncio.to_thread(benchmark.load, Path(conditions.data), conditions.split)
     except (OSError, ValueError, KeyError) as error:
-        what = f"{type(error).__name__}: {error}"
-        raise DataError(f"the data in {conditions.data} are not those of {benchmark.name} ({what})") from error
-    ids = [one.id for one in found]
+        cause = f"{type(error).__name__}: {error}"
+        raise DataError(f"the data in {conditions.data} are not those of {benchmark.name} ({cause})") from error
+    ids = [one.id for one in instances]
     if len(set(ids)) < len(ids):
-        twice = next(one for number, one in enumerate(ids) if one in ids[:number])
-        raise DataError(f"the data in {conditions.data} have the instance {twice} twice")
-    return found
+        duplicate = next(one for number, one in enumerate(ids) if one in ids[:number])
+        raise DataError(f"the data in {conditions.data} have the instance {duplicate} twice")
+    return instances
 
 
 def _choose(
-    benchmark: Benchmark, found: Sequence[Instance], choice: InstanceSelection
+    benchmark: Benchmark, instances: Sequence[Instance], choice: InstanceSelection
 ) -> tuple[list[Instance], dict[str, str]]:
     if choice.ids is not None:
-        known = {one.id for one in found}
-        if unknown := [one for one in choice.ids if one not in known]:
-            example = ", ".join(one.id for one in found[:3])
+        ids = {one.id for one in instances}
+        if unknown := [one for one in choice.ids if one not in ids]:
+            example = ", ".join(one.id for one in instances[:3])
             raise DataError(f"{benchmark.name} has no instance {', '.join(unknown)}: its ids are like {example}")
-        found = [one for one in found if one.id in choice.ids]
+        instances = [one for one in instances if one.id in choice.ids]
     chosen: list[Instance] = []
     skipped: dict[str, str] = {}
-    for one in found:
+    for one in instances:
         if len(chosen) == choice.limit:
             break
         if why := benchmark.skipped(one):

@@ -32,18 +32,18 @@ def on_ray(address: str | None) -> Engine:
     """
 
     @asynccontextmanager
-    async def engine(conditions: Conditions, benchmark: Benchmark, place: Path) -> AsyncGenerator[Execute]:
-        ray = _ray()
+    async def engine(conditions: Conditions, benchmark: Benchmark, folder: Path) -> AsyncGenerator[Execute]:
+        ray = _import_ray()
         await _join(ray, address)
-        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_on_node)
+        remote = ray.remote(num_cpus=1, max_retries=RETRIES)(_run_on_node)
 
         async def execute(job: RolloutJob) -> FinishedRollout:
             try:
                 return await remote.remote(conditions, job)
             except ray.exceptions.RayError as error:
                 instance, why = job.instance, f"it was lost with its node {RETRIES + 1} times: {error}"
-                told = Result(id=instance.id, trial=job.trial, group=instance.group, outcome="platform", why=why)
-                return FinishedRollout(told, "")
+                result = Result(id=instance.id, trial=job.trial, group=instance.group, outcome="platform", why=why)
+                return FinishedRollout(result, "")
 
         try:
             yield execute
@@ -56,41 +56,41 @@ def on_ray(address: str | None) -> Engine:
 async def _join(ray: Any, address: str | None) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address:
-        await _answers(address)
-    here = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+        await _check_reachable(address)
+    local_options = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     try:
         # Without "local" an environment variable or a file of Ray's could name a cluster to join.
-        ray.init(address or "local", log_to_driver=False, logging_level="error", **({} if address else here))
+        ray.init(address or "local", log_to_driver=False, logging_level="error", **({} if address else local_options))
     except (OSError, RuntimeError, ValueError) as error:
-        raise EngineError(_nothing_at(address or "this machine", error)) from error
+        raise EngineError(_no_cluster(address or "this machine", error)) from error
 
 
-async def _answers(address: str) -> None:
+async def _check_reachable(address: str) -> None:
     """Raise EngineError if nothing listens at HOST:PORT: Ray would wait long, and end the process."""
     host, _, port = address.rpartition(":")
     try:
         _, writer = await asyncio.wait_for(asyncio.open_connection(host, int(port)), CONNECT)
     except (OSError, ValueError, TimeoutError) as error:
-        raise EngineError(_nothing_at(address, error)) from error
+        raise EngineError(_no_cluster(address, error)) from error
     writer.close()
 
 
-def _nothing_at(address: str, error: Exception) -> str:
+def _no_cluster(address: str, error: Exception) -> str:
     return (
         f"there is no Ray cluster at {address} ({error}): begin one with `ray start --head`, and give the HOST:PORT "
         "that it says with --ray-address"
     )
 
 
-def _on_node(conditions: Conditions, job: RolloutJob) -> FinishedRollout:
+def _run_on_node(conditions: Conditions, job: RolloutJob) -> FinishedRollout:
     """Execute a rollout in this process, on any node."""
     benchmark = registry.find(conditions.benchmark)
-    with tempfile.TemporaryDirectory(prefix="handiwork-") as place:
-        Path(place).chmod(0o755)
-        return asyncio.run(roll_out(conditions, benchmark, job, Path(place)))
+    with tempfile.TemporaryDirectory(prefix="handiwork-") as folder:
+        Path(folder).chmod(0o755)
+        return asyncio.run(roll_out(conditions, benchmark, job, Path(folder)))
 
 
-def _ray() -> Any:
+def _import_ray() -> Any:
     try:
         import ray
     except ImportError:

@@ -45,7 +45,7 @@ NOT_MEASURED: frozenset[Outcome] = frozenset({*INFRASTRUCTURE, "grader", "unfit"
 """The outcomes that do not measure the agent."""
 
 
-LEFT: frozenset[Outcome] = NOT_MEASURED - {"unfit"}
+RETRIED_ON_RESUME: frozenset[Outcome] = NOT_MEASURED - {"unfit"}
 """The outcomes whose rollouts are repeated when the run is resumed."""
 
 
@@ -79,10 +79,10 @@ class Result(Model):
     attempts: int = 1
     trajectory: str = ""
 
-    def after(self, before: Result) -> Result:
+    def after(self, previous: Result) -> Result:
         """Return this result with the cost, tokens, time and attempts of the previous one added."""
         names = ("cost", "unpriced", "user_cost", "usage", "seconds", "attempts")
-        return self.model_copy(update={name: getattr(before, name) + getattr(self, name) for name in names})
+        return self.model_copy(update={name: getattr(previous, name) + getattr(self, name) for name in names})
 
     @property
     def key(self) -> tuple[str, int]:
@@ -91,16 +91,16 @@ class Result(Model):
 
 
 class Results:
-    """The results of a run in the folder ``out``; an incomplete line left by a killed process is removed.
+    """The results of a run in the folder ``out``; an incomplete last line of a killed process is removed.
 
-    ``found`` has the last result of each rollout, with the cost of its earlier ones added: a failed rollout is repeated
-    when a run is resumed. ``spent`` is the USD of all results, and ``dearest`` that of the dearest, None without any.
-    Raises ResultsError.
+    ``by_key`` has the last result of each rollout, with the cost of its earlier ones added: a failed rollout is
+    repeated when a run is resumed. ``spent`` is the USD of all results, and ``dearest`` that of the dearest, None
+    without any. Raises ResultsError.
     """
 
     def __init__(self, out: Path) -> None:
         self.file = out / FILE
-        self.found: dict[tuple[str, int], Result] = {}
+        self.by_key: dict[tuple[str, int], Result] = {}
         self.spent = 0.0
         self.dearest: float | None = None
         if self.file.exists():
@@ -108,16 +108,16 @@ class Results:
 
     def _read(self) -> None:
         data = self.file.read_bytes()
-        whole = data[: data.rfind(b"\n") + 1]
-        if whole != data:
+        complete = data[: data.rfind(b"\n") + 1]
+        if complete != data:
             with self.file.open("r+b") as file:
-                file.truncate(len(whole))
-        for number, line in enumerate(whole.splitlines(), 1):
+                file.truncate(len(complete))
+        for number, line in enumerate(complete.splitlines(), 1):
             try:
                 result = Result.model_validate_json(line)
             except ValidationError as error:
                 raise ResultsError(f"{self.file}, line {number} is no result: {error}") from error
-            self._take(result)
+            self._count(result)
 
     def add(self, result: Result) -> None:
         """Append a result; it is on the disk when this returns."""
@@ -125,11 +125,11 @@ class Results:
             file.write(result.model_dump_json().encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        self._take(result)
+        self._count(result)
 
-    def _take(self, result: Result) -> None:
+    def _count(self, result: Result) -> None:
         cost = result.cost + result.user_cost
         self.spent += cost
         self.dearest = max(self.dearest or 0.0, cost)
-        before = self.found.get(result.key)
-        self.found[result.key] = result if before is None else result.after(before)
+        previous = self.by_key.get(result.key)
+        self.by_key[result.key] = result if previous is None else result.after(previous)

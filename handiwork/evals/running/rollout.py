@@ -36,7 +36,7 @@ ATTEMPTS, PAUSE = 3, 2.0
 HANGING = 2.0, 300.0
 """Factor and seconds by which a rollout may exceed its deadline: sandbox and scorer take time too."""
 
-TALKS = frozenset({"finished", "rejected", "awaiting_user_input"})
+ANSWERABLE = frozenset({"finished", "rejected", "awaiting_user_input"})
 """States in which an agent can be answered."""
 
 TITLE = "task"
@@ -50,7 +50,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RolloutJob:
-    """A rollout to execute: ``budget`` is the USD that the run has left for it, None for no cap."""
+    """A rollout to execute: ``budget`` is its share of the run's budget in USD, None for no cap."""
 
     instance: Instance
     trial: int
@@ -92,31 +92,31 @@ class User:
             await self._llm.close()
 
 
-async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, place: Path) -> FinishedRollout:
-    """Execute a rollout in the folder ``place``, which is left as it was; errors become outcomes, not exceptions."""
+async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, parent: Path) -> FinishedRollout:
+    """Execute a rollout in a temporary folder below ``parent``; errors become outcomes, not exceptions."""
     began, cost, user_cost, attempt = time.monotonic(), 0.0, 0.0, 0
     while True:
         attempt += 1
         # Agents see the path of their workspace: a name derived from the instance could reveal the answer.
-        folder = place / secrets.token_hex(8)
+        folder = parent / secrets.token_hex(8)
         done = await _attempt(conditions, benchmark, job, folder)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         cost, user_cost = cost + done.result.cost, user_cost + done.result.user_cost
         if done.result.outcome not in INFRASTRUCTURE or attempt == ATTEMPTS:
             break
         await asyncio.sleep(PAUSE * 3 ** (attempt - 1))
-    whole = {"attempts": attempt, "cost": cost, "user_cost": user_cost, "seconds": time.monotonic() - began}
-    return FinishedRollout(done.result.model_copy(update=whole), done.trajectory)
+    totals = {"attempts": attempt, "cost": cost, "user_cost": user_cost, "seconds": time.monotonic() - began}
+    return FinishedRollout(done.result.model_copy(update=totals), done.trajectory)
 
 
 def file_name(instance: str) -> str:
     """Return a name for files of an instance, unique to it."""
-    plain = re.sub(r"[^\w.-]", "_", instance)[:100]
-    return plain if plain == instance else f"{plain}-{hashlib.sha256(instance.encode()).hexdigest()[:8]}"
+    safe = re.sub(r"[^\w.-]", "_", instance)[:100]
+    return safe if safe == instance else f"{safe}-{hashlib.sha256(instance.encode()).hexdigest()[:8]}"
 
 
 async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, folder: Path) -> FinishedRollout:
-    told = Result(id=job.instance.id, trial=job.trial, group=job.instance.group, outcome="platform")
+    result = Result(id=job.instance.id, trial=job.trial, group=job.instance.group, outcome="platform")
     try:
         workspace, provided, data = folder / "workspace", folder / PROVIDED, folder / "data"
         workspace.mkdir(parents=True)
@@ -131,25 +131,25 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
             opened = await create(store, data, config, lambda _: None, TITLE)
             user = User(conditions.user_model, conditions.user_base_url)
             try:
-                found = await _judged(conditions, benchmark, replace(job, instance=instance), opened, user)
+                fields = await _result_fields(conditions, benchmark, replace(job, instance=instance), opened, user)
             finally:
                 await opened.close()
                 await user.close()
             events = "".join(f"{to_json(event)}\n" for event in await opened.log.read())
-            return FinishedRollout(told.model_copy(update=found | _figures(opened.state, user)), events)
+            return FinishedRollout(result.model_copy(update=fields | _cost_fields(opened.state, user)), events)
     except Exception as error:  # noqa: BLE001 - one rollout never ends a run; its result has the error
-        outcome, why = _blamed(error)
-        return FinishedRollout(told.model_copy(update={"outcome": outcome, "why": why}), "")
+        outcome, why = _blame(error)
+        return FinishedRollout(result.model_copy(update={"outcome": outcome, "why": why}), "")
 
 
-async def _judged(
+async def _result_fields(
     conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Session, user: User
 ) -> dict[str, Any]:
     """Return the fields of a result about the rollout's end and its score."""
-    times, more = HANGING
+    factor, grace = HANGING
     try:
-        async with asyncio.timeout(times * conditions.deadline + more), opened.hold_lease():
-            rollout = await _talked(conditions, benchmark, job.instance, opened, user)
+        async with asyncio.timeout(factor * conditions.deadline + grace), opened.hold_lease():
+            rollout = await _converse(conditions, benchmark, job.instance, opened, user)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
             if outcome == "limit" and job.budget is not None and rollout.state.cost >= job.budget:
                 outcome, why = "stopped", "the run had spent what it may"
@@ -157,19 +157,19 @@ async def _judged(
                 outcome, why = "submitted", f"its {steps} steps were up"
             if outcome in NOT_MEASURED:
                 return {"outcome": outcome, "why": why}
-            score = await _graded(benchmark.score(rollout))
+            score = await _grade(benchmark.score(rollout))
     except Exception as error:  # noqa: BLE001 - as above; the cost so far is kept
-        outcome, why = _blamed(error)
+        outcome, why = _blame(error)
         return {"outcome": outcome, "why": why}
-    said = {"score": score.value, "answer": score.answer, "details": dict(score.details)}
-    return {"outcome": outcome, "why": why, **said}
+    scoring = {"score": score.value, "answer": score.answer, "details": dict(score.details)}
+    return {"outcome": outcome, "why": why, **scoring}
 
 
 class _GraderError(Exception):
     """The scorer failed; the message is its traceback."""
 
 
-async def _graded(grading: Awaitable[T]) -> T:
+async def _grade(grading: Awaitable[T]) -> T:
     """Return the benchmark's judgement of a rollout. Raises SandboxError, BrowserError, LLMError, _GraderError."""
     try:
         return await grading
@@ -179,7 +179,7 @@ async def _graded(grading: Awaitable[T]) -> T:
         raise _GraderError(traceback.format_exc(limit=-5)) from None
 
 
-def _blamed(error: Exception) -> tuple[Outcome, str]:
+def _blame(error: Exception) -> tuple[Outcome, str]:
     """Return the outcome for an exception, and its explanation."""
     match error:
         case UnfitError():
@@ -208,15 +208,17 @@ def outcome_of(state: State, events: Sequence[Event]) -> tuple[Outcome, str]:
         case "rejected":
             return "gave up", str(state.outputs.get("reason", ""))
         case "paused":
-            return _paused(state), why
+            return _paused_outcome(state), why
         case _:
-            return _failed(state), why
+            return _failed_outcome(state), why
 
 
-def _paused(state: State) -> Outcome:
+def _paused_outcome(state: State) -> Outcome:
     reason = state.change.reason if state.change else None
-    late = [observation for _, observation in state.history[-MALFORMED:]]
-    if len(late) == MALFORMED and all(isinstance(o, ErrorObservation) and o.error_id == "malformed" for o in late):
+    last_observations = [observation for _, observation in state.history[-MALFORMED:]]
+    if len(last_observations) == MALFORMED and all(
+        isinstance(o, ErrorObservation) and o.error_id == "malformed" for o in last_observations
+    ):
         return "format"
     if reason == "stuck":
         return "repeat"
@@ -225,7 +227,7 @@ def _paused(state: State) -> Outcome:
     return "limit" if reason in ("limit", "context") else "platform"
 
 
-def _failed(state: State) -> Outcome:
+def _failed_outcome(state: State) -> Outcome:
     match state.change.reason if state.change else None:
         case "agent":
             return "agent error"
@@ -251,7 +253,7 @@ def _config(conditions: Conditions, workspace: Path, budget: float | None, allow
     )
 
 
-class _End:
+class _EndCheck:
     """Tells a session whether its task has ended; an error in the check ends the session too, and is raised later."""
 
     def __init__(self, benchmark: Benchmark, rollout: Rollout) -> None:
@@ -260,33 +262,33 @@ class _End:
 
     async def __call__(self) -> bool:
         try:
-            return await _graded(self._benchmark.over(self._rollout))
+            return await _grade(self._benchmark.over(self._rollout))
         except Exception as error:  # noqa: BLE001 - the session would blame the agent
             self.failure = error
             return True
 
 
-async def _talked(
+async def _converse(
     conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Session, user: User
 ) -> Rollout:
-    """Let the agent and the simulated user talk until one of them ends the talk."""
+    """Let the agent and the simulated user talk until one of them ends the conversation."""
     sandbox = await opened.sandbox()
     rollout = Rollout(instance, opened.state, sandbox, user.ask)
-    end = _End(benchmark, rollout)
+    end = _EndCheck(benchmark, rollout)
     await benchmark.set_up(instance, sandbox)
-    said: str | None = await benchmark.task(instance, sandbox, conditions.agent)
+    prompt: str | None = await benchmark.task(instance, sandbox, conditions.agent)
     for turn in range(1, benchmark.turns + 2):
-        await opened.run(said, end)
+        await opened.run(prompt, end)
         if end.failure is not None:
             raise end.failure
-        if turn > benchmark.turns or rollout.state.agent_state not in TALKS:
+        if turn > benchmark.turns or rollout.state.agent_state not in ANSWERABLE:
             break
-        if (said := await benchmark.reply(rollout, turn)) is None:
+        if (prompt := await benchmark.reply(rollout, turn)) is None:
             break
     return rollout
 
 
-def _figures(state: State, user: User) -> dict[str, Any]:
+def _cost_fields(state: State, user: User) -> dict[str, Any]:
     return {
         "cost": state.cost,
         "unpriced": state.unpriced + user.unpriced,

@@ -18,7 +18,7 @@ from handiwork.evals.benchmark import Benchmark, Instance
 from handiwork.evals.running.budget import SharedBudget
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
-from handiwork.evals.running.results import INFRASTRUCTURE, LEFT, Result, Results
+from handiwork.evals.running.results import INFRASTRUCTURE, RETRIED_ON_RESUME, Result, Results
 from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, file_name, roll_out
 from handiwork.paths import lock
 
@@ -59,11 +59,11 @@ class Caps:
 
 
 @asynccontextmanager
-async def local(conditions: Conditions, benchmark: Benchmark, place: Path) -> AsyncGenerator[Execute]:
+async def local(conditions: Conditions, benchmark: Benchmark, folder: Path) -> AsyncGenerator[Execute]:
     """Execute rollouts in this process, their sandboxes on this machine."""
 
     async def execute(job: RolloutJob) -> FinishedRollout:
-        return await roll_out(conditions, benchmark, job, place)
+        return await roll_out(conditions, benchmark, job, folder)
 
     yield execute
 
@@ -94,7 +94,7 @@ class Run:
         Raises EngineError, and RunStoppedError if the run stops early; call ``go`` again to resume it. Only one process
         may execute it.
         """
-        with _alone(self._out):
+        with _run_lock(self._out):
             (self._out / TRAJECTORIES).mkdir(exist_ok=True)
             try:
                 jobs = deque(self._keys())
@@ -110,34 +110,34 @@ class Run:
             raise RunStoppedError(f"{self._why}; go on with `handiwork eval run --resume {self._out}`", failed=failed)
 
     @property
-    def left(self) -> int:
+    def remaining(self) -> int:
         """The number of rollouts without a measured result."""
         return sum(1 for _ in self._keys())
 
     def _keys(self) -> Iterator[tuple[str, int]]:
         for trial in range(1, self._manifest.trials + 1):
             for one in self._manifest.instances:
-                found = self.results.found.get((one, trial))
-                if found is None or found.outcome in LEFT:
+                result = self.results.by_key.get((one, trial))
+                if result is None or result.outcome in RETRIED_ON_RESUME:
                     yield one, trial
 
     async def _work(self, jobs: deque[tuple[str, int]], execute: Execute) -> None:
         while jobs and not self._why:
             if not await self._budget.ready() or not jobs:
                 continue
-            self._why = self._why or self._stops()
+            self._why = self._why or self._stop_reason()
             if self._why:
                 return
             one, trial = jobs.popleft()
             with self._budget.reserved() as budget:
                 done = await execute(RolloutJob(self._instances[one], trial, budget))
-                self._take(done)
+                self._record(done)
             if done.result.outcome == "stopped":
                 jobs.append((one, trial))  # its share was spent, but perhaps not the run's budget
 
-    def _stops(self) -> str:
+    def _stop_reason(self) -> str:
         """Return why no further rollout may start, "" if one may."""
-        if self._budget.spent_up:
+        if self._budget.exhausted:
             return f"the run has spent {self.results.spent:.2f} USD, its --max-cost"
         if self._caps.disk is not None and self._bytes >= self._caps.disk:
             return f"the trajectories take {self._bytes / 1e9:.1f} GB, the run's --max-disk"
@@ -147,7 +147,7 @@ class Run:
             return f"the last {FAILURES} rollouts failed for no fault of the agent, see {self.results.file}"
         return ""
 
-    def _take(self, done: FinishedRollout) -> None:
+    def _record(self, done: FinishedRollout) -> None:
         result = done.result
         if done.trajectory:
             path = Path(TRAJECTORIES, f"{file_name(result.id)}-{result.trial}.jsonl")
@@ -162,8 +162,8 @@ class Run:
 def _work_folder(out: Path) -> Generator[Path]:
     """Create the folder for the rollouts' files in the system's temporary folder.
 
-    Agents see the path of their workspace: the run's own folder would reveal the benchmark. Meanwhile the run's folder
-    has a link to it, with which the next process finds and removes the files of a killed one.
+    Agents see the path of their workspace: the run's own folder would reveal the benchmark. The run's folder has a link
+    to it, so that the next process can remove the files of a killed one.
     """
     link = out / "work"
     if link.is_symlink():
@@ -180,12 +180,12 @@ def _work_folder(out: Path) -> Generator[Path]:
 
 
 @contextmanager
-def _alone(out: Path) -> Generator[None]:
+def _run_lock(out: Path) -> Generator[None]:
     try:
-        held = lock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        descriptor = lock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise RunStoppedError(f"another process is at work in {out}", failed=True) from None
     try:
         yield
     finally:
-        os.close(held)
+        os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Extracts the answer from an agent's text, or from a file that it left."""
+"""Extracts the answer from an agent's text, or from a file that it wrote."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ def fenced(text: str, *languages: str) -> str:
 
     The language "" means a block that names none. A block that is never closed extends to the end of the text.
     """
-    found = block = fence = ""
-    wanted = False
+    answer = block = fence = ""
+    is_match = False
     for line in text.splitlines(keepends=True):
         mark = re.match(r"[ \t]*(`{3,})[ \t]*([\w+#.-]*)[ \t]*$", line)
         if mark and not fence:
-            fence, block, wanted = mark[1], "", mark[2].lower() in languages
+            fence, block, is_match = mark[1], "", mark[2].lower() in languages
         elif mark and mark[1] == fence and not mark[2]:
-            fence, found = "", block if wanted else found
+            fence, answer = "", block if is_match else answer
         elif fence:
             block += line
-    return block if fence and wanted else found
+    return block if fence and is_match else answer
 
 
-async def left_in(sandbox: Sandbox, path: str) -> str:
-    """Return the text of a file that the agent left, "" if it is missing; invalid UTF-8 is replaced."""
-    read = b""
+async def read_answer(sandbox: Sandbox, path: str) -> str:
+    """Return the text of a file that the agent wrote, "" if it is missing; invalid UTF-8 is replaced."""
+    content = b""
     try:
         async for piece in sandbox.download(path):
-            read += piece
-            if len(read) > LARGEST:
+            content += piece
+            if len(content) > LARGEST:
                 break
     except (FileNotFoundError, IsADirectoryError):
         return ""
-    return read[:LARGEST].decode(errors="replace")
+    return content[:LARGEST].decode(errors="replace")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 Value = bool | int | float | str | list["Value"]
-_Found = bool | int | float | complex | str | list["_Found"]
+_ComplexValue = bool | int | float | complex | str | list["_ComplexValue"]
 
 Number = int | float | complex
 
@@ -42,7 +42,7 @@ def value_of(text: str) -> Value | None:
         return None
 
 
-def _real(value: _Found) -> Value:
+def _real(value: _ComplexValue) -> Value:
     match value:
         case complex():
             return value.real
@@ -52,7 +52,7 @@ def _real(value: _Found) -> Value:
             return value
 
 
-def _value(node: ast.expr) -> _Found:
+def _value(node: ast.expr) -> _ComplexValue:
     match node:
         case ast.Constant(value=bool() | int() | float() | complex() | str() as value):
             if isinstance(value, int):
@@ -66,7 +66,7 @@ def _value(node: ast.expr) -> _Found:
             return _number(operand)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             # As floats, so that a tower of powers overflows at once and not after an hour.
-            return _OPERATORS[type(op)](_floating(left), _floating(right))
+            return _OPERATORS[type(op)](_to_float(left), _to_float(right))
         case ast.Name(id=name) | ast.Attribute(attr=name) if name in _NAMES:
             return _NAMES[name]
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments, keywords=[]) if (
@@ -84,6 +84,6 @@ def _number(node: ast.expr) -> Number:
     return value
 
 
-def _floating(node: ast.expr) -> float | complex:
+def _to_float(node: ast.expr) -> float | complex:
     value = _number(node)
     return value if isinstance(value, complex) else float(value)

@@ -17,7 +17,7 @@ HUB = "https://huggingface.co/"
 """The address of the files that HF_TOKEN gives access to."""
 
 
-def place_of(benchmark: Benchmark, data: Path | None) -> Path:
+def folder_of(benchmark: Benchmark, data: Path | None) -> Path:
     """Return the folder for the benchmark's data: ``data`` itself, or its folder with the benchmark's name.
 
     Without ``data`` it is in HANDIWORK_BENCHDATA, else in the user's cache; the folder need not exist.
@@ -36,14 +36,14 @@ def missing(benchmark: Benchmark, split: str, folder: Path) -> list[str]:
 
 async def get(benchmark: Benchmark, split: str, data: Path | None, status: Callable[[str], None]) -> Path:
     """Return the folder with the data of a split, fetched from upstream if no folder was given. Raises DataError."""
-    folder = place_of(benchmark, data)
+    folder = folder_of(benchmark, data)
     lacking = missing(benchmark, split, folder)
     if not lacking:
         return folder
     if data is not None:
-        wanted = ", ".join(lacking)
+        names = ", ".join(lacking)
         raise DataError(
-            f"{folder} has no {wanted}: --data must name a folder with the upstream files of {benchmark.name}"
+            f"{folder} has no {names}: --data must name a folder with the upstream files of {benchmark.name}"
         )
     if benchmark.gated and not os.environ.get("HF_TOKEN"):
         raise DataError(f"{benchmark.title} is not given out freely. {benchmark.gated} Or name its folder with --data.")
@@ -83,16 +83,16 @@ async def _fetch(address: str, file: Path) -> None:
 async def digest(benchmark: Benchmark, split: str, folder: Path) -> str:
     """Return the SHA-256, in hex, of all data of a split: of their paths and contents, in the order of the paths."""
     paths = sorted({*benchmark.files(split), *benchmark.further_files(split)})
-    found = (path for name in paths for path in sorted((folder / name).rglob("*")) or [folder / name])
-    return await asyncio.to_thread(files_hash, found, folder)
+    files = (path for name in paths for path in sorted((folder / name).rglob("*")) or [folder / name])
+    return await asyncio.to_thread(files_hash, files, folder)
 
 
 def files_hash(paths: Iterable[Path], folder: Path) -> str:
     """Return the SHA-256, in hex, of the files among ``paths``: of their paths below ``folder``, and their contents."""
-    whole = hashlib.sha256()
+    total = hashlib.sha256()
     for path in paths:
         if path.is_file():
             with path.open("rb") as data:
                 digest = hashlib.file_digest(data, "sha256").hexdigest()
-            whole.update(f"{path.relative_to(folder)}\n{digest}\n".encode())
-    return whole.hexdigest()
+            total.update(f"{path.relative_to(folder)}\n{digest}\n".encode())
+    return total.hexdigest()

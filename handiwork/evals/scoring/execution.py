@@ -36,9 +36,9 @@ async def run_code(files: Mapping[str, str], command: str, seconds: float) -> Cm
             (workspace / path).write_text(text)
         await sandbox.start()
         (workspace / ".command").write_text(command)
-        longest = PATIENCE * seconds
-        limited = f"ulimit -St {math.ceil(seconds)}; exec timeout -k 2 {longest:g} bash .command"
-        return await command_in(sandbox, f"bash -c {shlex.quote(limited)}", longest + GRACE)
+        wall_time = PATIENCE * seconds
+        limited_command = f"ulimit -St {math.ceil(seconds)}; exec timeout -k 2 {wall_time:g} bash .command"
+        return await command_in(sandbox, f"bash -c {shlex.quote(limited_command)}", wall_time + GRACE)
 
 
 @asynccontextmanager
@@ -62,16 +62,16 @@ async def new_sandbox(kind: str) -> AsyncGenerator[tuple[Sandbox, Path]]:
 
 async def command_in(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:
     """Run a shell command in a running sandbox. Raises SandboxError if its shell is lost."""
-    done = await _executed(sandbox, command, seconds)
-    if done.status != "input":
-        return done
+    observation = await _execute(sandbox, command, seconds)
+    if observation.status != "input":
+        return observation
     # A program on a busy machine may seem to wait for input. No input will come, so wait for its end.
-    after = await _executed(sandbox, "", seconds)
-    return after.model_copy(update={"command": command, "content": done.content + after.content})
+    continuation = await _execute(sandbox, "", seconds)
+    return continuation.model_copy(update={"command": command, "content": observation.content + continuation.content})
 
 
-async def _executed(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:
-    done = await sandbox.execute(CmdRunAction(command=command, timeout=seconds))
-    if not isinstance(done, CmdOutputObservation):
-        raise SandboxError(f"the sandbox did not run a command: {done.text}")
-    return done
+async def _execute(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:
+    observation = await sandbox.execute(CmdRunAction(command=command, timeout=seconds))
+    if not isinstance(observation, CmdOutputObservation):
+        raise SandboxError(f"the sandbox did not run a command: {observation.text}")
+    return observation

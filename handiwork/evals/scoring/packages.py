@@ -13,8 +13,8 @@ from handiwork.evals.benchmark import DataError
 from handiwork.llm.local.package_client import package_client
 from handiwork.paths import cache_dir, locked
 
-SAID = 800
-"""Characters from the end of a package client's output that are shown."""
+OUTPUT_LIMIT = 800
+"""The maximum number of characters shown from the end of a package client's output."""
 
 
 def fetched(requirement: str, sha256: str = "") -> Path:
@@ -29,22 +29,22 @@ def fetched(requirement: str, sha256: str = "") -> Path:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with locked(folder.with_name(f"{folder.name}.lock"), flags=os.O_RDWR | os.O_CREAT):
         if not folder.is_dir():
-            with tempfile.TemporaryDirectory(dir=folder.parent) as place:
-                _install(requirement, sha256, Path(place))
-                (Path(place) / "tree").rename(folder)
+            with tempfile.TemporaryDirectory(dir=folder.parent) as directory:
+                _install(requirement, sha256, Path(directory))
+                (Path(directory) / "tree").rename(folder)
     return folder
 
 
-def _install(requirement: str, sha256: str, place: Path) -> None:
-    """Install the package into the folder ``tree`` of a place."""
-    wanted = place / "wanted.txt"
-    wanted.write_text(f"{requirement} --hash=sha256:{sha256}\n" if sha256 else f"{requirement}\n")
-    exactly = ["--only-binary", ":all:", "--no-deps", "--require-hashes"] if sha256 else []
-    what = [*exactly, "--target", str(place / "tree"), "-r", str(wanted)]
+def _install(requirement: str, sha256: str, directory: Path) -> None:
+    """Install the package into the folder ``tree`` of a directory."""
+    requirements = directory / "wanted.txt"
+    requirements.write_text(f"{requirement} --hash=sha256:{sha256}\n" if sha256 else f"{requirement}\n")
+    pins = ["--only-binary", ":all:", "--no-deps", "--require-hashes"] if sha256 else []
+    options = [*pins, "--target", str(directory / "tree"), "-r", str(requirements)]
     client = package_client()
     if not client:
         raise DataError("packages are got by pip or uv, and neither is on PATH: install one of them")
-    done = subprocess.run([*client, *what], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-    if done.returncode:
-        said = " ".join(f"{done.stdout} {done.stderr}".split())[-SAID:]
-        raise DataError(f"{requirement} cannot be got: {said}")
+    process = subprocess.run([*client, *options], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    if process.returncode:
+        output = " ".join(f"{process.stdout} {process.stderr}".split())[-OUTPUT_LIMIT:]
+        raise DataError(f"{requirement} cannot be got: {output}")

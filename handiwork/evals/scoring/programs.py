@@ -22,7 +22,7 @@ class Tested:
 async def run_tests(files: Mapping[str, str], command: str, nonce: str, seconds: float, silent: bool = False) -> Tested:
     """Run a command that tests a solution in a new sandbox.
 
-    The solution has passed if the command exits with 0 and has printed the nonce on a line of its own; if ``silent``,
+    The solution has passed if the command exits with 0 and has printed the nonce on a separate line; if ``silent``,
     nothing else. Raises SandboxError.
     """
     done = await run_code(files, command, seconds)

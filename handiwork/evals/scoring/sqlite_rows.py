@@ -22,24 +22,24 @@ ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, 
 def main() -> None:
     """Compare the queries from standard input."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    asked = json.load(sys.stdin)
+    request = json.load(sys.stdin)
     # Neither writing nor attaching another file: the file is opened read-only, and all operations but reading are
     # denied.
-    database = sqlite3.connect(f"file:{quote(asked['database'])}?mode=ro", uri=True)
-    database.set_authorizer(_allowed)
-    found: dict[str, set[tuple[object, ...]]] = {}
-    told: dict[str, object] = {"equal": False, "error": "", "gold": ""}
-    for which, error in ("predicted", "error"), ("gold", "gold"):
+    database = sqlite3.connect(f"file:{quote(request['database'])}?mode=ro", uri=True)
+    database.set_authorizer(_authorize)
+    rows: dict[str, set[tuple[object, ...]]] = {}
+    report: dict[str, object] = {"equal": False, "error": "", "gold": ""}
+    for query, error in ("predicted", "error"), ("gold", "gold"):
         try:
-            found[which] = set(database.execute(asked[which]))
-        except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError) as problem:
-            told[error] = str(problem) or type(problem).__name__
-    told["equal"] = len(found) == 2 and found["predicted"] == found["gold"]
-    json.dump(told, sys.stdout)
+            rows[query] = set(database.execute(request[query]))
+        except (sqlite3.Error, sqlite3.Warning, MemoryError, ValueError) as failure:
+            report[error] = str(failure) or type(failure).__name__
+    report["equal"] = len(rows) == 2 and rows["predicted"] == rows["gold"]
+    json.dump(report, sys.stdout)
 
 
-def _allowed(what: int, *_: str | None) -> int:
-    return sqlite3.SQLITE_OK if what in ALLOWED else sqlite3.SQLITE_DENY
+def _authorize(operation: int, *_: str | None) -> int:
+    return sqlite3.SQLITE_OK if operation in ALLOWED else sqlite3.SQLITE_DENY
 
 
 if __name__ == "__main__":

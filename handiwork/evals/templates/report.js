@@ -6,10 +6,10 @@ const rows = [...document.querySelectorAll("#rollouts tbody tr")];
 let last = null;
 
 function element(name, className, text) {
-  const made = document.createElement(name);
-  if (className) made.className = className;
-  if (text !== undefined) made.textContent = text;
-  return made;
+  const box = document.createElement(name);
+  if (className) box.className = className;
+  if (text !== undefined) box.textContent = text;
+  return box;
 }
 
 function folded(className, text) {
@@ -33,22 +33,22 @@ function folded(className, text) {
 }
 
 function article(moment) {
-  const made = element("article", (moment.subtask ? "within " : "") + (moment.bad ? "bad" : ""));
+  const box = element("article", (moment.subtask ? "within " : "") + (moment.bad ? "bad" : ""));
   const step = moment.step ? `Step ${moment.step}: ` : "";
   const within = moment.subtask ? ` (subtask ${moment.subtask})` : "";
-  if (moment.kind) made.append(element("h3", "", `${step}${moment.who}: ${moment.kind}${within}`));
-  if (moment.thought) made.append(folded("thought", moment.thought));
-  if (moment.does) made.append(folded("does", moment.does));
-  if (moment.sees) made.append(folded("sees", moment.sees));
-  if (moment.note) made.append(element("div", "note", moment.note));
-  return made;
+  if (moment.kind) box.append(element("h3", "", `${step}${moment.who}: ${moment.kind}${within}`));
+  if (moment.thought) box.append(folded("thought", moment.thought));
+  if (moment.does) box.append(folded("does", moment.does));
+  if (moment.sees) box.append(folded("sees", moment.sees));
+  if (moment.note) box.append(element("div", "note", moment.note));
+  return box;
 }
 
 function filter() {
-  const wanted = byId("search").value.toLowerCase();
+  const query = byId("search").value.toLowerCase();
   const outcome = byId("outcome").value, group = byId("group")?.value ?? "";
   for (const row of rows) {
-    row.hidden = !(row.textContent.toLowerCase().includes(wanted)
+    row.hidden = !(row.textContent.toLowerCase().includes(query)
       && (!outcome || row.dataset.outcome === outcome) && (!group || row.dataset.group === group));
   }
   byId("shown").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
@@ -60,29 +60,29 @@ function point(link, number) {
 }
 
 function read(number) {
-  const told = JSON.parse(byId(`data-${number}`).textContent);
+  const record = JSON.parse(byId(`data-${number}`).textContent);
   const visible = [...rows.keys()].filter((one) => !rows[one].hidden || one === number);
   point(byId("previous"), visible[visible.indexOf(number) - 1]);
   point(byId("next"), visible[visible.indexOf(number) + 1]);
-  byId("name").textContent = told.name;
-  const facts = { outcome: told.ended, why: told.why, answer: told.answer, file: told.file };
-  if (told.details !== "{}") facts["how it was scored"] = told.details;
+  byId("name").textContent = record.name;
+  const facts = { outcome: record.ended, why: record.why, answer: record.answer, file: record.file };
+  if (record.details !== "{}") facts["how it was scored"] = record.details;
   byId("facts").replaceChildren(...Object.entries(facts).filter(([, text]) => text).flatMap(([name, text]) => {
     const holds = element("dd");
     holds.append(folded("", text));
     return [element("dt", "", name), holds];
   }));
-  const moments = told.moments.map(article);
+  const moments = record.moments.map(article);
   if (!moments.length) moments.push(element("p", "", "No trajectory was kept."));
   byId("moments").replaceChildren(...moments);
 }
 
 function show() {
   const number = Number(/^#rollout-(\d+)$/.exec(location.hash)?.[1] ?? -1);
-  const found = number in rows;
-  byId("overview").hidden = found;
-  byId("rollout").hidden = !found;
-  if (found) {
+  const exists = number in rows;
+  byId("overview").hidden = exists;
+  byId("rollout").hidden = !exists;
+  if (exists) {
     last = number;
     read(number);
     scrollTo(0, 0);

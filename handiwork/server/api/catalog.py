@@ -21,17 +21,17 @@ from handiwork.settings import load, settings_file
 
 async def list_models(call: OperationCall[None, None]) -> ModelList:
     """List the local models and the providers, each with its state or missing key."""
-    found = [ModelInfo(name=name, ready=ready, about=about) for name, ready, about in offered.models()]
-    return ModelList(default=load({}).model, models=found)
+    models = [ModelInfo(name=name, ready=ready, about=about) for name, ready, about in offered.models()]
+    return ModelList(default=load({}).model, models=models)
 
 
 async def list_agents(call: OperationCall[None, None]) -> AgentList:
     """List the installed agents."""
-    found = [
+    agents = [
         AgentInfo(name=name, about=describe(name), package=point.dist.name if point.dist is not None else "")
         for name, point in installed().items()
     ]
-    return AgentList(default=load({}).agent, agents=found)
+    return AgentList(default=load({}).agent, agents=agents)
 
 
 async def show_settings(call: OperationCall[None, None]) -> SettingsView:
@@ -48,7 +48,7 @@ async def show_settings(call: OperationCall[None, None]) -> SettingsView:
         allow_net=list(settings.allow_net),
         confirmation=settings.confirmation,
         limits=settings.limits,
-        secrets=[given.partition("=")[0] for given in settings.secrets],
+        secrets=[secret.partition("=")[0] for secret in settings.secrets],
     )
 
 
@@ -73,9 +73,9 @@ class RequestMetrics:
 
     def text(self, supervisor: SessionSupervisor) -> str:
         """Return the metrics in the Prometheus text format."""
-        attended, waiting = supervisor.counts
+        hosted, waiting = supervisor.counts
         pages = int(Path("/proc/self/statm").read_text().split()[1])
-        lines = _metric("handiwork_sessions_running", "gauge", "Sessions at work in this server.", attended - waiting)
+        lines = _metric("handiwork_sessions_running", "gauge", "Sessions at work in this server.", hosted - waiting)
         lines += _metric("handiwork_sessions_waiting", "gauge", "Sessions that wait with their sandbox.", waiting)
         lines += _metric("handiwork_followers", "gauge", "WebSockets that follow a session.", supervisor.channels.count)
         lines += _metric("handiwork_uptime_seconds", "gauge", "Since the start.", round(time.monotonic() - self.began))

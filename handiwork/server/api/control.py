@@ -5,7 +5,7 @@ from __future__ import annotations
 from handiwork.events.action import AgentState, ChangeAgentStateAction, MessageAction
 from handiwork.events.record import SettingsChanged
 from handiwork.llm import create as llms
-from handiwork.server.api.sessions import check_images, running, view
+from handiwork.server.api.sessions import check_images, started_state, view
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
 from handiwork.server.schemas.sessions import Answer, Hosts, Posted, SessionView, SettingsChange, UserMessage
 from handiwork.session.user_events import (
@@ -26,7 +26,7 @@ async def send_message(call: OperationCall[None, UserMessage]) -> Posted:
     """Send a message to the agent; this resumes a session that does not run."""
     log = await call.log()
     check_images(call.supervisor, call.body.images)
-    state = await running(call.supervisor, log)
+    state = await started_state(call.supervisor, log)
     message = MessageAction(
         content=call.body.content,
         images=tuple(image.part() for image in call.body.images),
@@ -44,7 +44,7 @@ async def start_session(call: OperationCall[None, None]) -> SessionView:
 async def resume_session(call: OperationCall[None, None]) -> SessionView:
     """Resume a session that was paused or failed; one that ended or asked a question needs a message."""
     log = await call.log()
-    state = (await running(call.supervisor, log)).agent_state
+    state = (await started_state(call.supervisor, log)).agent_state
     if state in ENDED:
         raise RequestRefusedError(409, f"session {log.id} is {state.replace('_', ' ')}: send a message to resume it")
     if state == "awaiting_user_confirmation":
@@ -64,7 +64,7 @@ async def pause_session(call: OperationCall[None, None]) -> SessionView:
 async def interrupt_session(call: OperationCall[None, None]) -> SessionView:
     """Interrupt the current action and pause the session."""
     log = await call.log()
-    if (await running(call.supervisor, log)).agent_state == "running":
+    if (await started_state(call.supervisor, log)).agent_state == "running":
         await call.supervisor.say(log, ChangeAgentStateAction(agent_state="paused", source="user"))
     return await view(call.supervisor, log)
 
@@ -72,28 +72,28 @@ async def interrupt_session(call: OperationCall[None, None]) -> SessionView:
 async def stop_session(call: OperationCall[None, None]) -> SessionView:
     """Stop the current action and close the sandbox; a message resumes the session."""
     log = await call.log()
-    await running(call.supervisor, log)
+    await started_state(call.supervisor, log)
     await call.supervisor.say(log, ChangeAgentStateAction(agent_state="stopped", source="user"))
     return await view(call.supervisor, log)
 
 
 async def answer_action(call: OperationCall[None, Answer]) -> SessionView:
     """Allow or reject an action that waits for approval."""
-    log, given = await call.log(), call.body
-    state = await running(call.supervisor, log)
-    action = next((action for action in actions_to_approve(state) if action.id == given.action), None)
+    log, answer = await call.log(), call.body
+    state = await started_state(call.supervisor, log)
+    action = next((action for action in actions_to_approve(state) if action.id == answer.action), None)
     if action is None:
-        raise RequestRefusedError(409, f"action {given.action} of session {log.id} does not wait for approval")
-    if given.remember and not given.allowed:
+        raise RequestRefusedError(409, f"action {answer.action} of session {log.id} does not wait for approval")
+    if answer.remember and not answer.allowed:
         raise RequestRefusedError(422, "remember: only an allowed action can be remembered")
-    await call.supervisor.say(log, approval(action, given.allowed, given.comment, given.remember))
+    await call.supervisor.say(log, approval(action, answer.allowed, answer.comment, answer.remember))
     return await view(call.supervisor, log)
 
 
 async def change_session(call: OperationCall[None, SettingsChange]) -> SessionView:
     """Change the session's model, limits or confirmation mode, also while it runs."""
     log, change = await call.log(), call.body
-    await running(call.supervisor, log)
+    await started_state(call.supervisor, log)
     if change == SettingsChange():
         raise RequestRefusedError(422, "the request changes nothing: give a model, limits or a confirmation mode")
     if change.model is None and change.base_url is not None:
@@ -117,15 +117,15 @@ async def change_session(call: OperationCall[None, SettingsChange]) -> SessionVi
 async def allow_hosts(call: OperationCall[None, Hosts]) -> SessionView:
     """Let the sandbox reach more hosts, also while it runs."""
     log = await call.log()
-    await running(call.supervisor, log)
+    await started_state(call.supervisor, log)
     try:
         event = network_allowed(call.body.hosts)
     except ValueError as error:
         raise RequestRefusedError(422, f"hosts: {error}") from None
     if not call.body.confirmed and (commands := await running_commands(log)):
-        listed = "; ".join(commands)
+        lines = "; ".join(commands)
         raise RequestRefusedError(
-            409, f"these commands may be running and could use the hosts unasked; send confirmed to allow it: {listed}"
+            409, f"these commands may be running and could use the hosts unasked; send confirmed to allow it: {lines}"
         )
     await call.supervisor.say(log, event)
     return await view(call.supervisor, log)
@@ -134,7 +134,7 @@ async def allow_hosts(call: OperationCall[None, Hosts]) -> SessionView:
 async def rewind_session(call: OperationCall[None, None]) -> SessionView:
     """Rewind a stuck agent to before its loop and resume it; files stay."""
     log = await call.log()
-    state = await running(call.supervisor, log)
+    state = await started_state(call.supervisor, log)
     if not is_stuck(state):
         raise RequestRefusedError(409, f"session {log.id} is not stuck in a loop")
     await call.supervisor.say(log, rewind_event(state), ChangeAgentStateAction(agent_state="running", source="user"))

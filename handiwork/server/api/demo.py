@@ -64,7 +64,7 @@ _FILES = {
 
 
 def make(parent: Path) -> Path:
-    """Make the repository in a new folder below ``parent``, and return that folder. Raises OSError."""
+    """Create the repository in a new folder below ``parent``, and return that folder. Raises OSError."""
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="todo-", dir=parent))
     for name, text in _FILES.items():

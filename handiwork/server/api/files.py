@@ -44,16 +44,16 @@ _HARMLESS = {"content-security-policy": "sandbox; default-src 'none'", "x-conten
 
 async def list_files(call: OperationCall[FilesQuery, None]) -> FileList:
     """List a directory of the session's workspace, now or after an event."""
-    found = await files(call.supervisor.data, await call.log(), call.query.at)
-    entries = await asyncio.to_thread(found.entries, call.query.path)
+    tree = await files(call.supervisor.data, await call.log(), call.query.at)
+    entries = await asyncio.to_thread(tree.entries, call.query.path)
     return FileList(path=call.query.path, entries=[FileEntry.model_validate(entry) for entry in entries])
 
 
 async def read_file(call: OperationCall[ContentQuery, None]) -> Response:
     """Return the bytes of a file of the workspace, now or after an event."""
     path = call.query.path
-    found = await files(call.supervisor.data, await call.log(), call.query.at)
-    stream = await asyncio.to_thread(found.open, path)
+    tree = await files(call.supervisor.data, await call.log(), call.query.at)
+    stream = await asyncio.to_thread(tree.open, path)
     first = await asyncio.to_thread(stream.read, _PIECE)
     headers = dict(_HARMLESS)
     if call.query.download:
@@ -91,10 +91,10 @@ async def show_diff(call: OperationCall[DiffQuery, None]) -> Diff:
             raise RequestRefusedError(422, "event: name an event of the step or turn")
         first, last = await _part(log, query.of == "turn", query.event)
     if first is None and last is None:
-        found = await assemble.changes(supervisor.data, log)
+        changes = await assemble.changes(supervisor.data, log)
     else:
-        found = await changes_from_to(supervisor.data, log, first, last)
-    return await asyncio.to_thread(_diff, found, first, last)
+        changes = await changes_from_to(supervisor.data, log, first, last)
+    return await asyncio.to_thread(_diff, changes, first, last)
 
 
 async def add_blob(call: OperationCall[None, None]) -> NewBlob:
@@ -150,12 +150,12 @@ def _media_type(first: bytes) -> str:
 async def _part(log: EventLog, turn: bool, event: int) -> tuple[int, int]:
     """Return the events around the step or turn of an event. Raises RequestRefusedError if there is no such event."""
     first, last = 0, 0
-    for found in await log.read():
-        last = found.id
-        if _begins(found, turn):
-            if found.id > event:
-                return first, found.id - 1
-            first = found.id
+    for item in await log.read():
+        last = item.id
+        if _begins(item, turn):
+            if item.id > event:
+                return first, item.id - 1
+            first = item.id
     if event > last:
         raise RequestRefusedError(404, f"session {log.id} has no event {event}: its events are 1 to {last}")
     return first, last
@@ -168,11 +168,11 @@ def _begins(event: Event, turn: bool) -> bool:
 
 
 def _diff(changes: list[Change], first: int | None, last: int | None) -> Diff:
-    shown = [
+    file_changes = [
         FileChange(path=_clear(path), kind=change.kind, binary=change.binary, added=added, deleted=deleted)
         for change, (path, added, deleted) in zip(changes, diffstat(changes), strict=True)
     ]
-    return Diff(patch=_clear(unified_diff(changes)), files=shown, first=first, last=last)
+    return Diff(patch=_clear(unified_diff(changes)), files=file_changes, first=first, last=last)
 
 
 def _clear(text: str) -> str:

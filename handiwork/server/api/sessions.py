@@ -67,9 +67,9 @@ async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
 async def list_sessions(call: OperationCall[ListQuery, None]) -> SessionPage:
     """List sessions, newest first."""
     query = call.query
-    found = await call.supervisor.store.sessions(query.limit, query.before, query.q, query.state)
-    following = found[-1].id if len(found) == query.limit else None
-    return SessionPage(sessions=[SessionRow.of(info) for info in found], next=following)
+    sessions = await call.supervisor.store.sessions(query.limit, query.before, query.q, query.state)
+    cursor = sessions[-1].id if len(sessions) == query.limit else None
+    return SessionPage(sessions=[SessionRow.of(info) for info in sessions], next=cursor)
 
 
 async def show_session(call: OperationCall[None, None]) -> SessionView:
@@ -113,11 +113,11 @@ async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
         changes["agent"] = agent_name(new.agent)
     if new.model is not None:
         changes |= {"model": model_name(new.model), "base_url": new.base_url}
-    made = await forks.fork(supervisor.store, supervisor.data, log, new.at, new.restore, new.message, **changes)
+    fork_log = await forks.fork(supervisor.store, supervisor.data, log, new.at, new.restore, new.message, **changes)
     if new.message is not None:
-        supervisor.mark(made.id)
-        await supervisor.wake(made.id)
-    return await view(supervisor, made)
+        supervisor.mark(fork_log.id)
+        await supervisor.wake(fork_log.id)
+    return await view(supervisor, fork_log)
 
 
 async def show_tree(call: OperationCall[None, None]) -> Tree:
@@ -140,7 +140,7 @@ async def view(supervisor: SessionSupervisor, log: EventLog) -> SessionView:
     # New questions may arrive during the wait.
     while new := [action for action in actions_to_approve(state) if action.id not in why]:
         why |= {action.id: "" for action in new} | await approval_reasons(log, new)
-    # No await from here on, so that all fields are of one moment.
+    # No await below, so that all fields describe the same moment.
     return SessionView(
         **_row(info, state),
         reason=state.change.reason if state.change is not None else None,
@@ -197,7 +197,7 @@ def _subtask(state: State) -> Subtask:
     )
 
 
-async def running(supervisor: SessionSupervisor, log: EventLog) -> State:
+async def started_state(supervisor: SessionSupervisor, log: EventLog) -> State:
     """Return a session's state. Raises RequestRefusedError if the session never began."""
     state = await supervisor.state(log)
     if not state.last_id:

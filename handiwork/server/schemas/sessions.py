@@ -21,24 +21,24 @@ class Shape(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, from_attributes=True)
 
 
-def _plain(text: str) -> str:
+def _check_text(text: str) -> str:
     if "\0" in text:
         raise ValueError("it contains a NUL character")
     return text
 
 
-def _below(path: str) -> str:
+def _check_below(path: str) -> str:
     if path and (path.startswith("/") or any(part in ("", ".", "..") for part in path.split("/"))):
         raise ValueError("it must be a path below the workspace, like src/main.py")
     return path
 
 
-Text = Annotated[str, Field(max_length=1_000_000), AfterValidator(_plain)]
-Line = Annotated[str, Field(max_length=4_000), AfterValidator(_plain)]
+Text = Annotated[str, Field(max_length=1_000_000), AfterValidator(_check_text)]
+Line = Annotated[str, Field(max_length=4_000), AfterValidator(_check_text)]
 FilePath = Annotated[
-    str, Field(max_length=4_000, description="below the workspace, like src/main.py"), AfterValidator(_plain)
+    str, Field(max_length=4_000, description="below the workspace, like src/main.py"), AfterValidator(_check_text)
 ]
-BelowPath = Annotated[FilePath, AfterValidator(_below)]
+BelowPath = Annotated[FilePath, AfterValidator(_check_below)]
 EventId = Annotated[int, Field(ge=0, le=LARGEST)]
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 ImageType = Literal["image/png", "image/jpeg"]
@@ -84,14 +84,14 @@ class NewSession(Shape):
 
     @field_validator("task")
     @classmethod
-    def _said(cls, task: str) -> str:
+    def _check_task(cls, task: str) -> str:
         if not task.strip():
             raise ValueError("the task is empty: describe it in your own words")
         return task
 
     @field_validator("workspace")
     @classmethod
-    def _absolute(cls, path: str) -> str:
+    def _check_workspace(cls, path: str) -> str:
         if not path.startswith("/"):
             raise ValueError("the workspace must be an absolute path")
         return path

@@ -91,12 +91,12 @@ def run(
 
     flags: dict[str, Any] = {"agent": agent, "model": model, "base_url": base_url, "max_iterations": max_iterations}
     caps: dict[str, Any] = {"cost": max_cost, "disk": None if max_disk is None else int(max_disk * 1e9)}
-    how = evaluate.how(engine, ray_address, workers)
+    execution = evaluate.execution_of(engine, ray_address, workers)
     if resume is not None:
-        return evaluate.resume(resume, caps, how, as_json)
-    chosen = None if ids is None else [one.strip() for one in ids.split(",")]
-    asked = evaluate.EvalRequest(benchmark, split, data, limit, chosen, trials, user_model, deadline, out)
-    return evaluate.run(asked, flags, caps, how, as_json)
+        return evaluate.resume(resume, caps, execution, as_json)
+    selection = None if ids is None else [one.strip() for one in ids.split(",")]
+    request = evaluate.EvalRequest(benchmark, split, data, limit, selection, trials, user_model, deadline, out)
+    return evaluate.run(request, flags, caps, execution, as_json)
 
 
 @command(app, "eval.commands:report")
@@ -122,4 +122,4 @@ def reproduce(
 
     from handiwork.cli.commands.eval import commands as evaluate
 
-    return evaluate.reproduce(folder, out, evaluate.how(engine, ray_address, workers), as_json)
+    return evaluate.reproduce(folder, out, evaluate.execution_of(engine, ray_address, workers), as_json)

@@ -53,84 +53,90 @@ class EvalRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class Execution:
     """The engine that executes rollouts, and the number it executes at a time."""
 
     engine: Engine
     workers: int
 
 
-def how(engine: Literal["local", "ray"], ray_address: str | None, workers: int) -> How:
+def execution_of(engine: Literal["local", "ray"], ray_address: str | None, workers: int) -> Execution:
     """Return the engine and the number of workers for these flags. Raises SettingsError."""
     if engine == "ray":
         from handiwork.evals.running.ray_engine import on_ray
 
-        return How(on_ray(ray_address), workers)
+        return Execution(on_ray(ray_address), workers)
     if ray_address is not None:
         raise SettingsError("--ray-address needs --engine ray")
-    return How(local, workers)
+    return Execution(local, workers)
 
 
 def list_(folder: Path | None, as_json: bool) -> Exit:
     """Print all benchmarks, each with the splits whose data is available."""
     console = terminal_console()
     for one in registry.all_of():
-        place = data.place_of(one, folder)
-        at_hand = [split for split in one.splits if not data.missing(one, split, place)]
+        data_folder = data.folder_of(one, folder)
+        splits = [split for split in one.splits if not data.missing(one, split, data_folder)]
         if as_json:
             about = {name: getattr(one, name) for name in ("name", "title", "size", "source", "metric", "licence")}
-            print(json.dumps({**about, "splits": one.splits, "at_hand": at_hand}))  # noqa: T201
+            print(json.dumps({**about, "splits": one.splits, "at_hand": splits}))  # noqa: T201
             continue
-        have = f"data available: {', '.join(at_hand)}" if at_hand else one.gated or "downloaded on the first run"
+        availability = f"data available: {', '.join(splits)}" if splits else one.gated or "downloaded on the first run"
         console.print(Text.assemble((one.name, "bold"), f"  {one.title}"), soft_wrap=True)
         console.print(Text(f"  {one.size} · {one.metric} · {one.licence} · {one.source}", "dim"), soft_wrap=True)
-        console.print(Text(f"  {have}", "green" if at_hand else "dim"), soft_wrap=True)
+        console.print(Text(f"  {availability}", "green" if splits else "dim"), soft_wrap=True)
     return Exit.FINISHED
 
 
-def run(asked: EvalRequest, flags: Mapping[str, Any], caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
+def run(
+    request: EvalRequest, flags: Mapping[str, Any], caps: Mapping[str, Any], execution: Execution, as_json: bool
+) -> Exit:
     """Plan a run, carry it out, and show its report. Raises SettingsError, DataError, BenchmarkNotFoundError."""
-    if asked.benchmark is None:
+    if request.benchmark is None:
         raise SettingsError("BENCHMARK is missing: name one that `handiwork eval list` shows")
-    settings, benchmark = load(flags), registry.find(asked.benchmark)
+    settings, benchmark = load(flags), registry.find(request.benchmark)
     model = model_name(settings.model)
     steps = {} if flags["max_iterations"] is None else {"iterations": flags["max_iterations"]}
     conditions = Conditions(
-        benchmark=asked.benchmark if asked.benchmark == benchmark.name else str(Path(asked.benchmark).absolute()),
-        split=asked.split or benchmark.splits[0],
-        data=str(asked.data or ""),
+        benchmark=request.benchmark if request.benchmark == benchmark.name else str(Path(request.benchmark).absolute()),
+        split=request.split or benchmark.splits[0],
+        data=str(request.data or ""),
         agent=agent_name(flags["agent"] or benchmark.agent or settings.agent),
         model=model,
         base_url=settings.base_url,
-        user_model=model_name(asked.user_model or model),
-        user_base_url=None if asked.user_model else settings.base_url,
+        user_model=model_name(request.user_model or model),
+        user_base_url=None if request.user_model else settings.base_url,
         limits=benchmark.limits.model_copy(update=steps),
-        deadline=asked.deadline,
+        deadline=request.deadline,
     )
-    planned = asyncio.run(plan.new(benchmark, conditions, InstanceSelection(asked.limit, asked.ids), asked.trials, say))
-    out = _new_folder(planned, asked.out)
-    manifest.write(out, planned.manifest)
-    return _reported(out, planned, caps, how, as_json)
+    run_plan = asyncio.run(
+        plan.new(benchmark, conditions, InstanceSelection(request.limit, request.ids), request.trials, say)
+    )
+    out = _new_folder(run_plan, request.out)
+    manifest.write(out, run_plan.manifest)
+    return _execute_and_report(out, run_plan, caps, execution, as_json)
 
 
-def resume(out: Path, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
+def resume(out: Path, caps: Mapping[str, Any], execution: Execution, as_json: bool) -> Exit:
     """Resume the run in a folder. Raises ResultsError, DataError."""
-    return _reported(out, asyncio.run(plan.begun(out)), caps, how, as_json)
+    return _execute_and_report(out, asyncio.run(plan.resume(out)), caps, execution, as_json)
 
 
-def _reported(out: Path, planned: RunPlan, caps: Mapping[str, Any], how: How, as_json: bool) -> Exit:
+def _execute_and_report(
+    out: Path, run_plan: RunPlan, caps: Mapping[str, Any], execution: Execution, as_json: bool
+) -> Exit:
     """Carry out a run and show its report, also if the run stopped early."""
-    ended = _go(out, planned, Caps(**caps), how)
-    if Results(out).found:
+    code = _execute(out, run_plan, Caps(**caps), execution)
+    if Results(out).by_key:
         report(out, as_json)
-    return ended
+    return code
 
 
-def _new_folder(planned: RunPlan, out: Path | None) -> Path:
-    conditions = planned.manifest.conditions
+def _new_folder(run_plan: RunPlan, out: Path | None) -> Path:
+    conditions = run_plan.manifest.conditions
     if out is None:
         agent = conditions.agent.rpartition(":")[2]
-        name = f"{planned.benchmark.name}-{conditions.split}-{agent}-{utc_now():%Y%m%d-%H%M%S}"
+        name = f"{run_plan.benchmark.name}-{conditions.split}-{agent}-{utc_now():%Y%m%d-%H%M%S}"
         out = Path.cwd() / "evals" / name
     if (out / manifest.FILE).exists():
         raise SettingsError(f"{out} already has a run: resume it with --resume {out}, or name another folder")
@@ -138,14 +144,14 @@ def _new_folder(planned: RunPlan, out: Path | None) -> Path:
     return out
 
 
-def _go(out: Path, planned: RunPlan, caps: Caps, how: How) -> Exit:
+def _execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution) -> Exit:
     """Run the remaining rollouts."""
     console = Console(stderr=True)
-    with _Bar(console, out, planned) as bar:
-        going = Run(out, planned.manifest, planned.benchmark, planned.instances, caps, bar.finished)
-        bar.begin(going)
+    with _Bar(console, out, run_plan) as bar:
+        eval_run = Run(out, run_plan.manifest, run_plan.benchmark, run_plan.instances, caps, bar.finished)
+        bar.begin(eval_run)
         try:
-            asyncio.run(going.go(how.engine, how.workers))
+            asyncio.run(eval_run.go(execution.engine, execution.workers))
         except RunStoppedError as stopped:
             bar.stop()
             say(str(stopped))
@@ -154,20 +160,20 @@ def _go(out: Path, planned: RunPlan, caps: Caps, how: How) -> Exit:
             bar.stop()
             say(f"stopped; resume with `handiwork eval run --resume {out}`")
             return Exit.INTERRUPTED
-    return _whole(out, going)
+    return _exit_code(out, eval_run)
 
 
-def _whole(out: Path, run: Run) -> Exit:
+def _exit_code(out: Path, run: Run) -> Exit:
     """Return FINISHED if every rollout was measured or unfit and at least one measured; otherwise report the loss."""
-    measured = sum(one.score is not None for one in run.results.found.values())
-    lost = [
+    measured = sum(one.score is not None for one in run.results.by_key.values())
+    losses = [
         "" if measured else "the run measured nothing",
-        f"{run.left} of its rollouts failed through no fault of the agent" if run.left else "",
+        f"{run.remaining} of its rollouts failed through no fault of the agent" if run.remaining else "",
     ]
-    if not any(lost):
+    if not any(losses):
         return Exit.FINISHED
-    text = f"handiwork: {'; '.join(filter(None, lost))}: see {run.results.file}"
-    retry = f"; retry them with `handiwork eval run --resume {out}`" if run.left else ""
+    text = f"handiwork: {'; '.join(filter(None, losses))}: see {run.results.file}"
+    retry = f"; retry them with `handiwork eval run --resume {out}`" if run.remaining else ""
     Console(stderr=True).print(Text(plain(text + retry), "red"), soft_wrap=True)
     return Exit.INFRASTRUCTURE
 
@@ -179,64 +185,67 @@ def report(folder: Path, as_json: bool) -> Exit:
     if as_json:
         print(summary.model_dump_json())  # noqa: T201
     else:
-        shown = [table for table in tables.of_run(summary) if table.title != tables.THE_RUN]
-        _show(tables.headline(summary), shown, folder / f"{reports.NAME}.html")
+        report_tables = [table for table in tables.of_run(summary) if table.title != tables.THE_RUN]
+        _show(tables.headline(summary), report_tables, folder / f"{reports.NAME}.html")
     return Exit.FINISHED
 
 
 def compare(first: Path, second: Path, as_json: bool) -> Exit:
     """Write a comparison of two runs into the second run's folder, and print it. Raises ResultsError, CompareError."""
     (before, earlier), (after, later) = _summary(first), _summary(second)
-    found = comparing.compare(earlier, later)
-    reports.write_comparison(second, found, before, after)
+    comparison = comparing.compare(earlier, later)
+    reports.write_comparison(second, comparison, before, after)
     if as_json:
-        print(found.model_dump_json())  # noqa: T201
+        print(comparison.model_dump_json())  # noqa: T201
     else:
-        title, shown = tables.difference(found, before), tables.of_comparison(found, before, after)
-        _show(title, shown, second / f"{reports.COMPARISON}.html")
+        title, comparison_tables = (
+            tables.difference(comparison, before),
+            tables.of_comparison(comparison, before, after),
+        )
+        _show(title, comparison_tables, second / f"{reports.COMPARISON}.html")
     return Exit.FINISHED
 
 
-def _show(title: str, shown: Sequence[Table], page: Path) -> None:
+def _show(title: str, report_tables: Sequence[Table], page: Path) -> None:
     console = terminal_console()
     console.print(Text(plain(title), "bold"), soft_wrap=True)
-    for table in shown:
-        drawn = RichTable(box=None, pad_edge=False, header_style="dim")
+    for table in report_tables:
+        grid = RichTable(box=None, pad_edge=False, header_style="dim")
         for number, name in enumerate(table.header):
-            drawn.add_column(plain(name), justify="right" if table.numbers and number else "left")
+            grid.add_column(plain(name), justify="right" if table.numbers and number else "left")
         for row in table.rows:
-            drawn.add_row(*(Text(plain(cell)) for cell in row))
+            grid.add_row(*(Text(plain(cell)) for cell in row))
         console.print(Text(f"\n{table.title}", "cyan"))
-        console.print(drawn)
+        console.print(grid)
     console.print(Text(f"\nfull report with every trajectory: {page}", "dim"), soft_wrap=True)
 
 
-def reproduce(folder: Path, out: Path | None, how: How, as_json: bool) -> Exit:
+def reproduce(folder: Path, out: Path | None, execution: Execution, as_json: bool) -> Exit:
     """Repeat the run of a folder, and compare. Raises ResultsError, DataError."""
     then = manifest.read(folder)
-    chosen = InstanceSelection(ids=then.instances)
+    selection = InstanceSelection(ids=then.instances)
     benchmark = registry.find(then.conditions.benchmark)
-    planned = asyncio.run(plan.new(benchmark, then.conditions, chosen, then.trials, say))
-    for what in manifest.differences(then, planned.manifest):
-        say(f"{what} differs from {folder}")
-    new = _new_folder(planned, out)
-    manifest.write(new, planned.manifest)
-    ended = _go(new, planned, Caps(), how)
-    return compare(folder, new, as_json) if ended is Exit.FINISHED else ended
+    run_plan = asyncio.run(plan.new(benchmark, then.conditions, selection, then.trials, say))
+    for difference in manifest.differences(then, run_plan.manifest):
+        say(f"{difference} differs from {folder}")
+    new = _new_folder(run_plan, out)
+    manifest.write(new, run_plan.manifest)
+    code = _execute(new, run_plan, Caps(), execution)
+    return compare(folder, new, as_json) if code is Exit.FINISHED else code
 
 
 def _summary(out: Path) -> tuple[Summary, list[Result]]:
-    made = manifest.read(out)
-    results = list(Results(out).found.values())
+    run_manifest = manifest.read(out)
+    results = list(Results(out).by_key.values())
     scores = [Score(one.score, one.answer, one.details) for one in results if one.score is not None]
-    figures = registry.find(made.conditions.benchmark).more(scores) if scores else {}
-    return summarise(made.facts, results, figures), results
+    figures = registry.find(run_manifest.conditions.benchmark).more(scores) if scores else {}
+    return summarise(run_manifest.facts, results, figures), results
 
 
 class _Bar:
-    """The progress of a run: rollouts, score, rate, cost, and the time left."""
+    """The progress of a run: rollouts, score, rate, cost, and remaining time."""
 
-    def __init__(self, console: Console, out: Path, planned: RunPlan) -> None:
+    def __init__(self, console: Console, out: Path, run_plan: RunPlan) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -245,8 +254,8 @@ class _Bar:
             TimeRemainingColumn(),
             console=console,
         )
-        self._out, self._wanted = out, planned.manifest.wanted
-        self._name = planned.benchmark.name
+        self._out, self._total = out, run_plan.manifest.rollouts
+        self._name = run_plan.benchmark.name
         self._console = console
 
     def __enter__(self) -> _Bar:
@@ -265,20 +274,20 @@ class _Bar:
         """Show the rollouts that are already done."""
         self._run, self._began, self._ended = run, time.monotonic(), 0
         self._task = self._progress.add_task(
-            self._name, total=self._wanted, completed=self._wanted - run.left, about=self._about()
+            self._name, total=self._total, completed=self._total - run.remaining, about=self._about()
         )
 
     def finished(self, result: Result) -> None:
         """Add a new result."""
         self._ended += 1
         if result.outcome in NOT_MEASURED:
-            where = f"{result.id}: {result.outcome}: {result.why.strip().splitlines()[-1] if result.why else ''}"
-            self._progress.console.print(Text(plain(where), "yellow"), soft_wrap=True)
-        self._progress.update(self._task, completed=self._wanted - self._run.left, about=self._about())
+            text = f"{result.id}: {result.outcome}: {result.why.strip().splitlines()[-1] if result.why else ''}"
+            self._progress.console.print(Text(plain(text), "yellow"), soft_wrap=True)
+        self._progress.update(self._task, completed=self._total - self._run.remaining, about=self._about())
 
     def _about(self) -> str:
-        found = self._run.results.found.values()
-        scores = [result.score for result in found if result.score is not None]
+        results = self._run.results.by_key.values()
+        scores = [result.score for result in results if result.score is not None]
         score = f"score {sum(scores) / len(scores):.3f}" if scores else ""
         rate = f"{60 * self._ended / (time.monotonic() - self._began):.1f} a minute" if self._ended else ""
         spent = f"{self._run.results.spent:.2f} USD" if self._run.results.spent else ""

@@ -99,7 +99,7 @@ class AgentBenchOS(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the answer, or the agent's change to the machine, is right. Raises SandboxError."""
-        answer = tagged(rollout.said)
+        answer = tagged(rollout.final_message)
         if rollout.state.agent_state not in ENDED:
             return Score(0.0, answer, {"why": "the agent did not say that it was done"})
         task = _task(rollout.instance)

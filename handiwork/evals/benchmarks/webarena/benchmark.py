@@ -127,4 +127,4 @@ def answer_of(rollout: Rollout) -> str:
     observations = [
         observation for _, observation in rollout.state.history if isinstance(observation, BrowserOutputObservation)
     ]
-    return NOT_POSSIBLE if observations and observations[-1].infeasible else rollout.said
+    return NOT_POSSIBLE if observations and observations[-1].infeasible else rollout.final_message

@@ -119,7 +119,7 @@ class WebArenaVerified(Benchmark):
 
     async def score(self, rollout: Rollout) -> Score:
         """Score by the package. Raises BrowserError, SandboxError."""
-        text = rollout.said
+        text = rollout.final_message
         answer = fenced(text, "json", "").strip() or text
         await rollout.sandbox.browser("close")
         har = b"".join([piece async for piece in rollout.sandbox.download(f"{rollout.sandbox.workspace}/{HAR}")])
