@@ -89,35 +89,35 @@ class FileAgentClient:
             raise TreeStreamError("it did not start")
 
     def _ask(self, request: dict[str, object]) -> BinaryIO:
-        stream = self._running().stdin
+        stream = self._running_process().stdin
         assert stream is not None
         stream.write(json.dumps(request).encode() + b"\n")
         return cast(BinaryIO, stream)
 
     def _answers(self) -> BinaryIO:
-        stream = self._running().stdout
+        stream = self._running_process().stdout
         assert stream is not None
         return cast(BinaryIO, stream)
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running_process(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise TreeStreamError("it does not run")
         return self._process
 
     async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
         """Run blocking work to its end in a thread: a partial answer would be read as the start of the next one."""
-        working = asyncio.ensure_future(asyncio.to_thread(work))
+        task = asyncio.ensure_future(asyncio.to_thread(work))
         try:
-            return await asyncio.shield(working)
+            return await asyncio.shield(task)
         except asyncio.CancelledError:
-            await asyncio.wait([working])
-            if working.exception() is not None:
+            await asyncio.wait([task])
+            if task.exception() is not None:
                 await self._end()
             raise
         except (OSError, TreeStreamError) as error:
-            said = await self._end()
-            told = f"{error}. {docker_cli.explained(said)}" if said else f"{error}."
-            raise SandboxError(f"the files of the sandbox cannot be copied to or from its daemon: {told}") from error
+            errors = await self._end()
+            problem = f"{error}. {docker_cli.explained(errors)}" if errors else f"{error}."
+            raise SandboxError(f"the files of the sandbox cannot be copied to or from its daemon: {problem}") from error
 
     async def _end(self) -> str:
         """End the process and return its errors."""

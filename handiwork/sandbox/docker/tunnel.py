@@ -76,16 +76,16 @@ class Relay:
             return
         assert process.stdin is not None
         assert process.stdout is not None
-        passing = [
+        tasks = [
             asyncio.create_task(_pass_on(reader, process.stdin)),
             asyncio.create_task(_pass_on(process.stdout, writer)),
         ]
         try:
-            await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in passing:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*passing, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             writer.close()
             await _end(process)
 

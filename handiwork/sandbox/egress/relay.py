@@ -29,13 +29,13 @@ async def relay(client: Streams, server: Streams, length: int | None = None) -> 
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int | None) -> None:
-    left = length
-    while left != 0:
-        data = await reader.read(_PIECE if left is None else min(_PIECE, left))
+    remaining = length
+    while remaining != 0:
+        data = await reader.read(_PIECE if remaining is None else min(_PIECE, remaining))
         if not data:
             if writer.can_write_eof():
                 writer.write_eof()
             return
         writer.write(data)
         await writer.drain()
-        left = None if left is None else left - len(data)
+        remaining = None if remaining is None else remaining - len(data)
