@@ -108,7 +108,7 @@ def inside_code() -> Path:
 
 
 def _make_copy(files: dict[Path, bytes], folder: Path) -> None:
-    """Build the copy aside and move it into place; a faster process has built the same one."""
+    """Build the copy aside and move it into place, unless a faster process has built the same one."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".inside-") as work:
         copy = Path(work, "copy")

@@ -31,7 +31,7 @@ KEEP_ALIVE = 600.0
 """Seconds that an idle connection is kept; the server keeps it for an hour."""
 
 SPOOL_LIMIT = 64 << 20
-"""Bytes of one observation's whole text that are fetched from a sandbox; its server stores no more."""
+"""Bytes of one observation's text that are fetched from a sandbox; its server stores no more."""
 
 GRACE = 150.0
 """Seconds that an action may take beyond its timeout: a shell or notebook that does not start is tried again.
@@ -187,7 +187,7 @@ class Client:
         await self._http.aclose()
 
     async def _fetch_spool(self, spool: object) -> tuple[str, bool]:
-        """Save the spool as a blob; return the blob, and whether it holds the whole spool."""
+        """Save the spool as a blob; return the blob, and whether it is complete."""
         path = _spool_path(spool)
         complete = True
 
@@ -248,7 +248,7 @@ class Client:
     async def _request(
         self, method: str, url: str, *, idle: float | None = None, **rest: Any
     ) -> AsyncGenerator[httpx2.Response]:
-        """Send a request; it fails after ``idle`` seconds in which nothing was sent or received."""
+        """Send a request; fail after ``idle`` seconds without a byte sent or received."""
         timeouts = {"timeout": {"read": idle, "write": idle}}
         request = httpx2.Request(method, f"http://sandbox{url}", extensions=timeouts, **rest)
         try:
@@ -276,7 +276,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
-    """Yield the JSON objects of the response, one a line; only newlines split, as JSON text may hold other breaks."""
+    """Yield the JSON objects of the response, one per line; only newlines split, as JSON text may hold other breaks."""
     line = bytearray()
     async for piece in _pieces(response):
         *ends, rest = piece.split(b"\n")

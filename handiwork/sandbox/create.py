@@ -140,7 +140,7 @@ def create(
     """Return the sandbox of a kind of SANDBOXES, not started.
 
     "docker" needs an ``image``, and reports to ``on_status`` why its start takes time. "none" works directly in the
-    base if there is one, with the user's environment except the variables ``withheld``; it has no mounts and takes no
+    base, if any, with the user's environment except the variables ``withheld``; it has no mounts and takes no
     snapshots. Raises SandboxError.
     """
     if kind not in SANDBOXES:

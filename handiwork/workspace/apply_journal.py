@@ -167,7 +167,7 @@ class ApplyJournal:
         self._reset()
 
     def _undo(self, moves: Moves) -> list[str]:
-        """Restore every file; return the new paths of old files whose paths are taken. Raises WorkspaceError."""
+        """Restore every file; return the new paths of old files that edited ones displaced. Raises WorkspaceError."""
         renamed: list[str] = []
         steps = list(enumerate(moves.steps))
         try:
@@ -242,7 +242,7 @@ class ApplyJournal:
 
 
 def undo_cut_apply(target: Path) -> str:
-    """Undo an interrupted apply in ``target`` and return a sentence about it; "" if there is none or one is running.
+    """Undo an interrupted apply in ``target`` and return a sentence about it; "" if none is left or one is running.
 
     Raises WorkspaceError if it cannot be undone.
     """

@@ -240,7 +240,7 @@ _Rules = IgnoreRules | bool | None
 
 
 def _rules_in(base: Path, directory: str, cache: dict[str, _Rules]) -> _Rules:
-    """Return the rules in the directory, from the base's innermost repository around it; False if there is none."""
+    """Return the rules in the directory, from the base's innermost repository around it; False outside of one."""
     if "" not in cache:
         cache[""] = _rules_at(base, "", above=False)
     path, rules = "", cache[""]

@@ -145,7 +145,7 @@ class _Copier:
         return manifest
 
     def copy_batch(self, batch: list[tuple[str, os.stat_result]]) -> list[tuple[str, TreeNode | OSError]]:
-        """Copy a batch of files; return an error for each that is gone, unreadable or no longer of its type."""
+        """Copy a batch of files; return an error for each that is missing, unreadable or of another type."""
         results: list[tuple[str, TreeNode | OSError]] = []
         for folder, files in groupby(batch, lambda file: file[0].rpartition("/")[0]):
             try:

@@ -45,7 +45,7 @@ class InPlaceFolder:
         self.protected: list[str] = self._record.protected
 
     def make_harmless(self) -> None:
-        """Make git run nothing in repositories that have appeared since the start. Raises SandboxError."""
+        """Disable the programs of repositories that have appeared since the start. Raises SandboxError."""
         _make_harmless(self._workspace, self.protected)
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ def _find_protected(workspace: Path) -> list[str]:
 class GitMountPoint:
     """The ``.git`` of a workspace over which sandboxes mount their own layers.
 
-    Creates an empty directory, which git ignores, if there is none. Raises SandboxError if ``.git`` is a symbolic
+    Creates an empty directory, which git ignores, if it is missing. Raises SandboxError if ``.git`` is a symbolic
     link, OSError.
     """
 
@@ -224,7 +224,7 @@ def _submodules(workspace: Path) -> list[str]:
 
 
 def mounts(workspace: Path, protected: Sequence[str]) -> Iterator[tuple[str, Access]]:
-    """Yield what to mount of the real directory, in order: paths relative to it, "." first.
+    """Yield the mounts of the real directory, in order: paths relative to it, "." first.
 
     The ``protected`` paths are read-only. Mounting their parents too keeps these from being swapped: a mount point
     cannot be renamed. Changes in a directory ``.git`` go to a layer of the session; a file of that name is read-only.

@@ -112,7 +112,7 @@ def _add_repository(source: Path, folder: str, selection: Selection) -> None:
     if repository and (not folder or repository.is_within(source) or repository.knows_worktree()):
         selection.repositories.append(folder)
     elif repository is None and is_empty_directory(git_dir):
-        pass  # git ignores it; a killed sandbox that worked in place leaves one behind
+        pass  # git ignores it; a killed sandbox in place leaves one behind
     elif folder:
         selection.left_out.append(f"{folder}/.git")
     else:

@@ -90,7 +90,7 @@ class SessionFiles(ABC):
         make_copy(self.source, self.session_dir)
 
     def snapshots(self, paths: SandboxPaths, gigabytes: int, clean: Callable[[bytes], bytes]) -> Snapshots | None:
-        """Return the taker of snapshots for a sandbox with these ``paths``; None if no snapshots are possible.
+        """Return the snapshots of a sandbox with these ``paths``; None if it can have none.
 
         All snapshots of the data folder together may take ``gigabytes``; 0 takes none. ``clean`` removes secrets from
         the state of a shell.
@@ -99,7 +99,7 @@ class SessionFiles(ABC):
 
     @abstractmethod
     def written(self) -> list[Path]:
-        """Return the existing directories that hold what the agent wrote: a child begins with a copy of them."""
+        """Return the existing directories that hold the agent's files: a child begins with a copy of them."""
 
     @abstractmethod
     def sandbox_paths(self, layer_owner: LayerOwner | None = None) -> SandboxPaths:
@@ -115,15 +115,15 @@ class SessionFiles(ABC):
 
     @abstractmethod
     def has_commits(self) -> bool:
-        """Return whether the agent may have committed anything that is not in the user's repository.
+        """Return whether the agent may have commits that the user's repository lacks.
 
-        Runs no git in what the agent wrote.
+        Runs no git on the agent's files.
         """
 
 
 @dataclass(frozen=True)
 class InPlaceFiles(SessionFiles):
-    """The user's own directory; only what the agent writes to ``.git`` goes to the session's folder."""
+    """The user's own directory; only the agent's changes to ``.git`` go to the session's folder."""
 
     @override
     def written(self) -> list[Path]:

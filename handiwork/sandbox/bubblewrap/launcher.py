@@ -123,7 +123,7 @@ def _clone_tree(source: dict[str, Any], uid: int, gid: int) -> int:
 
 
 def _handle(path: str, below: str) -> int:
-    """Open the path; the part ``below`` a directory that an agent may write to is opened without following links."""
+    """Open the path, following no link ``below`` a directory that an agent may write to."""
     if not below:
         return os.open(path, os.O_PATH | os.O_CLOEXEC)
     handle = os.open(below, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -135,7 +135,7 @@ def _handle(path: str, below: str) -> int:
 
 
 def _map_owner(tree: int, uids: tuple[int, int], gids: tuple[int, int]) -> None:
-    """Swap the first and the second uid and gid in this mount: files of one on disk appear as the other's."""
+    """Swap the first and the second uid and gid in this mount: the files of each appear as the other's."""
     ready_read, ready_write = os.pipe()
     end_read, end_write = os.pipe()
     child = os.fork()

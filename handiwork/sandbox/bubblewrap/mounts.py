@@ -92,7 +92,7 @@ class MountPlan:
         self.add("--bind", f"{STAGE}/home" if paths.layer else self.stage("home", paths.session_dir / "home"), HOME)
 
     def add_bundle(self, bundle: Path, inside: Path, browser: Path | None) -> None:
-        """Show the platform's own programs, the server's code, and the browser if it is there."""
+        """Show the platform's own programs, the server's code, and the browser if it is installed."""
         self.add("--ro-bind", self.stage("bundle", bundle), PREFIX)
         self.add("--ro-bind", self.stage("inside", inside), f"{PREFIX}/app")
         if browser is not None:

@@ -40,7 +40,7 @@ _NAMESPACES = (
 ).split()
 
 _NICE = 5
-"""The niceness with which other programs come first if groups cannot divide processor time."""
+"""The sandbox's niceness if groups cannot divide processor time: other programs come first."""
 
 
 class BubblewrapSandbox(ServedSandbox):

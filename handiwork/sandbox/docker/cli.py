@@ -49,9 +49,9 @@ class DockerImage:
 
 @dataclass(frozen=True)
 class Daemon:
-    """How containers run: with a ``rootless`` daemon, root inside is the calling user outside.
+    """The daemon's properties: if it is ``rootless``, root inside is the calling user outside.
 
-    ``machine`` is uname's name of the processor; other machines than x86_64 emulate the containers' programs.
+    ``machine`` is uname's name of the processor; any but x86_64 emulates the containers' programs.
     """
 
     rootless: bool
@@ -59,7 +59,7 @@ class Daemon:
 
 
 async def is_elsewhere() -> bool:
-    """Return whether the daemon is reached by other means than a socket of this machine. Raises SandboxError.
+    """Return whether docker reaches the daemon by other means than a socket of this machine. Raises SandboxError.
 
     If False, the daemon may still not see this machine's files, for example behind a forwarded socket.
     """

@@ -20,7 +20,7 @@ LABEL = "handiwork.bundle"
 """Label of these volumes; they stay until `docker volume prune --all --filter label=handiwork.bundle` removes them."""
 
 _COMPLETE = "complete"
-"""The file that is written last: if it exists, all others do."""
+"""The file written last: if it exists, all others do."""
 
 _PATIENCE = 600  # seconds that another process may take to send it
 
@@ -67,7 +67,7 @@ def _name() -> str:
 
 
 def _files() -> Iterator[tuple[Path, str]]:
-    """Yield each path of the bundle and its place below the prefix, parents first."""
+    """Yield each path of the bundle and its path below the prefix, parents first."""
     for root, prefix in ((bundle.bundle_root(), ""), (bundle.inside_code(), "app/")):
         for path in sorted(root.rglob("*")):
             yield path, f"{prefix}{path.relative_to(root)}"

@@ -37,7 +37,7 @@ _VOLUME = '{{.Name}}\t{{.Label "' + docker_cli.OWNER + '"}}\t{{.Label "' + FOLDE
 
 @dataclass(frozen=True)
 class VolumeRecord:
-    """The volume of a session's files, recorded while it may exist; ``whole`` once all files were sent."""
+    """The volume of a session's files, recorded while it may exist; ``whole`` is true once all files are sent."""
 
     daemon: str
     host: str
@@ -175,7 +175,7 @@ class RemoteFiles:
         return agent
 
     async def _rescue(self, daemon: str) -> None:
-        """Copy back all changes that an earlier start of the session left in its volume, if there is one."""
+        """Copy back all changes that an earlier start of the session left in its volume, if any."""
         record = VolumeRecord.load(self._paths.session_dir)
         if record is None:
             return
@@ -232,7 +232,7 @@ class RemoteFiles:
             _send_tree(stream, paths.workspace / name, _mount_path(name))
 
     def _directories(self) -> list[str]:
-        """Return the directories that only lie between the others, parents first."""
+        """Return the directories that hold the trees, layers and mounts, parents first."""
         session_dir = self._paths.session_dir
         layers = [folder.relative_to(session_dir) for folder in self._paths.lowers()]
         parents = {parent for folder in layers for parent in (folder / "work").parents if parent.name}

@@ -44,7 +44,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def why_refused(address: Address) -> str | None:
-    """Return the reason to refuse an address, as an adjective or a possessive; None if there is none."""
+    """Return the reason to refuse an address, as an adjective or a possessive; None to allow it."""
     if address.version == 6 and address in _NAT64:
         # Networks with IPv6 only write an IPv4 address this way, in the last four bytes.
         address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
@@ -62,13 +62,13 @@ NAMEABLE = frozenset({"private", "loopback", "this machine's own"})
 
 
 def why_never(address: Address) -> str | None:
-    """Return the reason to refuse an address even if the user names it; None if there is none."""
+    """Return the reason to refuse an address even if the user names it; None to allow it."""
     reason = why_refused(address)
     return None if reason in NAMEABLE else reason
 
 
 def _is_own(address: Address) -> bool:
-    """Return whether a connection to the address would come back to this machine; nothing is sent to find out."""
+    """Return whether a connection to the address would come back to this machine; sends nothing."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

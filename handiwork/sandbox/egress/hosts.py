@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class HostError(ValueError):
-    """The text is no host or no pattern; the message says why."""
+    """The text is neither a host nor a pattern; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

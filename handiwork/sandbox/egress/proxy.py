@@ -33,7 +33,7 @@ CONNECTIONS = 128
 """Connections at the same time; further ones wait."""
 
 BURST, RATE = 500, 20.0
-"""Decisions at once, and then per second: each is logged, and the log must not grow without end."""
+"""Decisions at once, and then per second: each is logged, and the log must not grow without limit."""
 
 _RESOLVE_TIME, _CONNECT_TIME = 20.0, 20.0
 
@@ -239,7 +239,7 @@ async def _tunnel(outside: Streams, request: Request, upstream: Upstream) -> Non
 
 
 def _allow_hint(host: Host, port: int) -> str:
-    """Return how the user can allow the refused host, "" if it is never allowed."""
+    """Return a hint on allowing the refused host; "" if it can never be allowed."""
     if isinstance(host, str):
         name = host if port in (80, 443) else f"{host}:{port}"
     elif why_never(host) is None:

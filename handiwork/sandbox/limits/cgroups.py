@@ -32,7 +32,7 @@ _COUNTERS: Mapping[Limit, tuple[tuple[str, str], ...]] = {
 class ControlGroups:
     """The control groups of one sandbox; none if this machine or this user cannot have them.
 
-    ``folders`` is the result of ``group_folders``.
+    ``candidates`` is the result of ``group_folders``; ``folders`` has those that could be created, by controller.
     """
 
     def __init__(self, candidates: Mapping[str, Path], limits: ResourceLimits) -> None:
@@ -138,7 +138,7 @@ def level() -> str:
 def scope(limits: ResourceLimits) -> tuple[list[str], dict[str, str]]:
     """Return a command prefix, and its environment, with which the user's systemd puts a command in a limited group.
 
-    Both are empty if there is no such systemd or it is not needed.
+    Both are empty if no such systemd runs or none is needed.
     """
     if os.geteuid() == 0 or _unified_home() or not systemd_answers():
         return [], {}
@@ -167,7 +167,7 @@ def groups_of(pid: int) -> list[Path]:
 
 
 def _settings(controller: str, limits: ResourceLimits) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings without which a group is useless, and those that not every kernel has."""
+    """Return a group's required settings, and the optional ones, which not every kernel has."""
     quota = str(round(limits.cpus * _PERIOD)) if limits.cpus else ""
     if controller == _UNIFIED:
         cpu = {"cpu.weight": "50", **({"cpu.max": f"{quota} {_PERIOD}"} if quota else {})}

@@ -20,7 +20,7 @@ _SHARE = 20  # a measurement that takes a second is repeated after this many at 
 
 
 class Disk:
-    """The disk use of ``folders``, at most ``limit`` bytes; ``place`` is on the same file system."""
+    """The disk use of ``folders``, at most ``limit`` bytes; ``directory`` is on the same file system."""
 
     def __init__(self, folders: Sequence[Path], directory: Path, limit: int) -> None:
         self._folders = folders
@@ -42,8 +42,8 @@ class Disk:
     async def full(self) -> Literal["", "disk", "machine_disk"]:
         """Return which space is full, if the command added to it: the session's limit, or the machine's own disk."""
         free, scarce = self._room()
-        # There may be too much only if the sandbox took the space that is gone, so only then are the files themselves
-        # measured. As other programs free space meanwhile, they are also measured now and then.
+        # The limit can be exceeded only if the sandbox used the space that is missing, so the files are measured then.
+        # Other programs may free space at the same time, so they are also measured at long intervals.
         suspicious = scarce or self.used + self._free - free > self._limit
         if time.monotonic() < (self._next if suspicious else self._latest):
             return ""

@@ -27,7 +27,7 @@ _FILE_SIZE_EXIT = 128 + signal.SIGXFSZ
 class LimitMonitor:
     """Enforces ``limits`` on one running sandbox.
 
-    ``first`` is the pid of its server, the ancestor of all its other processes. The kernel enforces the limits in
+    ``root_pid`` is the pid of its server, the ancestor of all its other processes. The kernel enforces the limits in
     ``counters`` and only reports them; the others are measured here. ``interrupt`` stops the running action.
     """
 
@@ -139,7 +139,7 @@ class LimitMonitor:
         return self._count_processes() > self._limits.processes * _NEARLY
 
     async def _few_remain(self) -> bool:
-        """Return whether few processes are left; killed ones take a moment to disappear."""
+        """Return whether few processes remain; killed ones take a moment to disappear."""
         for _ in range(int(_DYING / _SHORTEST)):
             if self._count_processes() <= self._limits.processes * _STILL_MANY:
                 return True

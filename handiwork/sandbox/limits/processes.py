@@ -35,7 +35,7 @@ def ticks() -> int:
 
 
 def family(root_pid: int) -> list[ProcessInfo]:
-    """Return ``first`` and its descendants, parents first."""
+    """Return ``root_pid`` and its descendants, parents first."""
     members = list(_read(root_pid))
     for process in members:
         # The list grows during the iteration: the children's children follow.
@@ -44,7 +44,7 @@ def family(root_pid: int) -> list[ProcessInfo]:
 
 
 def end(root_pid: int, since: int) -> None:
-    """Kill the descendants of ``first`` that started at ``since`` (ticks) or later, even if they keep forking."""
+    """Kill the descendants of ``root_pid`` that started at ``since`` (ticks) or later, even if they keep forking."""
     stopped: set[ProcessInfo] = set()
     # Stopped processes can no longer fork, so eventually there are no new ones.
     while fresh := [process for process in family(root_pid)[1:] if process.started >= since and process not in stopped]:
@@ -57,7 +57,7 @@ def end(root_pid: int, since: int) -> None:
 
 @contextmanager
 def paused(root_pid: int) -> Generator[None]:
-    """Pause ``first`` and its descendants; processes that were stopped before stay stopped.
+    """Pause ``root_pid`` and its descendants; processes that were stopped before stay stopped.
 
     A shell that saw its jobs stop would print it, so parents are stopped before their children and resumed after them.
     """

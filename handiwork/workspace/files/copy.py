@@ -24,7 +24,7 @@ class NoRoomError(WorkspaceError):
 
 
 class Room:
-    """The bytes that may still be written to a folder: at most ``left``, and only while its file system has space.
+    """The bytes that may still be written to a folder: at most ``limit``, and only while its file system has space.
 
     A twentieth of the file system stays free.
     """

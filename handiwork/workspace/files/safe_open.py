@@ -247,7 +247,7 @@ def walk(root: Path, path: str = "", prune: Collection[str] = ()) -> Iterator[tu
 
 
 def entries(root: Path, path: str) -> list[tuple[str, os.stat_result]]:
-    """Return name and status of each entry; an empty list if ``path`` is gone or no longer a directory.
+    """Return name and status of each entry; an empty list if ``path`` is missing or no longer a directory.
 
     Raises WorkspaceError if it cannot be read.
     """

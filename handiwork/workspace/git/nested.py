@@ -46,7 +46,7 @@ def find_git_paths(root: Path, skip: Collection[str] = ()) -> list[str]:
 
 
 def make_harmless(root: Path, protected: Collection[str]) -> None:
-    """Make git run nothing in the repositories below ``root``, except its own and the ``known`` paths.
+    """Disable the programs of repositories below ``root``, except its own and the ``protected`` paths.
 
     Removes hooks, settings that name a program or a file, and references that lead out of ``root``. Raises OSError if
     a file cannot be changed.

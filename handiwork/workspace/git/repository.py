@@ -63,7 +63,7 @@ class Repository:
 
 
 def repository_at(worktree: Path) -> Repository | None:
-    """Return the repository whose ``.git`` is in ``worktree``; None if there is none that git could use."""
+    """Return the repository whose ``.git`` is in ``worktree``; None if git could use none."""
     git_dir = worktree / ".git"
     try:
         if stat.S_ISREG(git_dir.lstat().st_mode):
@@ -87,7 +87,7 @@ def common_dir(git_dir: Path) -> Path | None:
 
 
 def repository_around(directory: Path) -> Repository | None:
-    """Return the repository around ``directory`` on the same file system; None if there is none."""
+    """Return the repository around ``directory`` on the same file system; None outside of one."""
     device = directory.stat().st_dev
     for folder in (directory, *directory.parents):
         if folder.stat().st_dev != device:
@@ -98,7 +98,7 @@ def repository_around(directory: Path) -> Repository | None:
 
 
 def read_regular(root: Path, path: str, limit: int) -> bytes | None:
-    """Read a regular file below ``root``, following no link; return None if there is none.
+    """Read a regular file below ``root``, following no link; return None if it cannot be opened.
 
     Raises WorkspaceError if it has more than ``limit`` bytes.
     """

@@ -83,7 +83,7 @@ class Objects:
             return file.read()
 
     def begin(self, limit: int) -> None:
-        """Limit further additions to ``left`` bytes; ``discard`` removes them again."""
+        """Limit further additions to ``limit`` bytes; ``discard`` removes them again."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.room, self._new = Room(str(self.folder), limit), []
 
@@ -130,7 +130,7 @@ class Objects:
         return total
 
     def recount(self) -> int:
-        """Count the bytes in the store anew and return them."""
+        """Recount the bytes in the store and return them."""
         (self.folder / "used").unlink(missing_ok=True)
         return self.account(0)
 
@@ -307,7 +307,7 @@ class Objects:
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a directory tree regardless of modes; no sandbox may write to it meanwhile."""
+    """Remove a directory tree regardless of modes; no sandbox may write to it during the call."""
     os.chmod(folder, 0o700)
     for path, names, _ in os.walk(folder):
         for below in (f"{path}/{name}" for name in names):

@@ -48,7 +48,7 @@ class WritableDir:
 
 @dataclass
 class _State:
-    """The state of a place at the last snapshot, by path; "" is the place itself."""
+    """The state of a directory at the last snapshot, by path; "" is the directory itself."""
 
     signatures: dict[str, Signature] = field(default_factory=dict[str, Signature])
     nodes: Tree = field(default_factory=Tree)
@@ -57,9 +57,9 @@ class _State:
 
 
 class Snapshots:
-    """Takes snapshots of a session's ``places``, keyed by their names in the root tree.
+    """Takes snapshots of a session's ``directories``, keyed by their names in the root tree.
 
-    ``origin`` is the tree beneath a fork's places, ``budget`` the limit in bytes of all snapshots of the store.
+    ``origin`` is the tree beneath a fork's directories, ``budget`` the limit in bytes of all snapshots of the store.
     ``clean`` removes secrets from the shell state. Calls block and must not overlap.
     """
 
@@ -88,7 +88,7 @@ class Snapshots:
     def take(
         self, shell: bytes = b"", paused: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> Snapshot | None:
-        """Store the current files and the shell state; return None if nothing changed or a place does not exist yet.
+        """Store the current files and the shell state; return None if nothing changed or a directory is missing.
 
         Copies the files inside ``paused()``, entered only if some may have changed. Raises WorkspaceError if files
         cannot be read or do not fit, OSError if they cannot be stored; the store then keeps nothing of the attempt.
@@ -137,7 +137,7 @@ class Snapshots:
         return seen < len(state.signatures)
 
     def _update(self, name: str) -> int:
-        """Store the changes of a place; return the number of changed paths."""
+        """Store the changes of a directory; return the number of changed paths."""
         directory, state = self._directories[name], self._states[name]
         since = time.time_ns()
         signatures = dict(_signatures(directory.upper))
@@ -167,7 +167,7 @@ class Snapshots:
             for name in names:
                 path = join(folder, name)
                 try:
-                    nodes.append((path, self._node(parent, name or ".")))  # the place itself has the path ""
+                    nodes.append((path, self._node(parent, name or ".")))  # the directory itself has the path ""
                 except OSError as error:
                     raise WorkspaceError(f"{path!r} cannot be kept: {error.strerror}") from error
         return nodes
@@ -193,7 +193,7 @@ class Snapshots:
 
 
 class _Assembly:
-    """Builds trees from the nodes of a place, layered over the session's origin."""
+    """Builds trees from the nodes of a directory, layered over the session's origin."""
 
     def __init__(
         self,
