@@ -98,7 +98,7 @@ class Client:
         self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
     ) -> Observation:
         """Run the action; output too large for the observation is saved as a blob. Raises SandboxError."""
-        async with _within(self._timeout_of(action) + self._grace):
+        async with _time_limit(self._timeout_of(action) + self._grace):
             fields = await self._ask(action, on_output, secrets)
         # Only the platform may name blobs.
         blobs: dict[str, Any] = {"blob": None}
@@ -152,13 +152,13 @@ class Client:
 
     async def interrupt(self) -> None:
         """Stop the running action. Raises SandboxError."""
-        async with _within(_SHORT), self._request("POST", "/interrupt") as response:
+        async with _time_limit(_SHORT), self._request("POST", "/interrupt") as response:
             await _check(response)
 
     async def browser(self, command: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
         """Run a command of the browser. Raises BrowserError, SandboxError."""
         body = {"command": command, "arguments": dict(arguments)}
-        async with _within(self._grace), self._request("POST", "/browser", json=body) as response:
+        async with _time_limit(self._grace), self._request("POST", "/browser", json=body) as response:
             if response.status_code == _REFUSED:
                 raise BrowserError(_problem(_object(await _read_all(response)), "it gives no reason"))
             await _check(response)
@@ -178,7 +178,7 @@ class Client:
 
     async def shell_state(self) -> bytes:
         """Return the bash code that gives another shell the state of this one. Raises SandboxError."""
-        async with _within(_SHORT), self._request("GET", "/shell") as response:
+        async with _time_limit(_SHORT), self._request("GET", "/shell") as response:
             await _check(response)
             return await _read_all(response, _MAX_STATE)
 
@@ -201,7 +201,7 @@ class Client:
                     return
                 remaining -= len(piece)
 
-        async with _within(_FETCH), self._request("GET", path) as response:
+        async with _time_limit(_FETCH), self._request("GET", path) as response:
             await _check(response)
             blob = await self._save_blob(first_bytes(response))
         await self._delete(path)
@@ -231,7 +231,7 @@ class Client:
         """Return the first bytes of a spool, slightly over the limit if it is longer, and delete it."""
         path = _spool_path(spool)
         data = bytearray()
-        async with _within(_FETCH), self._request("GET", path) as response:
+        async with _time_limit(_FETCH), self._request("GET", path) as response:
             await _check(response)
             async for piece in response.aiter_raw():
                 data += piece
@@ -241,7 +241,7 @@ class Client:
         return bytes(data)
 
     async def _delete(self, path: str) -> None:
-        async with _within(_SHORT), self._request("DELETE", path) as response:
+        async with _time_limit(_SHORT), self._request("DELETE", path) as response:
             await _check(response)
 
     @asynccontextmanager
@@ -262,7 +262,7 @@ class Client:
 
 
 @asynccontextmanager
-async def _within(seconds: float) -> AsyncGenerator[None]:
+async def _time_limit(seconds: float) -> AsyncGenerator[None]:
     """Limit the enclosed work to ``seconds``. Raises SandboxError when it takes longer."""
     try:
         async with asyncio.timeout(seconds):

@@ -98,15 +98,15 @@ class _Plan:
 
     def decide(self, path: str, base: Side | None, mine: Side | None, theirs: Side | None) -> None:
         """Choose the side that changed; merge the text if both did."""
-        if _same(mine, theirs):
+        if _is_same(mine, theirs):
             self.unchanged.append(path)
-        elif theirs is None and _same(mine, base):
+        elif theirs is None and _is_same(mine, base):
             self.replacements.append(Replacement(path, None))
         elif theirs is None:
             self.conflicts.append((path, "deleted by the session, but edited here"))
         elif mine is None and base is not None:
             self.conflicts.append((path, "changed by the session, but deleted here"))
-        elif mine is None or _same(mine, base):
+        elif mine is None or _is_same(mine, base):
             self.replacements.append(Replacement(path, _content(theirs, theirs, mine)))
         elif base is None and not same_content(mine, theirs):
             self.conflicts.append((path, "added by the session and here, with different contents"))
@@ -168,7 +168,7 @@ class _Plan:
         return ""
 
 
-def _same(one: Side | None, other: Side | None) -> bool:
+def _is_same(one: Side | None, other: Side | None) -> bool:
     return same_content(one, other) and (one is None or other is None or one.git_mode == other.git_mode)
 
 

@@ -64,7 +64,7 @@ async def is_elsewhere() -> bool:
     If False, the daemon may still not see this machine's files, for example behind a forwarded socket.
     """
     host = os.environ.get("DOCKER_HOST")
-    if not host and _context_chosen():
+    if not host and _uses_context():
         host = await checked("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
     return bool(host) and not host.startswith("unix://")
 
@@ -162,7 +162,7 @@ async def _ask(path: str) -> Any | None:
     return response.json() if response.status_code == 200 else None
 
 
-def _context_chosen() -> bool:
+def _uses_context() -> bool:
     """Return whether a non-default context may be in use; running docker takes longer than this check."""
     if "DOCKER_CONTEXT" in os.environ:
         return True
@@ -177,7 +177,7 @@ def _socket() -> str | None:
     """Return the socket that ``docker`` would use; None if only ``docker`` knows it."""
     if host := os.environ.get("DOCKER_HOST"):
         return host.removeprefix("unix://") if host.startswith("unix://") else None
-    return None if _context_chosen() else _SOCKET
+    return None if _uses_context() else _SOCKET
 
 
 async def _inspect(name: str, on_status: OnStatus) -> dict[str, Any]:

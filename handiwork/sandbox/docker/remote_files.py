@@ -157,10 +157,10 @@ class RemoteFiles:
                 await self._agent.close()
                 self._agent = None
         if self._record is not None:
-            await self._forget(self._record)
+            await self._remove_volume(self._record)
             self._record = None
 
-    async def _forget(self, record: VolumeRecord) -> None:
+    async def _remove_volume(self, record: VolumeRecord) -> None:
         """Remove the volume, which is no longer needed, and then its record."""
         code, errors = await docker_cli.run("volume", "rm", "--force", record.volume)
         if code:
@@ -188,7 +188,7 @@ class RemoteFiles:
             if record.whole:
                 self._on_status("copying back the changes of this session's interrupted run")
                 await self._copy_back_all(record.volume)
-        await self._forget(record)
+        await self._remove_volume(record)
         if VolumeRecord.load(self._paths.session_dir) is not None:
             raise SandboxError(f"the volume {record.volume} cannot be removed: stop its containers, and try again.")
 

@@ -112,7 +112,7 @@ class DockerSandbox(ServedSandbox):
             docker_cli.is_elsewhere(),
             docker_cli.sweep(),
         )
-        self._note_image(image.id)
+        self._record_image(image.id)
         self._filter = _filter_options(daemon.machine)
         uid, gid = (0, 0) if daemon.rootless else container_ids(self._paths.base or self._paths.workspace)
         if self._paths.base is None and not is_remote:
@@ -290,7 +290,7 @@ class DockerSandbox(ServedSandbox):
                 # The daemon created it, so a user other than root could not remove the session's folder otherwise.
                 (layers / "work/work").rmdir()
 
-    def _note_image(self, image_id: str) -> None:
+    def _record_image(self, image_id: str) -> None:
         """Record the image's id, and report if the name means another image than before."""
         record = self._paths.session_dir / "image"
         previous = record.read_text() if record.exists() else ""

@@ -82,7 +82,7 @@ class Patterns:
             else:
                 names.append(source)
         patterns._endings = tuple(endings)
-        patterns._names, patterns._paths = (_any(sources, flags) for sources in (names, paths))
+        patterns._names, patterns._paths = (_union(sources, flags) for sources in (names, paths))
         return patterns
 
     def decide(self, name: bytes, path: bytes, *, is_directory: bool) -> bool | None:
@@ -102,7 +102,7 @@ class Patterns:
         return None
 
 
-def _any(sources: list[bytes], flags: re.RegexFlag) -> re.Pattern[bytes] | None:
+def _union(sources: list[bytes], flags: re.RegexFlag) -> re.Pattern[bytes] | None:
     return re.compile(b"|".join(b"(?:%b)" % source for source in sources), flags) if sources else None
 
 

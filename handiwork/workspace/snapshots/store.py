@@ -127,14 +127,14 @@ class Snapshots:
         return all(directory.upper.exists() for directory in self._directories.values())
 
     def _differs(self, name: str) -> bool:
-        state, seen = self._states[name], 0
+        state, count = self._states[name], 0
         if _is_unsettled(state):
             return True
         for path, signature in _signatures(self._directories[name].upper):
             if state.signatures.get(path) != signature:
                 return True
-            seen += 1
-        return seen < len(state.signatures)
+            count += 1
+        return count < len(state.signatures)
 
     def _update(self, name: str) -> int:
         """Store the changes of a directory; return the number of changed paths."""
@@ -206,7 +206,7 @@ class _Assembly:
         self._objects, self._base, self._nodes, self._previous = objects, base, nodes, previous
         self._lower: dict[str, TreeNode | None] = {"": origin}
         self._opaque: dict[str, bool] = {}
-        self._blind: dict[str, bool] = {}
+        self._base_hidden: dict[str, bool] = {}
 
     def trees(self) -> dict[str, tuple[Tree, TreeNode]]:
         """Return the names and the node of each directory, by path."""
@@ -235,7 +235,7 @@ class _Assembly:
             self._lower[path], self._opaque[path] = None, True
         else:
             self._opaque[path] = lower is not None and lower.opaque
-        self._blind[path] = self._opaque[path] or (bool(path) and self._blind[parent])
+        self._base_hidden[path] = self._opaque[path] or (bool(path) and self._base_hidden[parent])
 
     def _tree(self, path: str, names: Tree) -> tuple[Tree, TreeNode]:
         if (lower := self._lower[path]) is not None:
@@ -247,7 +247,7 @@ class _Assembly:
 
     def _hides(self, path: str, name: str) -> bool:
         """Return whether a whiteout hides a name of the base; a whiteout that hides nothing would be listed."""
-        if self._base is None or self._blind[path]:
+        if self._base is None or self._base_hidden[path]:
             return False
         return look(self._base, join(path, name)) is not None
 
