@@ -16,7 +16,7 @@ class SmallSandbox(BubblewrapSandbox):
 def small(options: SandboxOptions) -> Sandbox:
     """Return a SmallSandbox, with its own limits in place of the usual ones."""
     return SmallSandbox(
-        options.places,
+        options.paths,
         options.save_blob,
         options.read_only,
         ResourceLimits(file_size=1 << 20, processes=64),

@@ -68,7 +68,7 @@ class Sandbox(Protocol):
         ...
 
     async def snapshot(self) -> Snapshot | None:
-        """Save the files and the shell's state; return None if nothing changed since the last one or none are taken.
+        """Save the files and the shell's state; return None if nothing changed or snapshots are off.
 
         Nothing is restarted. Also works before the sandbox is started. Raises WorkspaceError, OSError if a file cannot
         be saved, SandboxError.

@@ -108,7 +108,7 @@ def inside_code() -> Path:
 
 
 def _make_copy(files: dict[Path, bytes], folder: Path) -> None:
-    """Build the copy aside and move it into place; a faster process has built the same one."""
+    """Build the copy aside and move it into place, unless a faster process has built the same one."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".inside-") as work:
         copy = Path(work, "copy")
@@ -128,11 +128,11 @@ def _make_copy(files: dict[Path, bytes], folder: Path) -> None:
 
 
 def _compile(copy: Path) -> None:
-    places = ["-s", str(copy), "-p", f"{PREFIX}/app", "--invalidation-mode", "unchecked-hash", str(copy)]
-    compiler = [*host_command("python3"), "-I", "-S", "-B", "-m", "compileall", "-q", *places]
-    done = subprocess.run(compiler, env={}, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SandboxError(f"The action server does not compile: {done.stdout}{done.stderr}")
+    options = ["-s", str(copy), "-p", f"{PREFIX}/app", "--invalidation-mode", "unchecked-hash", str(copy)]
+    compiler = [*host_command("python3"), "-I", "-S", "-B", "-m", "compileall", "-q", *options]
+    result = subprocess.run(compiler, env={}, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise SandboxError(f"The action server does not compile: {result.stdout}{result.stderr}")
 
 
 def _move_unused(cache: Path, target: Path) -> None:

@@ -31,7 +31,7 @@ KEEP_ALIVE = 600.0
 """Seconds that an idle connection is kept; the server keeps it for an hour."""
 
 SPOOL_LIMIT = 64 << 20
-"""Bytes of one observation's whole text that are fetched from a sandbox; its server stores no more."""
+"""Bytes of one observation's text that are fetched from a sandbox; its server stores no more."""
 
 GRACE = 150.0
 """Seconds that an action may take beyond its timeout: a shell or notebook that does not start is tried again.
@@ -92,55 +92,55 @@ class Client:
     async def health(self) -> None:
         """Wait until the server answers. Raises SandboxError."""
         async with self._request("GET", "/health") as response:
-            await _checked(response)
+            await _check(response)
 
     async def execute(
         self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
     ) -> Observation:
         """Run the action; output too large for the observation is saved as a blob. Raises SandboxError."""
-        async with _within(self._time_of(action) + self._grace):
-            said = await self._ask(action, on_output, secrets)
+        async with _time_limit(self._timeout_of(action) + self._grace):
+            fields = await self._ask(action, on_output, secrets)
         # Only the platform may name blobs.
-        found: dict[str, Any] = {"blob": None}
-        spool = said.pop("spool", None)
+        blobs: dict[str, Any] = {"blob": None}
+        spool = fields.pop("spool", None)
         if spool is not None:
-            found["blob"], whole = await self._fetch_spool(spool)
-            if not whole:
-                _add(said, "tail", [f"[only the first {self._spool_limit} bytes of it were kept]"])
-        if "images" in said:
-            found["images"], problems = await self._fetch_images(said["images"])
-            _add(said, "content", problems)
+            blobs["blob"], complete = await self._fetch_spool(spool)
+            if not complete:
+                _add(fields, "tail", [f"[only the first {self._spool_limit} bytes of it were kept]"])
+        if "images" in fields:
+            blobs["images"], problems = await self._fetch_images(fields["images"])
+            _add(fields, "content", problems)
         for name in ("screenshot", "marked_screenshot"):
-            if said.get(name) is not None:
-                parts, problems = await self._fetch_images([said[name]])
-                found[name] = parts[0] if parts else None
-                _add(said, "content" if spool is None else "tail", problems)
+            if fields.get(name) is not None:
+                parts, problems = await self._fetch_images([fields[name]])
+                blobs[name] = parts[0] if parts else None
+                _add(fields, "content" if spool is None else "tail", problems)
         try:
-            return answer(action, said, found)
+            return answer(action, fields, blobs)
         except AnswerError as error:
             raise SandboxError(f"the sandbox's server gave an invalid answer: {error}.") from error
 
     async def _ask(self, action: Action, on_output: OnOutput | None, secrets: Mapping[str, str]) -> dict[str, Any]:
         """Return the server's raw answer for the observation."""
         body = {"action": to_dict(action), "keep": KEEP, "secrets": dict(secrets)}
-        said: dict[str, Any] | None = None
+        fields: dict[str, Any] | None = None
         async with self._request("POST", "/execute", json=body) as response:
-            await _checked(response)
+            await _check(response)
             async for line in _lines(response):
                 match line:
-                    case {"output": str(text)} if said is None:
+                    case {"output": str(text)} if fields is None:
                         if on_output is not None:
                             # JSON can hold a lone surrogate, which cannot be printed.
                             on_output(text.encode("utf-8", "replace").decode())
-                    case {"observation": dict()} if said is None:
-                        said = cast(dict[str, Any], line["observation"])
+                    case {"observation": dict()} if fields is None:
+                        fields = cast(dict[str, Any], line["observation"])
                     case _:
                         raise SandboxError(_NOT_UNDERSTOOD)
-        if said is None:
+        if fields is None:
             raise SandboxError(_LOST)
-        return said
+        return fields
 
-    def _time_of(self, action: Action) -> float:
+    def _timeout_of(self, action: Action) -> float:
         """Return the seconds after which the server itself stops the action, or stops waiting for it."""
         match action:
             case CmdRunAction(background=True):
@@ -152,60 +152,60 @@ class Client:
 
     async def interrupt(self) -> None:
         """Stop the running action. Raises SandboxError."""
-        async with _within(_SHORT), self._request("POST", "/interrupt") as response:
-            await _checked(response)
+        async with _time_limit(_SHORT), self._request("POST", "/interrupt") as response:
+            await _check(response)
 
     async def browser(self, command: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
         """Run a command of the browser. Raises BrowserError, SandboxError."""
         body = {"command": command, "arguments": dict(arguments)}
-        async with _within(self._grace), self._request("POST", "/browser", json=body) as response:
+        async with _time_limit(self._grace), self._request("POST", "/browser", json=body) as response:
             if response.status_code == _REFUSED:
-                raise BrowserError(_problem(_object(await _all_of(response)), "it gives no reason"))
-            await _checked(response)
-            return _object(await _all_of(response)).get("value")
+                raise BrowserError(_problem(_object(await _read_all(response)), "it gives no reason"))
+            await _check(response)
+            return _object(await _read_all(response)).get("value")
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
         """Write a file. Raises SandboxError, or the matching OSError."""
         async with self._request("PUT", "/files", idle=_IDLE, params={"path": path}, content=data) as response:
-            await _checked(response, path)
+            await _check(response, path)
 
     async def download(self, path: str) -> AsyncIterator[bytes]:
         """Read a file. Raises SandboxError, or the matching OSError."""
         async with self._request("GET", "/files", idle=_IDLE, params={"path": path}) as response:
-            await _checked(response, path)
+            await _check(response, path)
             async for piece in response.aiter_raw():
                 yield piece
 
     async def shell_state(self) -> bytes:
         """Return the bash code that gives another shell the state of this one. Raises SandboxError."""
-        async with _within(_SHORT), self._request("GET", "/shell") as response:
-            await _checked(response)
-            return await _all_of(response, _MAX_STATE)
+        async with _time_limit(_SHORT), self._request("GET", "/shell") as response:
+            await _check(response)
+            return await _read_all(response, _MAX_STATE)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._http.aclose()
 
     async def _fetch_spool(self, spool: object) -> tuple[str, bool]:
-        """Save the spool as a blob; return the blob, and whether it holds the whole spool."""
+        """Save the spool as a blob; return the blob, and whether it is complete."""
         path = _spool_path(spool)
-        whole = True
+        complete = True
 
         async def first_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
-            nonlocal whole
-            left = self._spool_limit
+            nonlocal complete
+            remaining = self._spool_limit
             async for piece in response.aiter_raw():
-                yield piece[:left]
-                if len(piece) > left:
-                    whole = False
+                yield piece[:remaining]
+                if len(piece) > remaining:
+                    complete = False
                     return
-                left -= len(piece)
+                remaining -= len(piece)
 
-        async with _within(_FETCH), self._request("GET", path) as response:
-            await _checked(response)
+        async with _time_limit(_FETCH), self._request("GET", path) as response:
+            await _check(response)
             blob = await self._save_blob(first_bytes(response))
         await self._delete(path)
-        return blob, whole
+        return blob, complete
 
     async def _fetch_images(self, images: object) -> tuple[list[dict[str, Any]], list[str]]:
         """Save the pictures as blobs; return them as parts, and a message for each picture left out."""
@@ -216,9 +216,9 @@ class Client:
         for image in cast(list[object], images):
             if not isinstance(image, dict):
                 raise SandboxError(_NOT_UNDERSTOOD)
-            found = cast(dict[str, Any], image)
-            media_type = found.get("media_type")
-            data = await self._take_spool(found.get("spool"), IMAGE_LIMIT)
+            picture = cast(dict[str, Any], image)
+            media_type = picture.get("media_type")
+            data = await self._take_spool(picture.get("spool"), IMAGE_LIMIT)
             beginning = IMAGE_BEGINNINGS.get(media_type) if isinstance(media_type, str) else None
             # A model's provider refuses a whole conversation if one of its pictures is invalid.
             if beginning is None or not data.startswith(beginning) or len(data) > IMAGE_LIMIT:
@@ -231,8 +231,8 @@ class Client:
         """Return the first bytes of a spool, slightly over the limit if it is longer, and delete it."""
         path = _spool_path(spool)
         data = bytearray()
-        async with _within(_FETCH), self._request("GET", path) as response:
-            await _checked(response)
+        async with _time_limit(_FETCH), self._request("GET", path) as response:
+            await _check(response)
             async for piece in response.aiter_raw():
                 data += piece
                 if len(data) > limit:
@@ -241,16 +241,16 @@ class Client:
         return bytes(data)
 
     async def _delete(self, path: str) -> None:
-        async with _within(_SHORT), self._request("DELETE", path) as response:
-            await _checked(response)
+        async with _time_limit(_SHORT), self._request("DELETE", path) as response:
+            await _check(response)
 
     @asynccontextmanager
     async def _request(
         self, method: str, url: str, *, idle: float | None = None, **rest: Any
     ) -> AsyncGenerator[httpx2.Response]:
-        """Send a request; it fails after ``idle`` seconds in which nothing was sent or received."""
-        waits = {"timeout": {"read": idle, "write": idle}}
-        request = httpx2.Request(method, f"http://sandbox{url}", extensions=waits, **rest)
+        """Send a request; fail after ``idle`` seconds without a byte sent or received."""
+        timeouts = {"timeout": {"read": idle, "write": idle}}
+        request = httpx2.Request(method, f"http://sandbox{url}", extensions=timeouts, **rest)
         try:
             response = await self._http.handle_async_request(request)
             try:
@@ -262,7 +262,7 @@ class Client:
 
 
 @asynccontextmanager
-async def _within(seconds: float) -> AsyncGenerator[None]:
+async def _time_limit(seconds: float) -> AsyncGenerator[None]:
     """Limit the enclosed work to ``seconds``. Raises SandboxError when it takes longer."""
     try:
         async with asyncio.timeout(seconds):
@@ -276,7 +276,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
-    """Yield the JSON objects of the response, one a line; only newlines split, as JSON text may hold other breaks."""
+    """Yield the JSON objects of the response, one per line; only newlines split, as JSON text may hold other breaks."""
     line = bytearray()
     async for piece in _pieces(response):
         *ends, rest = piece.split(b"\n")
@@ -286,17 +286,17 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
         line += rest
 
 
-async def _all_of(response: httpx2.Response, most: int = _MAX_ANSWER) -> bytes:
-    return b"".join([piece async for piece in _pieces(response, most)])
+async def _read_all(response: httpx2.Response, limit: int = _MAX_ANSWER) -> bytes:
+    return b"".join([piece async for piece in _pieces(response, limit)])
 
 
-async def _pieces(response: httpx2.Response, most: int = _MAX_ANSWER) -> AsyncIterator[bytes]:
+async def _pieces(response: httpx2.Response, limit: int = _MAX_ANSWER) -> AsyncIterator[bytes]:
     """Yield the raw bytes of an answer, not decompressed. Raises SandboxError for more than ``most`` bytes."""
-    left = most
+    remaining = limit
     async for piece in response.aiter_raw():
-        left -= len(piece)
-        if left < 0:
-            raise SandboxError(f"the sandbox's server gave an answer of more than {most} bytes.")
+        remaining -= len(piece)
+        if remaining < 0:
+            raise SandboxError(f"the sandbox's server gave an answer of more than {limit} bytes.")
         yield piece
 
 
@@ -306,38 +306,38 @@ def _spool_path(spool: object) -> str:
     return f"/spool/{spool}"
 
 
-def _add(said: dict[str, Any], name: str, lines: Sequence[str]) -> None:
+def _add(fields: dict[str, Any], name: str, lines: Sequence[str]) -> None:
     """Append the platform's own lines to a text from the sandbox."""
-    text = said.get(name, "")
+    text = fields.get(name, "")
     if lines and isinstance(text, str):
         added = "".join(f"\n{line}" for line in lines)
-        said[name] = text[: TEXT_LIMIT - len(added)] + added
+        fields[name] = text[: TEXT_LIMIT - len(added)] + added
 
 
-def _problem(said: Mapping[str, Any], otherwise: str) -> str:
+def _problem(body: Mapping[str, Any], default: str) -> str:
     """Return the error message of the server."""
-    text = said.get("error")
-    return (text if isinstance(text, str) else otherwise)[:_MAX_PROBLEM]
+    text = body.get("error")
+    return (text if isinstance(text, str) else default)[:_MAX_PROBLEM]
 
 
 def _object(data: bytes | bytearray) -> dict[str, Any]:
     try:
-        found: object = json.loads(data)
+        value: object = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise SandboxError(_NOT_UNDERSTOOD) from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise SandboxError(_NOT_UNDERSTOOD)
-    return cast(dict[str, Any], found)
+    return cast(dict[str, Any], value)
 
 
-async def _checked(response: httpx2.Response, path: str = "") -> None:
+async def _check(response: httpx2.Response, path: str = "") -> None:
     if response.status_code < 300:
         return
-    body = await _all_of(response)
+    body = await _read_all(response)
     text = body.decode("utf-8", "replace")[:_MAX_PROBLEM]
     if path:
         problem = _object(body)
         error_id = problem.get("error_id")
-        found = _FILE_ERRORS.get(error_id, OSError) if isinstance(error_id, str) else OSError
-        raise found(_problem(problem, text))
+        error_type = _FILE_ERRORS.get(error_id, OSError) if isinstance(error_id, str) else OSError
+        raise error_type(_problem(problem, text))
     raise SandboxError(f"the sandbox's server refused a request ({response.status_code}): {text}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # the settings import this module, so a kind's own modules ar
 class SandboxOptions:
     """The options of a new sandbox; each kind uses those it supports."""
 
-    places: SandboxPaths
+    paths: SandboxPaths
     save_blob: SaveBlob
     read_only: Sequence[Path]
     limits: ResourceLimits
@@ -43,7 +43,7 @@ def _bubblewrap(options: SandboxOptions) -> Sandbox:
     from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
 
     return BubblewrapSandbox(
-        options.places,
+        options.paths,
         options.save_blob,
         options.read_only,
         options.limits,
@@ -60,7 +60,7 @@ def _docker(options: SandboxOptions) -> Sandbox:
         raise SandboxError('the sandbox "docker" needs an image')
     return DockerSandbox(
         options.image,
-        options.places,
+        options.paths,
         options.save_blob,
         options.read_only,
         options.limits,
@@ -74,7 +74,7 @@ def _docker(options: SandboxOptions) -> Sandbox:
 def _none(options: SandboxOptions) -> Sandbox:
     from handiwork.sandbox.host import HostSandbox
 
-    folder = options.places.base or options.places.workspace
+    folder = options.paths.base or options.paths.workspace
     return HostSandbox(folder, options.save_blob, options.limits, options.soft_timeout, options.withheld)
 
 
@@ -112,20 +112,20 @@ def is_isolated(kind: str) -> bool:
     return kind not in SANDBOXES or SANDBOXES[kind].isolated
 
 
-def _known(kind: str) -> str:
+def _check_kind(kind: str) -> str:
     if kind not in SANDBOXES:
         *others, last = map(repr, SANDBOXES)
         raise PydanticKnownError("literal_error", {"expected": f"{', '.join(others)} or {last}"})
     return kind
 
 
-SandboxName = Annotated[str, AfterValidator(_known)]
+SandboxName = Annotated[str, AfterValidator(_check_kind)]
 """A name in SANDBOXES, as a field of a setting or a session."""
 
 
 def create(
     kind: str,
-    places: SandboxPaths,
+    paths: SandboxPaths,
     save_blob: SaveBlob,
     read_only: Sequence[Path] = (),
     limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
@@ -140,14 +140,14 @@ def create(
     """Return the sandbox of a kind of SANDBOXES, not started.
 
     "docker" needs an ``image``, and reports to ``on_status`` why its start takes time. "none" works directly in the
-    base if there is one, with the user's environment except the variables ``withheld``; it has no mounts and takes no
+    base, if any, with the user's environment except the variables ``withheld``; it has no mounts and takes no
     snapshots. Raises SandboxError.
     """
     if kind not in SANDBOXES:
         raise SandboxError(f'there is no sandbox "{kind}"; choose one of {", ".join(SANDBOXES)}')
     return SANDBOXES[kind].make(
         SandboxOptions(
-            places,
+            paths,
             save_blob,
             read_only,
             limits,

@@ -72,7 +72,7 @@ def sweep_stale() -> list[str]:
 
     Ends processes listening on such a socket: bubblewrap's child, if its parent died just after creating it.
     """
-    gone: list[str] = []
+    removed: list[str] = []
     folder = runtime_dir()
     for part in folder.glob(f"*{_PART}"):
         pid, start_time, _ = part.name.split(" ")
@@ -88,8 +88,8 @@ def sweep_stale() -> list[str]:
             _end_listeners(record.with_suffix(""))
             if remove_groups(map(Path, groups)):
                 _remove(record.with_suffix(""))
-                gone.append(record.stem)
-    return gone
+                removed.append(record.stem)
+    return removed
 
 
 def _end_listeners(path: Path) -> None:
@@ -109,7 +109,7 @@ def _listeners(path: Path) -> Iterator[int]:
     sockets = {f"socket:[{line.split()[6]}]" for line in lines if line.endswith(f" {path}")}
     for process in Path("/proc").glob("[0-9]*") if sockets else ():
         with suppress(FileNotFoundError, ProcessLookupError, PermissionError):  # it has ended, or is another user's
-            if any(os.readlink(one) in sockets for one in (process / "fd").iterdir()):
+            if any(os.readlink(link) in sockets for link in (process / "fd").iterdir()):
                 yield int(process.name)
 
 

@@ -25,7 +25,7 @@ from handiwork.workspace.in_place import InPlaceFolder
 from handiwork.workspace.snapshots.store import Snapshot, Snapshots
 
 _START_TIMEOUT = 60.0
-_STDERR_KEPT = 8192
+_STDERR_TAIL = 8192
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class ServedSandbox(ABC):
         self._endpoint: Endpoint | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._client: Client | None = None
-        self._guard: LimitMonitor | None = None
+        self._monitor: LimitMonitor | None = None
         self._messages: asyncio.Task[bytes] | None = None
         self._in_place: InPlaceFolder | None = None
 
@@ -66,11 +66,11 @@ class ServedSandbox(ABC):
         """End the server and all processes it started."""
 
     @abstractmethod
-    def _first_process(self, process: asyncio.subprocess.Process) -> int | None:
+    def _find_root_pid(self, process: asyncio.subprocess.Process) -> int | None:
         """Return the host's pid of the sandbox's first process, the ancestor of all others; None before it exists."""
 
     @abstractmethod
-    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
+    def _start_monitor(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
         """Start to watch the limits of the server that runs as ``process``."""
 
     async def start(self) -> None:
@@ -85,8 +85,8 @@ class ServedSandbox(ABC):
             self._process = await self._spawn(self._endpoint)
             # Only the server's own copy may remain, so that clients notice when the server ends.
             self._endpoint.socket.close()
-            await self._until_ready(self._process, self._client)
-            self._guard = self._guarded(self._process, self._client)
+            await self._wait_until_ready(self._process, self._client)
+            self._monitor = self._start_monitor(self._process, self._client)
         except OSError as error:
             await self.close()
             raise SandboxError(f"the {self.name} sandbox cannot be started: {error}") from error
@@ -98,50 +98,52 @@ class ServedSandbox(ABC):
         self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
     ) -> Observation:
         """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
-        client = self._started()
-        assert self._guard is not None
+        client = self._running_client()
+        assert self._monitor is not None
         try:
-            return await self._guard.run(lambda: client.execute(action, on_output, secrets))
+            return await self._monitor.run(lambda: client.execute(action, on_output, secrets))
         finally:
             await self._make_harmless()
 
     async def interrupt(self) -> None:
         """Stop the running action; its ``execute`` returns the output so far. Raises SandboxError."""
-        await self._started().interrupt()
+        await self._running_client().interrupt()
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
         """Write a file inside. Raises OSError, SandboxError."""
-        await self._started().upload(path, data)
+        await self._running_client().upload(path, data)
 
     def download(self, path: str) -> AsyncIterator[bytes]:
         """Read a file inside. Raises FileNotFoundError, IsADirectoryError, SandboxError."""
-        return self._started().download(path)
+        return self._running_client().download(path)
 
     async def browser(self, command: str, **arguments: JsonValue) -> JsonValue:
         """Run a command of the browser for the platform. Raises BrowserError, SandboxError."""
-        return await self._started().browser(command, arguments)
+        return await self._running_client().browser(command, arguments)
 
     async def snapshot(self) -> Snapshot | None:
         """Save the files and the shell's state; processes are paused while files are copied."""
         if self._snapshots is None:
             return None
-        first, state = None, b""
+        root_pid, state = None, b""
         if self._client is not None and self._process is not None:
-            differ = asyncio.create_task(asyncio.to_thread(self._snapshots.differ))
+            comparison = asyncio.create_task(asyncio.to_thread(self._snapshots.differ))
             try:
                 state = await self._client.shell_state()
             finally:
-                await asyncio.wait([differ])
-            if not differ.result() and state == self._snapshots.shell:
+                await asyncio.wait([comparison])
+            if not comparison.result() and state == self._snapshots.shell:
                 return None
-            first = self._first_process(self._process)
-        return await _to_its_end(partial(self._snapshots.take, state, partial(paused, first) if first else nullcontext))
+            root_pid = self._find_root_pid(self._process)
+        return await _run_to_end(
+            partial(self._snapshots.take, state, partial(paused, root_pid) if root_pid else nullcontext)
+        )
 
     async def close(self) -> None:
         """End all processes and mounts of the sandbox; the workspace's files stay. Closing twice is allowed."""
-        if self._guard is not None:
-            await self._guard.close()
-            self._guard = None
+        if self._monitor is not None:
+            await self._monitor.close()
+            self._monitor = None
         if self._process is not None:
             await self._stop(self._process)
             self._process = None
@@ -158,7 +160,7 @@ class ServedSandbox(ABC):
             self._endpoint = None
         if self._in_place is not None:
             in_place, self._in_place = self._in_place, None
-            await _to_its_end(in_place.close)
+            await _run_to_end(in_place.close)
 
     async def _enter_folder(self, workspace: Path, session_dir: Path) -> None:
         """Start to work in the user's directory. Raises SandboxError, OSError."""
@@ -166,55 +168,55 @@ class ServedSandbox(ABC):
         def enter() -> None:
             self._in_place = InPlaceFolder(workspace, session_dir)
 
-        await _to_its_end(enter)
+        await _run_to_end(enter)
 
     async def _make_harmless(self) -> None:
         """Disable programs that repositories created in place would run, while the sandbox's processes are paused."""
         if self._in_place is None or self._process is None:
             return
-        in_place, first = self._in_place, self._first_process(self._process)
+        in_place, root_pid = self._in_place, self._find_root_pid(self._process)
 
         def make_harmless() -> None:
-            with paused(first) if first else nullcontext():
+            with paused(root_pid) if root_pid else nullcontext():
                 in_place.make_harmless()
 
-        await _to_its_end(make_harmless)
+        await _run_to_end(make_harmless)
 
-    def _started(self) -> Client:
+    def _running_client(self) -> Client:
         if self._client is None:
             raise SandboxError("the sandbox is not started: await its start() first.")
         return self._client
 
-    async def _until_ready(self, process: asyncio.subprocess.Process, client: Client) -> None:
+    async def _wait_until_ready(self, process: asyncio.subprocess.Process, client: Client) -> None:
         assert process.stderr is not None
-        self._messages = asyncio.create_task(_last_of(process.stderr))
-        ready, ended = asyncio.create_task(client.health()), asyncio.create_task(process.wait())
+        self._messages = asyncio.create_task(_read_tail(process.stderr))
+        ready, exit_task = asyncio.create_task(client.health()), asyncio.create_task(process.wait())
         try:
-            await asyncio.wait({ready, ended}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({ready, exit_task}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
             if ready.done() and ready.exception() is None:
                 return
             await self._stop(process)
-            said = (await self._messages).decode("utf-8", "replace").strip()
+            errors = (await self._messages).decode("utf-8", "replace").strip()
         finally:
             ready.cancel()
-            ended.cancel()
-            await asyncio.gather(ready, ended, return_exceptions=True)
-        raise SandboxError(f"the {self.name} sandbox did not start: {said or 'its server did not answer'}")
+            exit_task.cancel()
+            await asyncio.gather(ready, exit_task, return_exceptions=True)
+        raise SandboxError(f"the {self.name} sandbox did not start: {errors or 'its server did not answer'}")
 
 
-async def _to_its_end(work: Callable[[], T]) -> T:
+async def _run_to_end(work: Callable[[], T]) -> T:
     """Run work that must not stop half-way in a thread; a cancelled caller waits for its end."""
-    working = asyncio.ensure_future(asyncio.to_thread(work))
+    task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
-        return await asyncio.shield(working)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait([working])
+        await asyncio.wait([task])
         raise
 
 
-async def _last_of(stream: asyncio.StreamReader) -> bytes:
+async def _read_tail(stream: asyncio.StreamReader) -> bytes:
     """Read to the end and return the last bytes; processes inside may write without end and must not block."""
-    kept = b""
+    tail = b""
     while piece := await stream.read(65536):
-        kept = (kept + piece)[-_STDERR_KEPT:]
-    return kept
+        tail = (tail + piece)[-_STDERR_TAIL:]
+    return tail

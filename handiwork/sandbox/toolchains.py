@@ -54,18 +54,18 @@ class Toolchains:
 def find_toolchains(workspace: Path, environment: Mapping[str, str]) -> Toolchains:
     """Return the toolchains of the project's virtual environment, and the known kinds on the user's PATH."""
     home = Path(environment.get("HOME") or "/nonexistent")
-    found = Toolchains()
+    toolchains = Toolchains()
     for virtual in _environments(workspace):
         if (virtual / "pyvenv.cfg").is_file():
-            found.path.append(str(virtual / "bin"))
-            found.variables["VIRTUAL_ENV"] = str(virtual)
-            found.add(*_interpreter_roots(virtual))
+            toolchains.path.append(str(virtual / "bin"))
+            toolchains.variables["VIRTUAL_ENV"] = str(virtual)
+            toolchains.add(*_interpreter_roots(virtual))
             break
     for entry in map(Path, filter(None, environment.get("PATH", "").split(":"))):
-        if entry.is_dir() and (any(map(entry.is_relative_to, SYSTEM)) or _add_known(found, entry, home)):
-            found.path.append(str(entry))
-    found.path = list(dict.fromkeys([*found.path, "/usr/local/bin", "/usr/bin", "/bin"]))
-    return found
+        if entry.is_dir() and (any(map(entry.is_relative_to, SYSTEM)) or _add_known(toolchains, entry, home)):
+            toolchains.path.append(str(entry))
+    toolchains.path = list(dict.fromkeys([*toolchains.path, "/usr/local/bin", "/usr/bin", "/bin"]))
+    return toolchains
 
 
 def programs_of(workspace: Path, names: Collection[str]) -> frozenset[str]:
@@ -78,23 +78,23 @@ def _environments(workspace: Path) -> list[Path]:
     return [workspace / name for name in (".venv", "venv")]
 
 
-def _add_known(found: Toolchains, entry: Path, home: Path) -> bool:
+def _add_known(toolchains: Toolchains, entry: Path, home: Path) -> bool:
     """Add the toolchain that a directory of PATH belongs to; return whether its kind is known."""
     if entry.is_relative_to(home / ".pyenv"):
-        found.add(home / ".pyenv")
-        found.variables["PYENV_ROOT"] = str(home / ".pyenv")
+        toolchains.add(home / ".pyenv")
+        toolchains.variables["PYENV_ROOT"] = str(home / ".pyenv")
     elif entry.is_relative_to(home / ".nvm"):
-        found.add(home / ".nvm")
+        toolchains.add(home / ".nvm")
     elif entry == home / ".cargo/bin":
         # Not all of .cargo: cargo downloads into the sandbox's own home.
-        found.add(entry, *filter(Path.is_dir, [home / ".rustup"]))
-        found.variables["RUSTUP_HOME"] = str(home / ".rustup")
+        toolchains.add(entry, *filter(Path.is_dir, [home / ".rustup"]))
+        toolchains.variables["RUSTUP_HOME"] = str(home / ".rustup")
     elif entry.is_relative_to(home / ".local/share/uv/python"):
-        found.add(home / ".local/share/uv/python")
+        toolchains.add(home / ".local/share/uv/python")
     elif (entry.parent / "conda-meta").is_dir():
-        found.add(entry.parent)
+        toolchains.add(entry.parent)
     elif entry.is_relative_to("/opt") and len(entry.parts) > 2:
-        found.add(Path(*entry.parts[:3]))
+        toolchains.add(Path(*entry.parts[:3]))
     else:
         return False
     return True
@@ -107,15 +107,15 @@ def _interpreter_roots(virtual: Path) -> Iterable[Path]:
     """
     lines = (virtual / "pyvenv.cfg").read_text(errors="replace").splitlines()
     settings = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in lines)}
-    places = [Path(settings["home"])] if settings.get("home", "").startswith("/") else []
+    folders = [Path(settings["home"])] if settings.get("home", "").startswith("/") else []
     link = virtual / "bin/python"
     for _ in range(8):
         if not link.is_symlink():
             break
         link = link.parent / link.readlink()
-        places.append(link.parent)
-    for place in places:
-        for root in (place.parent, place.resolve().parent):
+        folders.append(link.parent)
+    for folder in folders:
+        for root in (folder.parent, folder.resolve().parent):
             if _is_python(root):
                 yield root
 
@@ -140,11 +140,13 @@ def check_no_daemon(paths: Iterable[Path]) -> None:
     """Raise SandboxError if a path contains a container daemon's socket: access to it means root on this machine."""
     runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or "/nonexistent")
     host = os.environ.get("DOCKER_HOST", "")
-    places = [Path(f"/run/{name}") for name in DAEMONS]
-    places += [runtime / name for name in DAEMONS] + [Path.home() / f".docker/{name}/docker.sock" for name in _DESKTOP]
-    places += [Path(host.removeprefix("unix://"))] if host.startswith("unix://") else []
+    candidates = [Path(f"/run/{name}") for name in DAEMONS]
+    candidates += [runtime / name for name in DAEMONS] + [
+        Path.home() / f".docker/{name}/docker.sock" for name in _DESKTOP
+    ]
+    candidates += [Path(host.removeprefix("unix://"))] if host.startswith("unix://") else []
     # Sockets the user may not look up are out of the sandbox's reach too.
-    sockets = [place.resolve() for place in places if os.path.exists(place)]
+    sockets = [candidate.resolve() for candidate in candidates if os.path.exists(candidate)]
     for path in paths:
         for socket in sockets:
             if socket.is_relative_to(path.resolve()):

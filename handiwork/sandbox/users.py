@@ -20,13 +20,13 @@ def sandbox_ids(session_dir: Path) -> tuple[int, int]:
     """
     if os.geteuid() != 0:
         return os.getuid(), os.getgid()
-    remembered = session_dir / "uid"
+    record = session_dir / "uid"
     # The file is empty if the platform was killed while writing it.
-    if remembered.exists() and (text := remembered.read_text()):
+    if record.exists() and (text := record.read_text()):
         uid = int(text)
     else:
         uid = _next_uid(session_dir.parent / "next-uid")
-        write_private(remembered, str(uid))
+        write_private(record, str(uid))
     return uid, uid
 
 
@@ -39,8 +39,8 @@ def container_ids(files: Path) -> tuple[int, int]:
     """
     if os.geteuid() != 0:
         return os.getuid(), os.getgid()
-    found = files.stat()
-    return found.st_uid, found.st_gid
+    status = files.stat()
+    return status.st_uid, status.st_gid
 
 
 def _next_uid(counter: Path) -> int:

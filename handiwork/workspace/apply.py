@@ -49,10 +49,10 @@ def apply(changes: Sequence[Change], target: Path, *, dry_run: bool = False) -> 
     with ExitStack() as stack:
         journal = None if dry_run else stack.enter_context(ApplyJournal(target))
         plan = _Plan(target, git_dirs_after(changes, target))
-        gone = {change.path for change in changes if change.new is None}
-        made = {change.path for change in changes if change.new}
+        deleted = {change.path for change in changes if change.new is None}
+        added = {change.path for change in changes if change.new}
         for change in changes:
-            plan.add(change, gone, made)
+            plan.add(change, deleted, added)
         if plan.conflicts:
             raise ConflictError(plan.conflicts)
         if journal is not None:
@@ -78,35 +78,35 @@ class _Plan:
         self.warnings: list[str] = []
         self.conflicts: list[tuple[str, str]] = []
 
-    def add(self, change: Change, gone: set[str], made: set[str]) -> None:
+    def add(self, change: Change, deleted: set[str], added: set[str]) -> None:
         path, base, theirs = change.path, change.old, change.new
         if any(map(is_git_name, parts_of(path))):
             self.warnings.append(f"{quoted(path)} was left out: it belongs to a repository's own files.")
         elif any(directory in self.git_dirs for directory in git_dirs_of(path)):
             self.warnings.append(f"{quoted(path)} was left out: git would take its directory for a repository.")
-        elif theirs and theirs.is_link and _leaves(path, os.fsdecode(theirs.read())):
+        elif theirs and theirs.is_link and _leads_out(path, os.fsdecode(theirs.read())):
             link = os.fsdecode(theirs.read())
             self.warnings.append(
                 f"{quoted(path)} was left out: it is a symbolic link out of the workspace, to {quoted(link)}."
             )
-        elif theirs is None and self.type_changed(path, made):
+        elif theirs is None and self.type_changed(path, added):
             self.unchanged.append(path)
-        elif reason := self.obstacle(path, theirs, gone):
+        elif reason := self.obstacle(path, theirs, deleted):
             self.conflicts.append((path, reason))
         else:
             self.decide(path, base, side_at(self.target, path), theirs)
 
     def decide(self, path: str, base: Side | None, mine: Side | None, theirs: Side | None) -> None:
         """Choose the side that changed; merge the text if both did."""
-        if _same(mine, theirs):
+        if _is_same(mine, theirs):
             self.unchanged.append(path)
-        elif theirs is None and _same(mine, base):
+        elif theirs is None and _is_same(mine, base):
             self.replacements.append(Replacement(path, None))
         elif theirs is None:
             self.conflicts.append((path, "deleted by the session, but edited here"))
         elif mine is None and base is not None:
             self.conflicts.append((path, "changed by the session, but deleted here"))
-        elif mine is None or _same(mine, base):
+        elif mine is None or _is_same(mine, base):
             self.replacements.append(Replacement(path, _content(theirs, theirs, mine)))
         elif base is None and not same_content(mine, theirs):
             self.conflicts.append((path, "added by the session and here, with different contents"))
@@ -137,42 +137,42 @@ class _Plan:
             raise WorkspaceError(f"git cannot merge {quoted(mine.path)}: {answer.stderr.decode(errors='replace')}")
         return None if answer.returncode else replace(mine, size=len(answer.stdout), content=answer.stdout)
 
-    def type_changed(self, path: str, made: set[str]) -> bool:
+    def type_changed(self, path: str, added: set[str]) -> bool:
         """Return whether the session's own directory or file has already replaced a deleted file in the target."""
-        found = look(self.target, path)
-        if found and stat.S_ISDIR(found.st_mode):
-            return any(name.startswith(f"{path}/") for name in made)
+        status = look(self.target, path)
+        if status and stat.S_ISDIR(status.st_mode):
+            return any(name.startswith(f"{path}/") for name in added)
         parents = ("/".join(parts_of(path)[:depth]) for depth in range(1, len(parts_of(path))))
-        above = (look(self.target, parent) for parent in parents if parent in made)
-        return any(there and not stat.S_ISDIR(there.st_mode) for there in above)
+        parent_statuses = (look(self.target, parent) for parent in parents if parent in added)
+        return any(parent_status and not stat.S_ISDIR(parent_status.st_mode) for parent_status in parent_statuses)
 
-    def obstacle(self, path: str, theirs: Side | None, gone: set[str]) -> str:
+    def obstacle(self, path: str, theirs: Side | None, deleted: set[str]) -> str:
         """Return why ``path`` cannot be written, whatever its content; "" if it can."""
         parts = parts_of(path)
         for depth in range(1, len(parts)):
             parent = "/".join(parts[:depth])
-            found = look(self.target, parent)
-            if found and not stat.S_ISDIR(found.st_mode) and parent not in gone:
-                kind = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "not a directory"
+            status = look(self.target, parent)
+            if status and not stat.S_ISDIR(status.st_mode) and parent not in deleted:
+                kind = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "not a directory"
                 return f"{quoted(parent)} is {kind} here"
-        found = look(self.target, path)
-        if found is None or stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+        status = look(self.target, path)
+        if status is None or stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
             return ""
-        if not stat.S_ISDIR(found.st_mode):
+        if not stat.S_ISDIR(status.st_mode):
             return "it is a device, a pipe or a socket here"
         if not theirs:
             return "deleted by the session, but a directory here"
-        for below, status in walk(self.target, path):
-            if not stat.S_ISDIR(status.st_mode) and below not in gone:
+        for below, below_status in walk(self.target, path):
+            if not stat.S_ISDIR(below_status.st_mode) and below not in deleted:
                 return f"a directory is here, with {quoted(below)} in it"
         return ""
 
 
-def _same(one: Side | None, other: Side | None) -> bool:
+def _is_same(one: Side | None, other: Side | None) -> bool:
     return same_content(one, other) and (one is None or other is None or one.git_mode == other.git_mode)
 
 
-def _leaves(path: str, link: str) -> bool:
+def _leads_out(path: str, link: str) -> bool:
     """Return whether a link may lead out of the workspace; ".." after a name may do so through another link."""
     parts = [part for part in link.split("/") if part not in ("", ".")]
     ups = next((at for at, part in enumerate(parts) if part != ".."), len(parts))
@@ -184,6 +184,6 @@ def _content(source: Side, executable: Side, mine: Side | None) -> Content:
     if source.is_link:
         return Content(source, 0o777)
     # A new file gets the mode from the sandbox; a link's mode is never used for a file.
-    own = (mine if mine and not mine.is_link else source).mode & 0o777
-    runs = executable.git_mode == "100755"
-    return Content(source, own | (own & 0o444) >> 2 if runs else own & ~0o111)
+    mode = (mine if mine and not mine.is_link else source).mode & 0o777
+    is_executable = executable.git_mode == "100755"
+    return Content(source, mode | (mode & 0o444) >> 2 if is_executable else mode & ~0o111)

@@ -38,7 +38,7 @@ from handiwork.workspace.files.safe_open import (
 STAGING = ".handiwork-"
 """Prefix of staging folder names."""
 
-_BESIDE = ".before-apply"
+_SUFFIX = ".before-apply"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 Identity = tuple[int, int, int]
@@ -83,7 +83,7 @@ class ApplyJournal:
         self._moves: Moves | None = None
         self._file = _journal_file(target)
         self._file.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        self._lock = self._locked()
+        self._lock = self._acquire_lock()
         self.root = -1
         try:
             self.root = open_resolved(target)
@@ -101,7 +101,7 @@ class ApplyJournal:
         try:
             if error is not None and self._moves is not None:
                 self._undo(self._moves)
-            self._forget()
+            self._reset()
         finally:
             self._close()
 
@@ -130,15 +130,15 @@ class ApplyJournal:
         with parent_beneath(self.root, path) as (parent, name):
             os.rmdir(name, dir_fd=parent)
 
-    def _locked(self) -> int:
+    def _acquire_lock(self) -> int:
         while True:
             try:
-                found = lock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+                descriptor = lock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             except BlockingIOError:
                 raise BlockedError(f"another apply is at work in {self.target}; wait for its end") from None
-            if os.fstat(found).st_nlink:
-                return found
-            os.close(found)  # the previous holder removed the file
+            if os.fstat(descriptor).st_nlink:
+                return descriptor
+            os.close(descriptor)  # the previous holder removed the file
 
     def _append(self, line: dict[str, Any]) -> None:
         data = json.dumps(line).encode() + b"\n"
@@ -156,24 +156,24 @@ class ApplyJournal:
         with suppress(FileNotFoundError, NotADirectoryError):
             self.staging = open_beneath(self.root, self._name, DIRECTORY)
         if len(lines) == 2 and self.staging >= 0:
-            found = lines[1]
-            steps = [Step(step["path"], step["before"], _identity(step["staged"])) for step in found["steps"]]
-            removed = {path: (mode, uid, gid) for path, (mode, uid, gid) in found["removed"].items()}
-            beside = self._undo(Moves(steps, found["made"], removed))
+            record = lines[1]
+            steps = [Step(step["path"], step["before"], _parse_identity(step["staged"])) for step in record["steps"]]
+            removed = {path: (mode, uid, gid) for path, (mode, uid, gid) in record["removed"].items()}
+            renamed = self._undo(Moves(steps, record["made"], removed))
             self.recovered = f"an apply in {self.target} was cut off; it is undone: the files are as before"
-            if beside:
-                names = ", ".join(map(quoted, beside))
+            if renamed:
+                names = ", ".join(map(quoted, renamed))
                 self.recovered += f". Files that were edited since stay as they are; the earlier ones are {names}"
-        self._forget()
+        self._reset()
 
     def _undo(self, moves: Moves) -> list[str]:
-        """Restore every file; return the new paths of old files whose paths are taken. Raises WorkspaceError."""
-        beside: list[str] = []
+        """Restore every file; return the new paths of old files that edited ones displaced. Raises WorkspaceError."""
+        renamed: list[str] = []
         steps = list(enumerate(moves.steps))
         try:
             for number, step in reversed(steps):
                 if step.staged is not None:
-                    beside += self._restore(number, step)
+                    renamed += self._restore(number, step)
             for path in sorted(moves.made, reverse=True):
                 with suppress(OSError):  # it does not exist yet, or holds other files
                     self.remove_directory(path)
@@ -182,18 +182,18 @@ class ApplyJournal:
                     self._make_directory(path, mode, uid, gid)
             for number, step in reversed(steps):
                 if step.staged is None:
-                    beside += self._restore(number, step)
+                    renamed += self._restore(number, step)
         except OSError as error:
             raise WorkspaceError(
                 f"an apply in {self.target} was cut off and cannot be undone: {error.strerror}; what was there before"
                 f" is in {self.target / self._name}: make it writable and try again"
             ) from error
         self._moves = None
-        return beside
+        return renamed
 
     def _restore(self, number: int, step: Step) -> list[str]:
-        old, now = look_at(self.staging, f"old{number}"), look_at(self.root, step.path)
-        ours = now is not None and step.staged == identity(now)
+        old, current = look_at(self.staging, f"old{number}"), look_at(self.root, step.path)
+        ours = current is not None and step.staged == identity(current)
         folder, _, name = step.path.rpartition("/")
         try:
             parent = open_folder(self.root, folder)
@@ -203,14 +203,14 @@ class ApplyJournal:
             if old is None:
                 if ours and not step.before:
                     os.unlink(name, dir_fd=parent)
-            elif now is None or ours:
+            elif current is None or ours:
                 os.rename(f"old{number}", name, src_dir_fd=self.staging, dst_dir_fd=parent)
-            elif now.st_ino != old.st_ino:
-                beside = name + _BESIDE
-                while look_at(parent, beside) is not None:
-                    beside += "~"
-                os.rename(f"old{number}", beside, src_dir_fd=self.staging, dst_dir_fd=parent)
-                return [join(folder, beside)]
+            elif current.st_ino != old.st_ino:
+                new_name = name + _SUFFIX
+                while look_at(parent, new_name) is not None:
+                    new_name += "~"
+                os.rename(f"old{number}", new_name, src_dir_fd=self.staging, dst_dir_fd=parent)
+                return [join(folder, new_name)]
             return []
         finally:
             os.close(parent)
@@ -218,13 +218,13 @@ class ApplyJournal:
     def _make_directory(self, path: str, mode: int, uid: int, gid: int) -> None:
         with parent_beneath(self.root, path) as (parent, name):
             os.mkdir(name, 0o700, dir_fd=parent)
-            made = open_beneath(parent, name, DIRECTORY)
+            descriptor = open_beneath(parent, name, DIRECTORY)
             if os.geteuid() == 0:
-                os.fchown(made, uid, gid)
-            os.fchmod(made, stat.S_IMODE(mode))
-            os.close(made)
+                os.fchown(descriptor, uid, gid)
+            os.fchmod(descriptor, stat.S_IMODE(mode))
+            os.close(descriptor)
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """Remove the staging folder, then empty the journal."""
         if self._name:
             shutil.rmtree(self._name, ignore_errors=True, dir_fd=self.root)
@@ -242,7 +242,7 @@ class ApplyJournal:
 
 
 def undo_cut_apply(target: Path) -> str:
-    """Undo an interrupted apply in ``target`` and return a sentence about it; "" if there is none or one is running.
+    """Undo an interrupted apply in ``target`` and return a sentence about it; "" if none is left or one is running.
 
     Raises WorkspaceError if it cannot be undone.
     """
@@ -256,12 +256,12 @@ def undo_cut_apply(target: Path) -> str:
         return ""
 
 
-def identity(found: os.stat_result) -> Identity:
+def identity(status: os.stat_result) -> Identity:
     """Return the identity that a file keeps when it is moved."""
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _identity(saved: list[int] | None) -> Identity | None:
+def _parse_identity(saved: list[int] | None) -> Identity | None:
     return None if saved is None else (saved[0], saved[1], saved[2])
 
 

@@ -100,8 +100,8 @@ class Change:
 
 def side_at(root: Path, path: str) -> Side | None:
     """Return the regular file or symbolic link at ``path``; None for any other type or if absent."""
-    found = look(root, path)
-    return _side(root, path, found) if found else None
+    status = look(root, path)
+    return _side(root, path, status) if status else None
 
 
 def same_content(one: Side | None, other: Side | None) -> bool:
@@ -118,8 +118,8 @@ def changes_of_overlay(workspace: Workspace, *layers: Path) -> list[Change]:
 
     Reads only the layers and the paths they cover. Raises WorkspaceError if a file cannot be read.
     """
-    found = _sides(workspace, layers)
-    return _changes(workspace, ((path, side_at(workspace.base, path), side) for path, side in found.items()))
+    sides = _sides(workspace, layers)
+    return _changes(workspace, ((path, side_at(workspace.base, path), side) for path, side in sides.items()))
 
 
 def changes_between(workspace: Workspace, before: Sequence[Path], after: Sequence[Path]) -> list[Change]:
@@ -136,17 +136,21 @@ def _sides(workspace: Workspace, layers: Sequence[Path]) -> dict[str, Side | Non
     """Return the side at each path that the layers add or cover; None if it is hidden."""
     sides: dict[str, Side | None] = {}
     for number, layer in enumerate(layers):
-        covered, found = set[str](), dict[str, Side]()
+        covered, added = set[str](), dict[str, Side]()
         for path, status in walk(layer, prune=workspace.mounts):
-            below = [(lower, look(lower, path)) for lower in (workspace.base, *layers[:number])]
+            lower_statuses = [(lower, look(lower, path)) for lower in (workspace.base, *layers[:number])]
             if not stat.S_ISDIR(status.st_mode):
                 if not hides_file(layer, path, status) and (side := _side(layer, path, status)):
-                    found[path] = side
+                    added[path] = side
             elif not hides_directory(layer, path):
-                below = [(lower, there) for lower, there in below if there and not stat.S_ISDIR(there.st_mode)]
-            for lower, there in below:
-                covered.update(_files(lower, path, there))
-        sides |= {**dict.fromkeys(covered), **found}
+                lower_statuses = [
+                    (lower, lower_status)
+                    for lower, lower_status in lower_statuses
+                    if lower_status and not stat.S_ISDIR(lower_status.st_mode)
+                ]
+            for lower, lower_status in lower_statuses:
+                covered.update(_files(lower, path, lower_status))
+        sides |= {**dict.fromkeys(covered), **added}
     return sides
 
 
@@ -156,9 +160,9 @@ def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:
     Reads every file. Raises WorkspaceError if a file cannot be read.
     """
     manifest = workspace.manifest()
-    apart = {path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out)}
+    excluded = {path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out)}
     pairs: list[tuple[str, Side | None, Side | None]] = []
-    for path, status in walk(directory, prune=apart):
+    for path, status in walk(directory, prune=excluded):
         new, entry = _side(directory, path, status), manifest.get(path)
         if new is None:
             continue
@@ -169,33 +173,33 @@ def changes_of_tree(workspace: Workspace, directory: Path) -> list[Change]:
         files = entry.kind == "file" and not new.is_link
         if not (files and entry.size == new.size and entry.value == new.sha256) or (entry.mode ^ new.mode) & 0o777:
             pairs.append((path, side_at(workspace.base, path), new))
-    gone = (path for path, entry in manifest.items() if entry.kind != "dir")
-    pairs += [(path, side_at(workspace.base, path), None) for path in gone]
+    deleted = (path for path, entry in manifest.items() if entry.kind != "dir")
+    pairs += [(path, side_at(workspace.base, path), None) for path in deleted]
     return _changes(workspace, pairs)
 
 
-def _side(root: Path, path: str, found: os.stat_result) -> Side | None:
-    if stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
-        return Side(root, path, found.st_mode, found.st_size)
+def _side(root: Path, path: str, status: os.stat_result) -> Side | None:
+    if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
+        return Side(root, path, status.st_mode, status.st_size)
     return None
 
 
-def _files(root: Path, path: str, found: os.stat_result | None) -> Iterator[str]:
+def _files(root: Path, path: str, status: os.stat_result | None) -> Iterator[str]:
     """Yield the path itself if it is a file, or all files below it."""
-    if found and stat.S_ISDIR(found.st_mode):
-        yield from (below for below, status in walk(root, path) if not stat.S_ISDIR(status.st_mode))
-    elif found:
+    if status and stat.S_ISDIR(status.st_mode):
+        yield from (below for below, below_status in walk(root, path) if not stat.S_ISDIR(below_status.st_mode))
+    elif status:
         yield path
 
 
 def _changes(workspace: Workspace, pairs: Iterable[tuple[str, Side | None, Side | None]]) -> list[Change]:
     changes = {path: Change(path, kind, old, new) for path, old, new in pairs if (kind := _kind(old, new)) is not None}
-    apart = tuple(path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out))
-    for path in [path for path in changes if _is_below(path, apart)]:
+    excluded = tuple(path.rstrip("/") for path in (*workspace.mounts, *workspace.left_out))
+    for path in [path for path in changes if _is_below(path, excluded)]:
         del changes[path]
     for path in [path for path, change in changes.items() if not change.old and not JUNK.isdisjoint(path.split("/"))]:
         del changes[path]
-    for path in _ignored(workspace.base, changes):
+    for path in _ignored_paths(workspace.base, changes):
         del changes[path]
     return [changes[path] for path in sorted(changes)]
 
@@ -214,16 +218,16 @@ def _is_below(path: str, directories: Collection[str]) -> bool:
     return any(path == directory or path.startswith(f"{directory}/") for directory in directories)
 
 
-def _ignored(base: Path, paths: Iterable[str]) -> list[str]:
+def _ignored_paths(base: Path, paths: Iterable[str]) -> list[str]:
     """Return the untracked paths that git ignores under the base's rules."""
     by_directory: defaultdict[str, list[str]] = defaultdict(list)
     for path in paths:
         directory, _, name = path.rpartition("/")
         by_directory[directory].append(name)
-    known: dict[str, _Rules] = {}
+    cache: dict[str, _Rules] = {}
     ignored: list[str] = []
     for directory, names in by_directory.items():
-        rules = _rules_in(base, directory, known)
+        rules = _rules_in(base, directory, cache)
         if isinstance(rules, IgnoreRules):
             names = [name for name in names if rules.ignores(name, is_directory=False)]
         if rules:
@@ -235,16 +239,16 @@ _Rules = IgnoreRules | bool | None
 """The rules in a directory, or whether everything in it is ignored; None beyond a symbolic link."""
 
 
-def _rules_in(base: Path, directory: str, known: dict[str, _Rules]) -> _Rules:
-    """Return the rules in the directory, from the base's innermost repository around it; False if there is none."""
-    if "" not in known:
-        known[""] = _rules_at(base, "", above=False)
-    here, rules = "", known[""]
+def _rules_in(base: Path, directory: str, cache: dict[str, _Rules]) -> _Rules:
+    """Return the rules in the directory, from the base's innermost repository around it; False outside of one."""
+    if "" not in cache:
+        cache[""] = _rules_at(base, "", above=False)
+    path, rules = "", cache[""]
     for name in directory.split("/") if directory else ():
-        here = join(here, name)
-        if here not in known:
-            known[here] = _rules_at(base, here, rules)
-        rules = known[here]
+        path = join(path, name)
+        if path not in cache:
+            cache[path] = _rules_at(base, path, rules)
+        rules = cache[path]
     return rules
 
 

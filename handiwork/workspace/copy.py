@@ -71,20 +71,20 @@ def make_copy(source: Path, session_dir: Path) -> Workspace:
 
     Blocks until the copy is complete. Raises WorkspaceError, also for the home directory and "/".
     """
-    source = _checked(source)
+    source = _validate(source)
     session_dir = session_dir.absolute()
     base = session_dir / "base"
     if base.exists():
         raise WorkspaceError(f"{session_dir} has a workspace already; use another session")
-    chosen = select(source, frozenset({session_dir.resolve(), data_dir().resolve()}))
+    selection = select(source, frozenset({session_dir.resolve(), data_dir().resolve()}))
     private_dirs(session_dir)
     base.mkdir(mode=0o700)
     try:
         with closing(_Copier(source, base)) as copier:
-            manifest = copier.copy(chosen)
-        _keep(base, source.stat(), 0o700)
+            manifest = copier.copy(selection)
+        _set_attributes(base, source.stat(), 0o700)
         save_manifest(manifest, session_dir / "manifest.json")
-        workspace = Workspace(source, base, tuple(sorted(chosen.mounts)), tuple(sorted(chosen.left_out)))
+        workspace = Workspace(source, base, tuple(sorted(selection.mounts)), tuple(sorted(selection.left_out)))
         workspace.save(session_dir)
     except BaseException as error:
         shutil.rmtree(base, ignore_errors=True)
@@ -94,7 +94,7 @@ def make_copy(source: Path, session_dir: Path) -> Workspace:
     return workspace
 
 
-def _checked(source: Path) -> Path:
+def _validate(source: Path) -> Path:
     if not source.exists():
         raise WorkspaceError(f"{source} does not exist; name a directory to work in")
     source = source.resolve()
@@ -121,14 +121,14 @@ class _Copier:
     def close(self) -> None:
         os.close(self.root)
 
-    def copy(self, chosen: Selection) -> Manifest:
+    def copy(self, selection: Selection) -> Manifest:
         manifest: Manifest = {}
-        for path in chosen.directories:
+        for path in selection.directories:
             (self.base / path).mkdir(mode=0o700)
-        for path in chosen.repositories:
+        for path in selection.repositories:
             if repository := repository_at(self.source / path):
                 copy_git_dir(repository, self.base / path, self.copy_private)
-        paths = list(chosen.files.items())
+        paths = list(selection.files.items())
         batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
         with ThreadPoolExecutor(2) as threads:
             for batch in threads.map(self.copy_batch, batches):
@@ -136,16 +136,16 @@ class _Copier:
                     if isinstance(entry, TreeNode):
                         manifest[path] = entry
                     elif not isinstance(entry, FileNotFoundError):
-                        chosen.left_out.append(path)
-        for path, found in reversed(chosen.directories.items()):
+                        selection.left_out.append(path)
+        for path, status in reversed(selection.directories.items()):
             # The owner keeps write permission so that the session's folder can be removed.
-            mode = stat.S_IMODE(found.st_mode) | 0o700
-            _keep(self.base / path, found, mode)
-            manifest[path] = TreeNode("dir", mode, 0, found.st_mtime_ns)
+            mode = stat.S_IMODE(status.st_mode) | 0o700
+            _set_attributes(self.base / path, status, mode)
+            manifest[path] = TreeNode("dir", mode, 0, status.st_mtime_ns)
         return manifest
 
     def copy_batch(self, batch: list[tuple[str, os.stat_result]]) -> list[tuple[str, TreeNode | OSError]]:
-        """Copy a batch of files; return an error for each that is gone, unreadable or no longer of its type."""
+        """Copy a batch of files; return an error for each that is missing, unreadable or of another type."""
         results: list[tuple[str, TreeNode | OSError]] = []
         for folder, files in groupby(batch, lambda file: file[0].rpartition("/")[0]):
             try:
@@ -154,9 +154,9 @@ class _Copier:
                 results += [(path, error) for path, _ in files]
                 continue
             try:
-                for path, found in files:
+                for path, status in files:
                     try:
-                        results.append((path, _copy(parent, path.rpartition("/")[2], self.base / path, found)))
+                        results.append((path, _copy(parent, path.rpartition("/")[2], self.base / path, status)))
                     except _SourceError as error:
                         results.append((path, error.reason))
             finally:
@@ -165,9 +165,9 @@ class _Copier:
 
     def copy_private(self, parent: int, name: str, target: Path) -> None:
         """Copy a file of a ``.git`` directory."""
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        status = os.stat(name, dir_fd=parent, follow_symlinks=False)
         try:
-            _copy(parent, name, target, found)
+            _copy(parent, name, target, status)
         except _SourceError as error:
             raise error.reason from None
 
@@ -179,34 +179,34 @@ class _SourceError(Exception):
         self.reason = reason
 
 
-def _copy(parent: int, name: str, target: Path, found: os.stat_result) -> TreeNode:
+def _copy(parent: int, name: str, target: Path, status: os.stat_result) -> TreeNode:
     """Copy the file or link ``name`` of an open directory and its attributes. Raises _SourceError, OSError."""
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         try:
             link = os.readlink(name, dir_fd=parent)
         except OSError as error:
             raise _SourceError(error) from error
         os.symlink(link, target)
-        os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns), follow_symlinks=False)
-        return TreeNode("link", found.st_mode & 0o777, len(os.fsencode(link)), found.st_mtime_ns, link)
+        os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns), follow_symlinks=False)
+        return TreeNode("link", status.st_mode & 0o777, len(os.fsencode(link)), status.st_mtime_ns, link)
     try:
         descriptor = open_beneath(parent, name, FILE)
     except OSError as error:
         raise _SourceError(error) from error
     with open(descriptor, "rb") as reader:
         # The file may have been replaced since the selection.
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise _SourceError(OSError(errno.EINVAL, "it is no longer a regular file", name))
-        mode = found.st_mode & 0o777
+        mode = status.st_mode & 0o777
         with open(target, "x+b") as writer:
             size, sha256 = copy_data(reader.fileno(), writer.fileno())
-            _keep(writer.fileno(), found, mode)
-            return TreeNode("file", mode, size, found.st_mtime_ns, sha256)
+            _set_attributes(writer.fileno(), status, mode)
+            return TreeNode("file", mode, size, status.st_mtime_ns, sha256)
 
 
-def _keep(target: Path | int, found: os.stat_result, mode: int) -> None:
+def _set_attributes(target: Path | int, status: os.stat_result, mode: int) -> None:
     if os.geteuid() == 0:
-        os.chown(target, found.st_uid, found.st_gid)
+        os.chown(target, status.st_uid, status.st_gid)
     os.chmod(target, mode)
-    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
+    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))

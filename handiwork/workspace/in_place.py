@@ -37,15 +37,15 @@ class InPlaceFolder:
         # The record is created first and removed last, so recovery after a kill always finds it.
         self._record = _Record(workspace, session_dir.parent.parent)
         try:
-            self._git = GitPlace(workspace)
+            self._git = GitMountPoint(workspace)
         except BaseException:
             self._record.remove()
             self._record.close()
             raise
-        self.protected: list[str] = self._record.known
+        self.protected: list[str] = self._record.protected
 
     def make_harmless(self) -> None:
-        """Make git run nothing in repositories that have appeared since the start. Raises SandboxError."""
+        """Disable the programs of repositories that have appeared since the start. Raises SandboxError."""
         _make_harmless(self._workspace, self.protected)
 
     def close(self) -> None:
@@ -69,28 +69,28 @@ def recover(data: Path, workspace: Path | None = None) -> None:
 def _recover(path: Path) -> None:
     # If the file is locked, an agent is working in the directory.
     with suppress(FileNotFoundError, BlockingIOError), locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB) as record:
-        if saved := _content(record):
-            workspace, known = _saved(saved)
+        if content := _read_content(record):
+            workspace, protected = _parse_record(content)
             if workspace.is_dir():
-                _make_harmless(workspace, known)
+                _make_harmless(workspace, protected)
                 if is_empty_directory(workspace / ".git"):
-                    GitPlace(workspace).close()
+                    GitMountPoint(workspace).close()
         path.unlink(missing_ok=True)
 
 
-def _content(record: int) -> bytes:
+def _read_content(record: int) -> bytes:
     return os.pread(record, os.fstat(record).st_size, 0)
 
 
-def _saved(data: bytes) -> tuple[Path, list[str]]:
+def _parse_record(data: bytes) -> tuple[Path, list[str]]:
     """Return the directory of a record and the repositories that existed in it."""
-    saved: dict[str, Any] = json.loads(data)
-    return Path(saved["workspace"]), saved["known"]
+    record: dict[str, Any] = json.loads(data)
+    return Path(record["workspace"]), record["known"]
 
 
-def _make_harmless(workspace: Path, known: list[str]) -> None:
+def _make_harmless(workspace: Path, protected: list[str]) -> None:
     try:
-        make_harmless(workspace, known)
+        make_harmless(workspace, protected)
     except OSError as error:
         raise SandboxError(
             f"a repository that the agent made in {workspace} cannot be made harmless ({error}): remove it, and run "
@@ -141,30 +141,30 @@ class _Record:
             alone = False
         if not os.fstat(self._file).st_nlink:
             return False
-        saved = _content(self._file)
+        content = _read_content(self._file)
         if alone:
-            if saved:  # its writer was killed
-                _make_harmless(workspace, _saved(saved)[1])
-            self.known = _protected(workspace)
+            if content:  # its writer was killed
+                _make_harmless(workspace, _parse_record(content)[1])
+            self.protected = _find_protected(workspace)
             os.ftruncate(self._file, 0)
-            record = {"workspace": str(workspace.resolve()), "known": self.known}
+            record = {"workspace": str(workspace.resolve()), "known": self.protected}
             os.pwrite(self._file, json.dumps(record).encode(), 0)
             fcntl.flock(self._file, fcntl.LOCK_SH)
             return True
-        self.known = _saved(saved)[1] if saved else []
-        return bool(saved)
+        self.protected = _parse_record(content)[1] if content else []
+        return bool(content)
 
 
-def _protected(workspace: Path) -> list[str]:
+def _find_protected(workspace: Path) -> list[str]:
     """Return the paths that must not change: repositories, and submodules, which git enters unasked."""
-    found = _submodules(workspace)
-    return sorted({*found, *find_git_paths(workspace, found)})
+    submodules = _submodules(workspace)
+    return sorted({*submodules, *find_git_paths(workspace, submodules)})
 
 
-class GitPlace:
+class GitMountPoint:
     """The ``.git`` of a workspace over which sandboxes mount their own layers.
 
-    Creates an empty directory, which git ignores, if there is none. Raises SandboxError if ``.git`` is a symbolic
+    Creates an empty directory, which git ignores, if it is missing. Raises SandboxError if ``.git`` is a symbolic
     link, OSError.
     """
 
@@ -197,12 +197,12 @@ class GitPlace:
     def _shared_lock(self) -> int | None:
         """Lock ``.git`` against removal; return None if it has just been removed."""
         try:
-            found = lock(self._path, fcntl.LOCK_SH, os.O_DIRECTORY)
+            descriptor = lock(self._path, fcntl.LOCK_SH, os.O_DIRECTORY)
         except FileNotFoundError:
             return None
-        if os.fstat(found).st_nlink:
-            return found
-        os.close(found)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)
         return None
 
 
@@ -211,20 +211,20 @@ def _submodules(workspace: Path) -> list[str]:
     repository = repository_around(workspace)
     if repository is None:
         return []
-    everywhere = (repository.worktree / os.fsdecode(path) for path in repository.index.submodules)
-    found = [path.relative_to(workspace) for path in everywhere if path.is_relative_to(workspace)]
-    for path in found:
+    all_paths = (repository.worktree / os.fsdecode(path) for path in repository.index.submodules)
+    paths = [path.relative_to(workspace) for path in all_paths if path.is_relative_to(workspace)]
+    for path in paths:
         for part in (path, *path.parents):
             if not _is_directory(workspace / part):
                 raise SandboxError(
                     f"{workspace / path} is a submodule, but {part} is no directory: run `git submodule update "
                     "--init` first, or work on a copy."
                 )
-    return [str(path) for path in found if path.parts]
+    return [str(path) for path in paths if path.parts]
 
 
 def mounts(workspace: Path, protected: Sequence[str]) -> Iterator[tuple[str, Access]]:
-    """Yield what to mount of the real directory, in order: paths relative to it, "." first.
+    """Yield the mounts of the real directory, in order: paths relative to it, "." first.
 
     The ``protected`` paths are read-only. Mounting their parents too keeps these from being swapped: a mount point
     cannot be renamed. Changes in a directory ``.git`` go to a layer of the session; a file of that name is read-only.

@@ -79,16 +79,19 @@ class SandboxPaths:
     def written(self) -> dict[str, WritableDir]:
         """Return the directories a sandbox on a copy writes to, by their names in snapshots."""
         home = home_layers(self.session_dir) / "upper" if self.layer else self.session_dir / "home"
-        places = {WORKSPACE_LAYER: WritableDir(upper_dir(self.session_dir), self.base), HOME_LAYER: WritableDir(home)}
-        return places | {
+        directories = {
+            WORKSPACE_LAYER: WritableDir(upper_dir(self.session_dir), self.base),
+            HOME_LAYER: WritableDir(home),
+        }
+        return directories | {
             mount_layer(name): WritableDir(layers_of(self.session_dir, name) / "upper", self.workspace / name)
             for name in self.mounts
         }
 
     def shell_state(self) -> bytes:
         """Return the shell state saved in the snapshot; b"" if there is none."""
-        kept = self.layer / "shell" if self.layer else None
-        return kept.read_bytes() if kept is not None and kept.exists() else b""
+        file = self.layer / "shell" if self.layer else None
+        return file.read_bytes() if file is not None and file.exists() else b""
 
     def make(self, uid: int, gid: int, *private: str) -> None:
         """Create the layer directories and the ``private`` ones, owned by the sandbox's uid and gid."""

@@ -30,9 +30,9 @@ def load_manifest(file: Path) -> Manifest:
 
 def damaged(file: Path, error: Exception) -> WorkspaceError:
     """Return the error for an unusable file in a session's folder."""
-    why = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    reason = error.strerror if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
     return WorkspaceError(
-        f"{file} is missing or damaged ({why}), so the files of session {file.parent.name} cannot be used: "
+        f"{file} is missing or damaged ({reason}), so the files of session {file.parent.name} cannot be used: "
         "restore it from a backup, or delete the session; other sessions are not affected"
     )
 

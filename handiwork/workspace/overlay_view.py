@@ -39,22 +39,22 @@ class OverlayView:
 
         Raises FileNotFoundError, NotADirectoryError, and WorkspaceError for a path that leads out of the view.
         """
-        mounted, below = self._mounted(path)
-        if mounted is not None:
-            return mounted.entries(below)
-        here, file = self._find(path)
+        view, below = self._find_mount(path)
+        if view is not None:
+            return view.entries(below)
+        layers, file = self._find(path)
         if file is not None:
             raise NotADirectoryError(f"{path!r} is no directory")
-        found: dict[str, OverlayEntry | None] = {}
-        for layer in here:
+        by_name: dict[str, OverlayEntry | None] = {}
+        for layer in layers:
             for name, status in entries(layer, path):
-                found.setdefault(name, _entry(layer, join(path, name), name, status))
+                by_name.setdefault(name, _entry(layer, join(path, name), name, status))
         for mount in self._mounts:
             parent, _, name = mount.rpartition("/")
             if parent == path:
-                found[name] = OverlayEntry(name, "dir")
-        shown = [entry for entry in found.values() if entry is not None and not is_git_name(entry.name)]
-        return sorted(shown, key=lambda entry: (entry.kind != "dir", entry.name))
+                by_name[name] = OverlayEntry(name, "dir")
+        visible = [entry for entry in by_name.values() if entry is not None and not is_git_name(entry.name)]
+        return sorted(visible, key=lambda entry: (entry.kind != "dir", entry.name))
 
     def open(self, path: str) -> BinaryIO:
         """Open a regular file for reading.
@@ -62,9 +62,9 @@ class OverlayView:
         Raises FileNotFoundError, IsADirectoryError, and WorkspaceError for any other kind of file or a path that
         leads out of the view.
         """
-        mounted, below = self._mounted(path)
-        if mounted is not None:
-            return mounted.open(below)
+        view, below = self._find_mount(path)
+        if view is not None:
+            return view.open(below)
         if any(is_git_name(part) for part in path.split("/")):
             raise FileNotFoundError(f"there is no file {path!r}")
         _, layer = self._find(path)
@@ -72,20 +72,20 @@ class OverlayView:
             raise IsADirectoryError(f"{path!r} is a directory")
         return open_file(layer, path)
 
-    def _mounted(self, path: str) -> tuple[OverlayView | None, str]:
-        for mount, stacked in self._mounts.items():
+    def _find_mount(self, path: str) -> tuple[OverlayView | None, str]:
+        for mount, view in self._mounts.items():
             if path == mount or path.startswith(f"{mount}/"):
-                return stacked, path[len(mount) + 1 :]
+                return view, path[len(mount) + 1 :]
         return None, path
 
     def _find(self, path: str) -> tuple[list[Path], Path | None]:
         """Return the layers that have the directory, topmost first, or the layer that provides the visible file."""
-        here, prefix = list(self._layers), ""
+        layers, prefix = list(self._layers), ""
         parts = parts_of(path) if path else []
         for number, part in enumerate(parts, 1):
             prefix = join(prefix, part)
             below: list[Path] = []
-            for layer in here:
+            for layer in layers:
                 status = look(layer, prefix)
                 if status is None:
                     continue
@@ -98,8 +98,8 @@ class OverlayView:
                 break
             if not below:
                 raise FileNotFoundError(f"there is no file {path!r}")
-            here = below
-        return here, None
+            layers = below
+        return layers, None
 
 
 def _entry(layer: Path, path: str, name: str, status: os.stat_result) -> OverlayEntry | None:

@@ -58,39 +58,39 @@ def select(source: Path, skip: frozenset[Path]) -> Selection:
 
 
 def _select(source: Path, root: int, skip: frozenset[Path]) -> Selection:
-    chosen = Selection()
+    selection = Selection()
     excludes, outermost = _rules_around(source)
     in_git = outermost is not None
-    waiting = [("", False, outermost)]
-    while waiting:
-        here, in_ignored, rules = waiting.pop()
-        entries = _entries(root, here)
+    pending = [("", False, outermost)]
+    while pending:
+        folder, in_ignored, rules = pending.pop()
+        entries = _entries(root, folder)
         if entries is None:
-            chosen.left_out.append(f"{here}/")
+            selection.left_out.append(f"{folder}/")
             continue
         names = {name for name, _ in entries}
-        if here and ".git" in names and not in_ignored and (inner := repository_at(source / here)):
+        if folder and ".git" in names and not in_ignored and (inner := repository_at(source / folder)):
             rules = IgnoreRules.of(inner, excludes or user_excludes())
-        if here and rules is not None and IGNORE_FILE in names:
+        if folder and rules is not None and IGNORE_FILE in names:
             rules = rules.with_own_file()
-        for name, found in entries:
-            path = join(here, name)
-            is_directory = stat.S_ISDIR(found.st_mode)
+        for name, status in entries:
+            path = join(folder, name)
+            is_directory = stat.S_ISDIR(status.st_mode)
             if name == ".git":
-                _add_repository(source, here, chosen)
+                _add_repository(source, folder, selection)
             elif source / path in skip:
                 continue
             elif is_directory:
                 ignored = rules is not None and rules.ignores(name, is_directory=True)
                 heavy = ignored if in_git else name in _HEAVY
-                if not (heavy and not in_ignored and _set_aside(root, path, chosen)):
-                    chosen.directories[path] = found
+                if not (heavy and not in_ignored and _set_aside(root, path, selection)):
+                    selection.directories[path] = status
                     below = None if ignored or rules is None else rules.inside(name)
-                    waiting.append((path, in_ignored or ignored, below))
-            elif stat.S_ISREG(found.st_mode) or stat.S_ISLNK(found.st_mode):
+                    pending.append((path, in_ignored or ignored, below))
+            elif stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                 ignored = in_ignored or (rules is not None and rules.ignores(name, is_directory=False))
-                _add_file(path, found, ignored, chosen)
-    return chosen
+                _add_file(path, status, ignored, selection)
+    return selection
 
 
 def _rules_around(source: Path) -> tuple[Path | None, IgnoreRules | None]:
@@ -105,16 +105,16 @@ def _rules_around(source: Path) -> tuple[Path | None, IgnoreRules | None]:
     return excludes, rules_for(source, repository, excludes)
 
 
-def _add_repository(source: Path, here: str, chosen: Selection) -> None:
+def _add_repository(source: Path, folder: str, selection: Selection) -> None:
     """Select a ``.git``; leave out a nested one that is unreadable or points to an outside repository unaware of it."""
-    git_dir = source / here / ".git"
-    repository = repository_at(source / here)
-    if repository and (not here or repository.is_within(source) or repository.knows_worktree()):
-        chosen.repositories.append(here)
+    git_dir = source / folder / ".git"
+    repository = repository_at(source / folder)
+    if repository and (not folder or repository.is_within(source) or repository.knows_worktree()):
+        selection.repositories.append(folder)
     elif repository is None and is_empty_directory(git_dir):
-        pass  # git ignores it; a killed sandbox that worked in place leaves one behind
-    elif here:
-        chosen.left_out.append(f"{here}/.git")
+        pass  # git ignores it; a killed sandbox in place leaves one behind
+    elif folder:
+        selection.left_out.append(f"{folder}/.git")
     else:
         raise WorkspaceError(f"{git_dir} cannot be read as a repository; mend it, or move it away to work without git")
 
@@ -133,30 +133,30 @@ def _entries(root: int, path: str) -> list[tuple[str, os.stat_result]] | None:
         os.close(descriptor)
 
 
-def _set_aside(root: int, path: str, chosen: Selection) -> bool:
+def _set_aside(root: int, path: str, selection: Selection) -> bool:
     """Mount a big ignored directory, or leave it out if it holds a secret; return False for a small one."""
     size, secret = _measure(root, path)
     if size <= BIG:
         return False
     if secret:
-        chosen.left_out.append(f"{path}/")
+        selection.left_out.append(f"{path}/")
     else:
-        chosen.mounts.append(path)
+        selection.mounts.append(path)
     return True
 
 
 def _measure(root: int, path: str) -> tuple[int, bool]:
     """Return the bytes in a directory and whether it holds a secret; may stop early in a big one."""
-    size, secret, waiting = 0, False, [path]
-    while waiting:
-        here = waiting.pop()
-        trusted = _in_packages(here)
-        for name, found in _entries(root, here) or ():
-            if stat.S_ISDIR(found.st_mode):
-                waiting.append(f"{here}/{name}")
+    size, secret, pending = 0, False, [path]
+    while pending:
+        folder = pending.pop()
+        trusted = _in_packages(folder)
+        for name, status in _entries(root, folder) or ():
+            if stat.S_ISDIR(status.st_mode):
+                pending.append(f"{folder}/{name}")
                 continue
             secret = secret or (not trusted and _SECRET.fullmatch(name) is not None)
-            size += found.st_size
+            size += status.st_size
         if size > BIG and (secret or trusted):
             break  # installed packages can have a hundred thousand files
     return size, secret
@@ -166,11 +166,11 @@ def _in_packages(path: str) -> bool:
     return not _PACKAGES.isdisjoint(path.split("/"))
 
 
-def _add_file(path: str, found: os.stat_result, ignored: bool, chosen: Selection) -> None:
-    if ignored and (found.st_size > BIG or (_is_secret(path) and not _in_packages(path))):
-        chosen.left_out.append(path)
+def _add_file(path: str, status: os.stat_result, ignored: bool, selection: Selection) -> None:
+    if ignored and (status.st_size > BIG or (_is_secret(path) and not _in_packages(path))):
+        selection.left_out.append(path)
     else:
-        chosen.files[path] = found
+        selection.files[path] = status
 
 
 def _is_secret(path: str) -> bool:

@@ -90,7 +90,7 @@ class SessionFiles(ABC):
         make_copy(self.source, self.session_dir)
 
     def snapshots(self, paths: SandboxPaths, gigabytes: int, clean: Callable[[bytes], bytes]) -> Snapshots | None:
-        """Return the taker of snapshots for a sandbox with these ``paths``; None if no snapshots are possible.
+        """Return the snapshots of a sandbox with these ``paths``; None if it can have none.
 
         All snapshots of the data folder together may take ``gigabytes``; 0 takes none. ``clean`` removes secrets from
         the state of a shell.
@@ -99,7 +99,7 @@ class SessionFiles(ABC):
 
     @abstractmethod
     def written(self) -> list[Path]:
-        """Return the existing directories that hold what the agent wrote: a child begins with a copy of them."""
+        """Return the existing directories that hold the agent's files: a child begins with a copy of them."""
 
     @abstractmethod
     def sandbox_paths(self, layer_owner: LayerOwner | None = None) -> SandboxPaths:
@@ -115,15 +115,15 @@ class SessionFiles(ABC):
 
     @abstractmethod
     def has_commits(self) -> bool:
-        """Return whether the agent may have committed anything that is not in the user's repository.
+        """Return whether the agent may have commits that the user's repository lacks.
 
-        Runs no git in what the agent wrote.
+        Runs no git on the agent's files.
         """
 
 
 @dataclass(frozen=True)
 class InPlaceFiles(SessionFiles):
-    """The user's own directory; only what the agent writes to ``.git`` goes to the session's folder."""
+    """The user's own directory; only the agent's changes to ``.git`` go to the session's folder."""
 
     @override
     def written(self) -> list[Path]:
@@ -179,8 +179,8 @@ class PlainCopyFiles(SessionFiles):
 
     @override
     def has_commits(self) -> bool:
-        head, own = (side_at(root, ".git/logs/HEAD") for root in (self.session_dir / "base", self.agent_dir))
-        return not same_content(head, own)
+        head, agent_head = (side_at(root, ".git/logs/HEAD") for root in (self.session_dir / "base", self.agent_dir))
+        return not same_content(head, agent_head)
 
 
 @dataclass(frozen=True)
@@ -222,14 +222,14 @@ class OverlayFiles(SessionFiles):
         workspace = self.workspace
         layer = self._layer(workspace.tree if tree is None else tree)
 
-        def above(name: str, written: Path) -> Sequence[Path]:
+        def upper_layers(name: str, written: Path) -> Sequence[Path]:
             return [*([layer / name] if layer else []), *([written] if tree is None else [])]
 
         mounts = {
-            name: [workspace.source / name, *above(mount_layer(name), layers_of(self.folder, name) / "upper")]
+            name: [workspace.source / name, *upper_layers(mount_layer(name), layers_of(self.folder, name) / "upper")]
             for name in workspace.mounts
         }
-        return OverlayView([workspace.base, *above(WORKSPACE_LAYER, upper_dir(self.folder))], mounts)
+        return OverlayView([workspace.base, *upper_layers(WORKSPACE_LAYER, upper_dir(self.folder))], mounts)
 
     @override
     def has_commits(self) -> bool:
@@ -242,13 +242,15 @@ class OverlayFiles(SessionFiles):
 
     def untouched(self) -> str:
         """Store the snapshot of a session that has written nothing yet, and return its tree."""
-        return _untouched(self._objects, self.sandbox_paths())
+        return _put_untouched(self._objects, self.sandbox_paths())
 
     def fork(self, session_dir: Path, tree: str) -> str:
         """Make the files of a fork that begins with a snapshot, in its new folder; return the tree it begins with."""
         workspace = self.workspace
         if not tree:
-            tree = _untouched(self._objects, SandboxPaths(session_dir, self.source, workspace.base, workspace.mounts))
+            tree = _put_untouched(
+                self._objects, SandboxPaths(session_dir, self.source, workspace.base, workspace.mounts)
+            )
         replace(workspace, tree=tree).save(session_dir)
         self._layer(tree)
         return tree
@@ -265,9 +267,9 @@ class OverlayFiles(SessionFiles):
         return [layer / WORKSPACE_LAYER] if layer else []
 
 
-def _untouched(objects: Objects, paths: SandboxPaths) -> str:
+def _put_untouched(objects: Objects, paths: SandboxPaths) -> str:
     tree = Tree()
-    for name, written in paths.written().items():
-        mode = written.base.stat().st_mode & 0o777 if written.base else 0o700
+    for name, directory in paths.written().items():
+        mode = directory.base.stat().st_mode & 0o777 if directory.base else 0o700
         tree[name] = TreeNode("dir", mode, value=objects.put_tree({}))
     return objects.put_tree(tree)

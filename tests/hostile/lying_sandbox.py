@@ -82,10 +82,10 @@ class LyingSandbox(ServedSandbox):
             stderr=asyncio.subprocess.PIPE,
         )
 
-    def _first_process(self, process: asyncio.subprocess.Process) -> int | None:
+    def _find_root_pid(self, process: asyncio.subprocess.Process) -> int | None:
         return process.pid
 
-    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
+    def _start_monitor(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
         return LimitMonitor(self._limits, process.pid, Counters(()), None, client.interrupt)
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:

@@ -28,7 +28,7 @@ def test_by_default_a_part_of_the_machine() -> None:
 def test_what_version_2_is_told_and_what_it_counts(tmp_path: Path) -> None:
     limits = ResourceLimits(memory=1 << 30, processes=100)
     groups = ControlGroups({"unified": tmp_path / "group"}, limits)
-    (folder,) = groups.made.values()
+    (folder,) = groups.folders.values()
     assert (folder / "memory.max").read_text() == str(1 << 30)
     assert (folder / "pids.max").read_text() == "100"
     (folder / "memory.events").write_text("low 0\nhigh 0\nmax 7\noom 1\noom_kill 0\noom_group_kill 0\n")

@@ -61,9 +61,9 @@ def _launch(plan: dict[str, Any]) -> None:
         os.setresuid(uid, uid, uid)
         # A change of uid hides /proc/self from the process itself, and the maps are written there.
         _call("prctl", _PR_SET_DUMPABLE, 1, 0, 0, 0)
-        _own_user_namespace(uid, gid)
+        _enter_user_namespace(uid, gid)
     else:
-        _own_user_namespace(uid, gid)
+        _enter_user_namespace(uid, gid)
         _stage(plan, uid, gid)
     for overlay in plan["overlays"]:
         _mount("overlay", overlay["target"], "overlay", 0, overlay["options"])
@@ -78,7 +78,7 @@ def _launch(plan: dict[str, Any]) -> None:
     os.execve(plan["command"][0], plan["command"], {})
 
 
-def _own_user_namespace(uid: int, gid: int) -> None:
+def _enter_user_namespace(uid: int, gid: int) -> None:
     _unshare(_CLONE_NEWUSER | _CLONE_NEWNS)
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"{uid} {uid} 1")
@@ -123,7 +123,7 @@ def _clone_tree(source: dict[str, Any], uid: int, gid: int) -> int:
 
 
 def _handle(path: str, below: str) -> int:
-    """Open the path; the part ``below`` a directory that an agent may write to is opened without following links."""
+    """Open the path, following no link ``below`` a directory that an agent may write to."""
     if not below:
         return os.open(path, os.O_PATH | os.O_CLOEXEC)
     handle = os.open(below, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -135,20 +135,20 @@ def _handle(path: str, below: str) -> int:
 
 
 def _map_owner(tree: int, uids: tuple[int, int], gids: tuple[int, int]) -> None:
-    """Swap the first and the second uid and gid in this mount: files of one on disk appear as the other's."""
-    ready, told = os.pipe()
-    done, finish = os.pipe()
+    """Swap the first and the second uid and gid in this mount: the files of each appear as the other's."""
+    ready_read, ready_write = os.pipe()
+    end_read, end_write = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(finish)
+        os.close(end_write)
         failed = _libc.unshare(_CLONE_NEWUSER)
-        os.write(told, b"x" if failed else b".")
-        os.read(done, 1)
+        os.write(ready_write, b"x" if failed else b".")
+        os.read(end_read, 1)
         os._exit(0)
-    os.close(done)
-    os.close(told)
+    os.close(end_read)
+    os.close(ready_write)
     try:
-        if os.read(ready, 1) != b".":
+        if os.read(ready_read, 1) != b".":
             raise LaunchError("the kernel gave no user namespace for an idmapped mount")
         _write(f"/proc/{child}/uid_map", f"{uids[0]} {uids[1]} 1")
         _write(f"/proc/{child}/gid_map", f"{gids[0]} {gids[1]} 1")
@@ -157,8 +157,8 @@ def _map_owner(tree: int, uids: tuple[int, int], gids: tuple[int, int]) -> None:
         _syscall(_SYS_MOUNT_SETATTR, tree, b"", _AT_EMPTY_PATH, attributes, len(attributes))
         os.close(namespace)
     finally:
-        os.close(finish)
-        os.close(ready)
+        os.close(end_write)
+        os.close(ready_read)
         os.waitpid(child, 0)
 
 
@@ -185,14 +185,14 @@ def _write(path: str, text: str) -> None:
 
 
 def _call(function: str, *arguments: object) -> int:
-    return _checked(_libc[function](*arguments))
+    return _check(_libc[function](*arguments))
 
 
 def _syscall(number: int, *arguments: object) -> int:
-    return _checked(_libc.syscall(number, *arguments))
+    return _check(_libc.syscall(number, *arguments))
 
 
-def _checked(result: int) -> int:
+def _check(result: int) -> int:
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

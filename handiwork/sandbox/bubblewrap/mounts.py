@@ -51,8 +51,8 @@ class MountPlan:
         With ``owned``, the directory's owner is mapped to the sandbox's uid if they differ. No link is followed
         ``below`` a directory that an agent may have written to.
         """
-        above = "" if below is None else str(below)
-        self.sources[name] = {"path": str(path), "owned": owned and os.geteuid() == 0, "below": above}
+        directory = "" if below is None else str(below)
+        self.sources[name] = {"path": str(path), "owned": owned and os.geteuid() == 0, "below": directory}
         return f"{STAGE}/{name}"
 
     def plan(self) -> dict[str, Any]:
@@ -77,22 +77,22 @@ class MountPlan:
         self.add("--dev", "/dev", "--proc", "/proc", "--dir", "/run", "--dir", "/var")
         self.add("--symlink", "/run", "/var/run", "--symlink", "/tmp", "/var/tmp")
 
-    def add_private(self, places: SandboxPaths, shared_memory: int) -> None:
+    def add_private(self, paths: SandboxPaths, shared_memory: int) -> None:
         """Mount the session's own home, /tmp, and ``shared_memory`` bytes, which outlive the processes that use them.
 
         With a snapshot's layer, the session's home is laid over the snapshot's.
         """
-        if places.layer:
-            self.stage("layer", places.layer, owned=True)
-            self.stage("overlay", places.session_dir / "overlay")
+        if paths.layer:
+            self.stage("layer", paths.layer, owned=True)
+            self.stage("overlay", paths.session_dir / "overlay")
             self.directories.append("home")
             self.overlays.append(_overlay("home", f"layer/{HOME_LAYER}", str(home_layers(Path()))))
         self.add("--size", str(shared_memory), "--perms", "1777", "--tmpfs", "/dev/shm")
-        self.add("--bind", self.stage("tmp", places.session_dir / "tmp"), "/tmp")
-        self.add("--bind", f"{STAGE}/home" if places.layer else self.stage("home", places.session_dir / "home"), HOME)
+        self.add("--bind", self.stage("tmp", paths.session_dir / "tmp"), "/tmp")
+        self.add("--bind", f"{STAGE}/home" if paths.layer else self.stage("home", paths.session_dir / "home"), HOME)
 
     def add_bundle(self, bundle: Path, inside: Path, browser: Path | None) -> None:
-        """Show the platform's own programs, the server's code, and the browser if it is there."""
+        """Show the platform's own programs, the server's code, and the browser if it is installed."""
         self.add("--ro-bind", self.stage("bundle", bundle), PREFIX)
         self.add("--ro-bind", self.stage("inside", inside), f"{PREFIX}/app")
         if browser is not None:
@@ -105,29 +105,29 @@ class MountPlan:
         for path in credentials_in(paths):
             self.add(*(("--tmpfs", path) if path.is_dir() else ("--ro-bind", f"{STAGE}/empty-file", path)))
 
-    def add_copy(self, places: SandboxPaths, base: Path) -> None:
+    def add_copy(self, paths: SandboxPaths, base: Path) -> None:
         """Mount the session's copy over ``base`` at the workspace, with the real workspace's mounts below it.
 
         The agent can change those too: each has its own upper layer. A snapshot's layer of each, if any, comes in
         between.
         """
-        above = "layer/{}:".format if places.layer else "".format
+        snapshot_layer = "layer/{}:".format if paths.layer else "".format
         self.stage("base", base, owned=True)
-        self.stage("overlay", places.session_dir / "overlay")
-        self.directories += ["workspace", "points", *(f"points/{name}" for name in places.mounts)]
-        self.overlays.append(_overlay("workspace", above(WORKSPACE_LAYER) + "base:points", "overlay"))
-        for number, name in enumerate(places.mounts):
-            self.stage(f"mount-{number}", places.workspace / name, owned=True, below=places.workspace)
+        self.stage("overlay", paths.session_dir / "overlay")
+        self.directories += ["workspace", "points", *(f"points/{name}" for name in paths.mounts)]
+        self.overlays.append(_overlay("workspace", snapshot_layer(WORKSPACE_LAYER) + "base:points", "overlay"))
+        for number, name in enumerate(paths.mounts):
+            self.stage(f"mount-{number}", paths.workspace / name, owned=True, below=paths.workspace)
             layers = layers_of(Path(), name)
-            lower = above(mount_layer(name)) + f"mount-{number}"
+            lower = snapshot_layer(mount_layer(name)) + f"mount-{number}"
             self.overlays.append(_overlay(f"workspace/{name}", lower, str(layers)))
-        self.add("--bind", f"{STAGE}/workspace", places.workspace)
+        self.add("--bind", f"{STAGE}/workspace", paths.workspace)
 
     def add_in_place(self, workspace: Path, protected: Sequence[str], session_dir: Path) -> None:
         """Mount the real directory, except the parts through which the agent could make the user's git run programs."""
-        place = self.stage("workspace", workspace, owned=True)
+        stage = self.stage("workspace", workspace, owned=True)
         for path, access in in_place.mounts(workspace, protected):
-            source = Path(place, path)
+            source = Path(stage, path)
             if access == "layered":
                 self.stage("original-git", workspace / path, owned=True, below=workspace)
                 self.stage("overlay", session_dir / "overlay")
@@ -147,8 +147,8 @@ class MountPlan:
     def add_environment(self, tools: Toolchains) -> None:
         """Set the environment, which is otherwise empty."""
         path = ":".join([*tools.path, f"{PREFIX}/bin"])
-        own = {**agent_environment("/bin/bash", path), "LANG": "C.UTF-8", **tools.variables}
-        for name, value in own.items():
+        environment = {**agent_environment("/bin/bash", path), "LANG": "C.UTF-8", **tools.variables}
+        for name, value in environment.items():
             self.add("--setenv", name, value)
 
 
@@ -160,10 +160,10 @@ def agent_environment(shell: str, path: str) -> dict[str, str]:
 
 def git_environment() -> dict[str, str]:
     """Return the variables that let git commit, and work on files owned by another uid."""
-    people = {f"GIT_{who}_NAME": "Handiwork" for who in ("AUTHOR", "COMMITTER")}
-    addresses = {f"GIT_{who}_EMAIL": "handiwork@localhost" for who in ("AUTHOR", "COMMITTER")}
+    names = {f"GIT_{role}_NAME": "Handiwork" for role in ("AUTHOR", "COMMITTER")}
+    addresses = {f"GIT_{role}_EMAIL": "handiwork@localhost" for role in ("AUTHOR", "COMMITTER")}
     trust = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}
-    return {**people, **addresses, **trust}
+    return {**names, **addresses, **trust}
 
 
 def _overlay(target: str, lower: str, layers: str) -> dict[str, str]:

@@ -40,7 +40,7 @@ _NAMESPACES = (
 ).split()
 
 _NICE = 5
-"""The niceness with which other programs come first if groups cannot divide processor time."""
+"""The sandbox's niceness if groups cannot divide processor time: other programs come first."""
 
 
 class BubblewrapSandbox(ServedSandbox):
@@ -55,7 +55,7 @@ class BubblewrapSandbox(ServedSandbox):
 
     def __init__(
         self,
-        places: SandboxPaths,
+        paths: SandboxPaths,
         save_blob: SaveBlob,
         read_only: Sequence[Path] = (),
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
@@ -63,79 +63,79 @@ class BubblewrapSandbox(ServedSandbox):
         snapshots: Snapshots | None = None,
         egress: Egress | None = None,
     ) -> None:
-        super().__init__(places.workspace, save_blob, limits, soft_timeout, snapshots, egress)
-        self._places = places
+        super().__init__(paths.workspace, save_blob, limits, soft_timeout, snapshots, egress)
+        self._paths = paths
         self._read_only = read_only
         self._groups: ControlGroups | None = None
         self._info: int | None = None
         self._lifeline: int | None = None
-        self._first: int | None = None
+        self._root_pid: int | None = None
 
     async def _spawn(self, endpoint: Endpoint) -> asyncio.subprocess.Process:
         check_mounts(self._read_only)
-        check_no_daemon([self._places.workspace])
+        check_no_daemon([self._paths.workspace])
         filters = seccomp.program(os.uname().machine)
-        self._places.check()
-        uid, gid = sandbox_ids(self._places.session_dir)
-        if self._places.base is None:
-            await self._enter_folder(self._places.workspace, self._places.session_dir)
-        self._places.make(uid, gid, "home", "tmp")
+        self._paths.check()
+        uid, gid = sandbox_ids(self._paths.session_dir)
+        if self._paths.base is None:
+            await self._enter_folder(self._paths.workspace, self._paths.session_dir)
+        self._paths.make(uid, gid, "home", "tmp")
         view = self._view(endpoint)
         self._groups = ControlGroups(endpoint.groups, self._limits)
-        scoped, environment = scope(self._limits)
-        self._info, tell = os.pipe()
+        scope_command, environment = scope(self._limits)
+        self._info, info_fd = os.pipe()
         # Bubblewrap's child dies with it only after some time; this pipe also ends the process it becomes.
-        until, self._lifeline = os.pipe()
+        lifeline_fd, self._lifeline = os.pipe()
         listening = endpoint.socket.fileno()
         seccomp_fd = in_memory(filters)
-        state = in_memory(self._places.shell_state())
-        options = [*_NAMESPACES, *view.arguments, "--seccomp", str(seccomp_fd), "--info-fd", str(tell)]
+        state = in_memory(self._paths.shell_state())
+        options = [*_NAMESPACES, *view.arguments, "--seccomp", str(seccomp_fd), "--info-fd", str(info_fd)]
         arguments = in_memory(b"".join(option.encode() + b"\0" for option in options))
         plan = {
             "parent": os.getpid(),
             "uid": uid,
             "gid": gid,
             "cgroups": self._groups.joins,
-            "rlimits": self._rlimits(counted=bool(scoped or self._groups.counts_processes)),
-            "nice": 0 if scoped or self._groups.shares_cpu else _NICE,
-            "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening, state, until)],
+            "rlimits": self._rlimits(counted=bool(scope_command or self._groups.counts_processes)),
+            "nice": 0 if scope_command or self._groups.shares_cpu else _NICE,
+            "command": [*_bubblewrap(), "--args", str(arguments), "--", *self._server(listening, state, lifeline_fd)],
             **view.plan(),
         }
         plan_file = in_memory(marshal.dumps(plan))
         try:
             return await asyncio.create_subprocess_exec(
-                *scoped,
+                *scope_command,
                 *(sys.executable, "-I", "-S", "-B", launcher.__file__, str(plan_file)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                pass_fds=(listening, seccomp_fd, tell, arguments, plan_file, state, until),
+                pass_fds=(listening, seccomp_fd, info_fd, arguments, plan_file, state, lifeline_fd),
                 # The plan holds everything it needs: an environment could be read in /proc.
                 env=environment,
                 start_new_session=True,
             )
         finally:
-            for descriptor in (seccomp_fd, tell, arguments, plan_file, state, until):
+            for descriptor in (seccomp_fd, info_fd, arguments, plan_file, state, lifeline_fd):
                 os.close(descriptor)
 
-    def _guarded(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
-        first = self._first_process(process)
-        if first is None:
+    def _start_monitor(self, process: asyncio.subprocess.Process, client: Client) -> LimitMonitor:
+        root_pid = self._find_root_pid(process)
+        if root_pid is None:
             raise SandboxError("the bubblewrap sandbox ended as it started; try again.")
         assert self._groups is not None
-        scoped = None if self._groups.made else unified_group(first)
-        counters = Counters(self._groups.made.values() if scoped is None else [scoped])
-        session_dir = self._places.session_dir
+        scope_group = None if self._groups.folders else unified_group(root_pid)
+        counters = Counters(self._groups.folders.values() if scope_group is None else [scope_group])
+        session_dir = self._paths.session_dir
         folders = [session_dir / name for name in ("overlay", "home", "tmp")]
         disk = Disk(folders, session_dir, self._limits.disk)
-        return LimitMonitor(self._limits, first, counters, disk, client.interrupt)
+        return LimitMonitor(self._limits, root_pid, counters, disk, client.interrupt)
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         if process.returncode is None:
             with suppress(ProcessLookupError):  # it has just ended, and asyncio is about to report it
-                if first := self._first_process(process):
+                if root_pid := self._find_root_pid(process):
                     # It ends only after all other processes of the sandbox, and bubblewrap after it.
-                    os.kill(first, signal.SIGKILL)
+                    os.kill(root_pid, signal.SIGKILL)
                 else:
                     # Bubblewrap may already have a child that does not yet die with it, and keeps the pipe open.
                     os.killpg(process.pid, signal.SIGKILL)
@@ -146,35 +146,35 @@ class BubblewrapSandbox(ServedSandbox):
         await super().close()
         if self._info is not None:
             os.close(self._info)
-            self._info = self._first = None
+            self._info = self._root_pid = None
         if self._lifeline is not None:
             os.close(self._lifeline)
             self._lifeline = None
 
-    def _first_process(self, process: asyncio.subprocess.Process) -> int | None:
+    def _find_root_pid(self, process: asyncio.subprocess.Process) -> int | None:
         assert self._info is not None
         try:
-            if self._first is None and select.select([self._info], [], [], 0)[0]:
-                self._first = int(json.loads(os.read(self._info, 4096))["child-pid"])
-            if self._first is None or int(stat_fields(self._first)[1]) != process.pid:
+            if self._root_pid is None and select.select([self._info], [], [], 0)[0]:
+                self._root_pid = int(json.loads(os.read(self._info, 4096))["child-pid"])
+            if self._root_pid is None or int(stat_fields(self._root_pid)[1]) != process.pid:
                 return None
         except (ValueError, FileNotFoundError, ProcessLookupError):
             return None
-        return self._first
+        return self._root_pid
 
     def _view(self, endpoint: Endpoint) -> MountPlan:
-        workspace = self._places.workspace
+        workspace = self._paths.workspace
         tools = find_toolchains(workspace, os.environ)
         roots = [root for root in (*tools.roots, *self._read_only) if not root.is_relative_to(workspace)]
         view = MountPlan()
         view.add_system()
-        view.add_private(self._places, self._limits.memory // 4)
+        view.add_private(self._paths, self._limits.memory // 4)
         view.add_bundle(bundle.bundle_root(), bundle.inside_code(), bundle.browser_root())
         view.add_read_only(roots)
-        if self._places.base is not None:
-            view.add_copy(self._places, self._places.base)
+        if self._paths.base is not None:
+            view.add_copy(self._paths, self._paths.base)
         elif self._in_place is not None:
-            view.add_in_place(workspace, self._in_place.protected, self._places.session_dir)
+            view.add_in_place(workspace, self._in_place.protected, self._paths.session_dir)
         if self._proxy is not None:
             view.add_egress(endpoint.proxy, find_certificates(os.environ))
         view.add("--remount-ro", "/", "--chdir", f"{bundle.PREFIX}/app")
@@ -183,15 +183,15 @@ class BubblewrapSandbox(ServedSandbox):
 
     def _rlimits(self, *, counted: bool) -> dict[int, int]:
         """Return each process's limits; the one on their number covers the sandbox, as its user namespace is new."""
-        own = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: self._limits.file_size}
-        return own if counted else {**own, resource.RLIMIT_NPROC: self._limits.processes}
+        limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: self._limits.file_size}
+        return limits if counted else {**limits, resource.RLIMIT_NPROC: self._limits.processes}
 
-    def _server(self, listening: int, state: int, until: int) -> list[str]:
+    def _server(self, listening: int, state: int, lifeline_fd: int) -> list[str]:
         return [
             *(*bundle.INSIDE_PYTHON, "-m", "inside", "--fd", str(listening)),
             *("--workspace", self.workspace, "--soft-timeout", str(self._soft_timeout)),
             *(server_arguments() if self._proxy is not None else ()),
-            *("--shell-state", str(state), "--until", str(until)),
+            *("--shell-state", str(state), "--until", str(lifeline_fd)),
         ]
 
 

@@ -20,7 +20,7 @@ _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}
 """The allowed socket families; all others are refused with EAFNOSUPPORT.
 
-A network namespace does not confine all of them: an AF_VSOCK socket reaches a virtual machine's host from any.
+A network namespace does not confine all of them: an AF_VSOCK socket reaches a virtual machine's host from every one.
 """
 
 DENIED = {

@@ -49,9 +49,9 @@ class DockerImage:
 
 @dataclass(frozen=True)
 class Daemon:
-    """How containers run: with a ``rootless`` daemon, root inside is the calling user outside.
+    """The daemon's properties: if it is ``rootless``, root inside is the calling user outside.
 
-    ``machine`` is uname's name of the processor; other machines than x86_64 emulate the containers' programs.
+    ``machine`` is uname's name of the processor; any but x86_64 emulates the containers' programs.
     """
 
     rootless: bool
@@ -59,12 +59,12 @@ class Daemon:
 
 
 async def is_elsewhere() -> bool:
-    """Return whether the daemon is reached by other means than a socket of this machine. Raises SandboxError.
+    """Return whether docker reaches the daemon by other means than a socket of this machine. Raises SandboxError.
 
     If False, the daemon may still not see this machine's files, for example behind a forwarded socket.
     """
     host = os.environ.get("DOCKER_HOST")
-    if not host and _context_chosen():
+    if not host and _uses_context():
         host = await checked("context", "inspect", "--format", "{{.Endpoints.docker.Host}}")
     return bool(host) and not host.startswith("unix://")
 
@@ -73,33 +73,33 @@ async def image_of(name: str, on_status: OnStatus) -> DockerImage:
     """Return the image's description, after pulling the image if it is missing. Raises SandboxError."""
     if not name or name.startswith("-") or any(map(str.isspace, name)):
         raise SandboxError(f'"{name}" is no name of an image: give one like --image debian:12')
-    found = await _ask(f"/images/{quote(name)}/json")
-    if found is None:
-        found = await _inspected(name, on_status)
-    if (found["Os"], found["Architecture"]) != ("linux", _ARCHITECTURE):
-        platform = f"{found['Os']}/{found['Architecture']}"
+    description = await _ask(f"/images/{quote(name)}/json")
+    if description is None:
+        description = await _inspect(name, on_status)
+    if (description["Os"], description["Architecture"]) != ("linux", _ARCHITECTURE):
+        platform = f"{description['Os']}/{description['Architecture']}"
         raise SandboxError(
             f"the image {name} is for {platform}, and the bundle for linux/{_ARCHITECTURE}: use another."
         )
-    variables = (entry.partition("=") for entry in found["Config"].get("Env") or ())
-    return DockerImage(found["Id"], {variable: value for variable, _, value in variables})
+    variables = (entry.partition("=") for entry in description["Config"].get("Env") or ())
+    return DockerImage(description["Id"], {variable: value for variable, _, value in variables})
 
 
 async def daemon() -> Daemon:
     """Describe the daemon. Raises SandboxError if it does not answer."""
-    found = await _ask("/info") or json.loads(await checked("info", "--format", _ALL))
-    rootless = any(str(option).startswith("name=rootless") for option in found["SecurityOptions"] or ())
-    return Daemon(rootless, found["Architecture"])
+    info = await _ask("/info") or json.loads(await checked("info", "--format", _ALL))
+    rootless = any(str(option).startswith("name=rootless") for option in info["SecurityOptions"] or ())
+    return Daemon(rootless, info["Architecture"])
 
 
 async def sweep() -> list[str]:
     """Remove the containers of this machine's dead processes, and return their ids. Raises SandboxError."""
-    found = await _ask(f"/containers/json?{urlencode({'all': 1, 'filters': json.dumps({'label': [OWNER]})})}")
-    if found is None:
+    containers = await _ask(f"/containers/json?{urlencode({'all': 1, 'filters': json.dumps({'label': [OWNER]})})}")
+    if containers is None:
         lines = await checked("ps", "--all", "--no-trunc", "--filter", f"label={OWNER}", "--format", _CONTAINER)
         rows = [line.split() for line in lines.splitlines()]
     else:
-        rows = [[one["Id"], *one["Labels"][OWNER].split()] for one in found]
+        rows = [[container["Id"], *container["Labels"][OWNER].split()] for container in containers]
     dead = [row[0] for row in rows if len(row) == 4 and Process(row[1], int(row[2]), row[3]).alive() is False]
     if dead:
         await remove(*dead)
@@ -117,9 +117,9 @@ async def empty_image(name: str) -> AsyncGenerator[None]:
     with NamedTemporaryFile(suffix=".tar") as archive:
         archive.write(bytes(10240))
         archive.flush()
-        code, said = await run("import", archive.name, name)
+        code, output = await run("import", archive.name, name)
     if code:
-        raise SandboxError(explained(said))
+        raise SandboxError(explained(output))
     try:
         yield
     finally:
@@ -132,19 +132,19 @@ def owner() -> str:
     return f"{this.host} {this.pid} {this.started}"
 
 
-def explained(said: str) -> str:
+def explained(text: str) -> str:
     """Return Docker's error as one message that says how to fix it."""
-    said = said.partition("\n\nRun 'docker")[0].strip().removeprefix("docker: ")
+    text = text.partition("\n\nRun 'docker")[0].strip().removeprefix("docker: ")
     host = os.environ.get("DOCKER_HOST")
-    where = f" (DOCKER_HOST is {host})" if host else ""
-    low = said.lower()
-    if "permission denied while trying to connect" in low:
-        return f"you may not use the Docker daemon{where}: `sudo usermod -aG docker $USER`, then log in again. {said}"
-    if "cannot connect to the docker daemon" in low or "error during connect" in low:
-        return f"no Docker daemon answers{where}: start it (`sudo systemctl start docker`). Docker said: {said}"
-    if NOT_SEEN in low:
-        return f"the Docker daemon{where} does not see the files of this machine: use a daemon that runs on it. {said}"
-    return f"Docker said: {said}"
+    origin = f" (DOCKER_HOST is {host})" if host else ""
+    lowered = text.lower()
+    if "permission denied while trying to connect" in lowered:
+        return f"you may not use the Docker daemon{origin}: `sudo usermod -aG docker $USER`, then log in again. {text}"
+    if "cannot connect to the docker daemon" in lowered or "error during connect" in lowered:
+        return f"no Docker daemon answers{origin}: start it (`sudo systemctl start docker`). Docker said: {text}"
+    if NOT_SEEN in lowered:
+        return f"the Docker daemon{origin} does not see the files of this machine: use a daemon that runs on it. {text}"
+    return f"Docker said: {text}"
 
 
 async def _ask(path: str) -> Any | None:
@@ -162,7 +162,7 @@ async def _ask(path: str) -> Any | None:
     return response.json() if response.status_code == 200 else None
 
 
-def _context_chosen() -> bool:
+def _uses_context() -> bool:
     """Return whether a non-default context may be in use; running docker takes longer than this check."""
     if "DOCKER_CONTEXT" in os.environ:
         return True
@@ -177,26 +177,26 @@ def _socket() -> str | None:
     """Return the socket that ``docker`` would use; None if only ``docker`` knows it."""
     if host := os.environ.get("DOCKER_HOST"):
         return host.removeprefix("unix://") if host.startswith("unix://") else None
-    return None if _context_chosen() else _SOCKET
+    return None if _uses_context() else _SOCKET
 
 
-async def _inspected(name: str, on_status: OnStatus) -> dict[str, Any]:
+async def _inspect(name: str, on_status: OnStatus) -> dict[str, Any]:
     """Return docker's description of an image, which is pulled if it is missing."""
-    code, said = await run("image", "inspect", "--format", _ALL, name)
-    if code and "no such image" in said.lower():
+    code, output = await run("image", "inspect", "--format", _ALL, name)
+    if code and "no such image" in output.lower():
         await _pull(name, on_status)
         return json.loads(await checked("image", "inspect", "--format", _ALL, name))
     if code:
-        raise SandboxError(explained(said))
-    return json.loads(said)
+        raise SandboxError(explained(output))
+    return json.loads(output)
 
 
 async def checked(*arguments: str) -> str:
     """Run docker and return its output. Raises SandboxError with its error message if it fails."""
-    code, said = await run(*arguments)
+    code, output = await run(*arguments)
     if code:
-        raise SandboxError(explained(said))
-    return said
+        raise SandboxError(explained(output))
+    return output
 
 
 async def run(*arguments: str) -> tuple[int, str]:

@@ -48,7 +48,7 @@ class FileAgentClient:
 
     async def start(self) -> None:
         """Start the container. Raises SandboxError."""
-        await self._in_thread(self._start)
+        await self._run_in_thread(self._start)
 
     async def put(self, write: Callable[[BinaryIO], None], owner: tuple[int, int], trees: Sequence[str]) -> None:
         """Send the files that ``write`` writes, owned by ``owner``; changes in ``trees`` count from then on.
@@ -63,7 +63,7 @@ class FileAgentClient:
                 send_end(stream)
             receive(self._answers(), "/", None, 0, ())
 
-        await self._in_thread(put)
+        await self._run_in_thread(put)
 
     async def get(self, target: Path, trees: Sequence[str], owner: tuple[int, int] | None, limit: int) -> int:
         """Copy the paths in ``trees`` that changed since the last call below ``target``; return their number.
@@ -75,7 +75,7 @@ class FileAgentClient:
             self._ask({"do": "get", "trees": trees, "limit": limit}).flush()
             return receive(self._answers(), str(target), owner, limit, trees)
 
-        return await self._in_thread(get)
+        return await self._run_in_thread(get)
 
     async def close(self) -> None:
         """End the container and wait until it is removed."""
@@ -89,35 +89,35 @@ class FileAgentClient:
             raise TreeStreamError("it did not start")
 
     def _ask(self, request: dict[str, object]) -> BinaryIO:
-        stream = self._running().stdin
+        stream = self._running_process().stdin
         assert stream is not None
         stream.write(json.dumps(request).encode() + b"\n")
         return cast(BinaryIO, stream)
 
     def _answers(self) -> BinaryIO:
-        stream = self._running().stdout
+        stream = self._running_process().stdout
         assert stream is not None
         return cast(BinaryIO, stream)
 
-    def _running(self) -> subprocess.Popen[bytes]:
+    def _running_process(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise TreeStreamError("it does not run")
         return self._process
 
-    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+    async def _run_in_thread(self, work: Callable[[], _Result]) -> _Result:
         """Run blocking work to its end in a thread: a partial answer would be read as the start of the next one."""
-        working = asyncio.ensure_future(asyncio.to_thread(work))
+        task = asyncio.ensure_future(asyncio.to_thread(work))
         try:
-            return await asyncio.shield(working)
+            return await asyncio.shield(task)
         except asyncio.CancelledError:
-            await asyncio.wait([working])
-            if working.exception() is not None:
+            await asyncio.wait([task])
+            if task.exception() is not None:
                 await self._end()
             raise
         except (OSError, TreeStreamError) as error:
-            said = await self._end()
-            told = f"{error}. {docker_cli.explained(said)}" if said else f"{error}."
-            raise SandboxError(f"the files of the sandbox cannot be copied to or from its daemon: {told}") from error
+            errors = await self._end()
+            problem = f"{error}. {docker_cli.explained(errors)}" if errors else f"{error}."
+            raise SandboxError(f"the files of the sandbox cannot be copied to or from its daemon: {problem}") from error
 
     async def _end(self) -> str:
         """End the process and return its errors."""

@@ -40,11 +40,11 @@ def platform_mounts(socket: Path) -> Iterator[str]:
     yield _bind(socket, GIVER)
 
 
-def home_mount(places: SandboxPaths) -> str:
+def home_mount(paths: SandboxPaths) -> str:
     """Return the mount of the session's own home, laid over that of the snapshot a fork begins with."""
-    if places.layer is None:
-        return _bind(places.session_dir / "home", HOME)
-    return overlay(Path(HOME), [places.layer / HOME_LAYER], home_layers(places.session_dir))
+    if paths.layer is None:
+        return _bind(paths.session_dir / "home", HOME)
+    return overlay(Path(HOME), [paths.layer / HOME_LAYER], home_layers(paths.session_dir))
 
 
 def egress_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
@@ -54,23 +54,23 @@ def egress_mounts(proxy: Path, certificates: Path | None) -> Iterator[str]:
         yield _bind(certificates.resolve(), CERTIFICATES, read_only=True)
 
 
-def workspace_mounts(places: SandboxPaths, protected: Sequence[str] = ()) -> Iterator[str]:
+def workspace_mounts(paths: SandboxPaths, protected: Sequence[str] = ()) -> Iterator[str]:
     """Yield the workspace's mounts: the copy over its base, or the real one with its ``protected`` paths read-only."""
-    if places.base is None:
-        for path, access in in_place.mounts(places.workspace, protected):
-            real = places.workspace / path
+    if paths.base is None:
+        for path, access in in_place.mounts(paths.workspace, protected):
+            real = paths.workspace / path
             if access == "layered":
-                yield overlay(real, [real], git_layers(places.session_dir))
+                yield overlay(real, [real], git_layers(paths.session_dir))
             else:
                 yield _bind(real, real, read_only=access == "read-only")
         return
-    points = points_dir(places.session_dir)
-    above = [] if places.layer is None else [places.layer / WORKSPACE_LAYER]
-    yield overlay(places.workspace, [*above, places.base, points], places.session_dir / "overlay")
-    for name in places.mounts:
-        above = [] if places.layer is None else [places.layer / mount_layer(name)]
-        real = places.workspace / name
-        yield overlay(real, [*above, real], layers_of(places.session_dir, name))
+    points = points_dir(paths.session_dir)
+    snapshot_layers = [] if paths.layer is None else [paths.layer / WORKSPACE_LAYER]
+    yield overlay(paths.workspace, [*snapshot_layers, paths.base, points], paths.session_dir / "overlay")
+    for name in paths.mounts:
+        snapshot_layers = [] if paths.layer is None else [paths.layer / mount_layer(name)]
+        real = paths.workspace / name
+        yield overlay(real, [*snapshot_layers, real], layers_of(paths.session_dir, name))
 
 
 def read_only_mounts(paths: Sequence[Path], empty: Path) -> Iterator[str]:
@@ -81,10 +81,10 @@ def read_only_mounts(paths: Sequence[Path], empty: Path) -> Iterator[str]:
         yield _options(("type", "tmpfs"), ("dst", path)) if path.is_dir() else _bind(empty, path, read_only=True)
 
 
-def make_points(places: SandboxPaths, uid: int, gid: int) -> None:
+def make_points(paths: SandboxPaths, uid: int, gid: int) -> None:
     """Create the mount points for mounts in the copy, which Docker would otherwise create in its upper layer."""
-    points = points_dir(places.session_dir)
-    folders = {points, *(points / part for name in places.mounts for part in (Path(name), *Path(name).parents))}
+    points = points_dir(paths.session_dir)
+    folders = {points, *(points / part for name in paths.mounts for part in (Path(name), *Path(name).parents))}
     for folder in sorted(folders):
         if not folder.exists():
             folder.mkdir()
@@ -103,8 +103,10 @@ def _bind(source: Path, target: Path | str, *, read_only: bool = False) -> str:
 def overlay(target: Path, lowers: Sequence[Path], layers: Path) -> str:
     """Return an anonymous volume, removed with its container; the daemon mounts the overlay, as it has the right to."""
     for path in (*lowers, layers):
-        if odd := _SEPARATORS.intersection(str(path)):
-            raise SandboxError(f'{path} has "{min(odd)}" in its name, which Docker cannot mount: use another place.')
+        if separators := _SEPARATORS.intersection(str(path)):
+            raise SandboxError(
+                f'{path} has "{min(separators)}" in its name, which Docker cannot mount: use another place.'
+            )
     lower = ":".join(map(str, lowers))
     return _options(
         *(("type", "volume"), ("dst", target), ("volume-nocopy", "true"), ("volume-driver", "local")),

@@ -20,7 +20,7 @@ LABEL = "handiwork.bundle"
 """Label of these volumes; they stay until `docker volume prune --all --filter label=handiwork.bundle` removes them."""
 
 _COMPLETE = "complete"
-"""The file that is written last: if it exists, all others do."""
+"""The file written last: if it exists, all others do."""
 
 _PATIENCE = 600  # seconds that another process may take to send it
 
@@ -34,7 +34,7 @@ async def bundle_volume(image: str, on_status: docker_cli.OnStatus) -> str:
     filler = f"{name}-filler"
     for _ in range(_PATIENCE):
         await docker_cli.checked("volume", "create", "--label", f"{LABEL}=1", name)
-        code, said = await docker_cli.run(
+        code, output = await docker_cli.run(
             *("create", "--name", filler, "--label", f"{docker_cli.OWNER}={docker_cli.owner()}"),
             *("--mount", f"type=volume,src={name},dst={bundle.PREFIX},volume-nocopy=true"),
             *("--network=none", "--pull=never", "--entrypoint=none", image),
@@ -42,8 +42,8 @@ async def bundle_volume(image: str, on_status: docker_cli.OnStatus) -> str:
         if not code:
             break
         # Container names are unique: another process is sending the bundle, or checking whether it is there.
-        if "is already in use" not in said:
-            raise SandboxError(docker_cli.explained(said))
+        if "is already in use" not in output:
+            raise SandboxError(docker_cli.explained(output))
         await asyncio.sleep(1)
     else:
         raise SandboxError(f"another process did not finish sending the bundle: `docker rm -f {filler}`, then retry.")
@@ -59,15 +59,15 @@ async def bundle_volume(image: str, on_status: docker_cli.OnStatus) -> str:
 def _name() -> str:
     digest = hashlib.sha256()
     for path, name in _files():
-        found = path.lstat()
-        content = "" if name.startswith("app/") else f"{found.st_mtime_ns}"  # the code's folder name has a digest
-        digest.update(f"{name}\0{found.st_mode}\0{found.st_size}\0{content}\0".encode())
+        status = path.lstat()
+        content = "" if name.startswith("app/") else f"{status.st_mtime_ns}"  # the code's folder name has a digest
+        digest.update(f"{name}\0{status.st_mode}\0{status.st_size}\0{content}\0".encode())
     digest.update(bundle.inside_code().name.encode())
     return f"handiwork-bundle-{digest.hexdigest()[:16]}"
 
 
 def _files() -> Iterator[tuple[Path, str]]:
-    """Yield each path of the bundle and its place below the prefix, parents first."""
+    """Yield each path of the bundle and its path below the prefix, parents first."""
     for root, prefix in ((bundle.bundle_root(), ""), (bundle.inside_code(), "app/")):
         for path in sorted(root.rglob("*")):
             yield path, f"{prefix}{path.relative_to(root)}"
@@ -77,17 +77,17 @@ def _send(container: str) -> None:
     command = ["docker", "cp", "-", f"{container}:{bundle.PREFIX}"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-    ) as copying:
-        assert copying.stdin is not None
-        assert copying.stderr is not None
+    ) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
         problem = ""
         try:
-            _pack(cast(BinaryIO, copying.stdin))
+            _pack(cast(BinaryIO, process.stdin))
         except BrokenPipeError as error:
             problem = f"{error}"
-        said = copying.stderr.read().decode("utf-8", "replace")
-    if copying.returncode or problem:
-        raise SandboxError(f"the bundle cannot be sent to the Docker daemon. {docker_cli.explained(said or problem)}")
+        errors = process.stderr.read().decode("utf-8", "replace")
+    if process.returncode or problem:
+        raise SandboxError(f"the bundle cannot be sent to the Docker daemon. {docker_cli.explained(errors or problem)}")
 
 
 def _pack(stream: BinaryIO) -> None:

@@ -37,7 +37,7 @@ _VOLUME = '{{.Name}}\t{{.Label "' + docker_cli.OWNER + '"}}\t{{.Label "' + FOLDE
 
 @dataclass(frozen=True)
 class VolumeRecord:
-    """The volume of a session's files, recorded while it may exist; ``whole`` once all files were sent."""
+    """The volume of a session's files, recorded while it may exist; ``whole`` is true once all files are sent."""
 
     daemon: str
     host: str
@@ -74,13 +74,13 @@ class RemoteFiles:
     """
 
     def __init__(
-        self, places: SandboxPaths, image: str, owner: tuple[int, int], limit: int, on_status: docker_cli.OnStatus
+        self, paths: SandboxPaths, image: str, owner: tuple[int, int], limit: int, on_status: docker_cli.OnStatus
     ) -> None:
-        self._places, self._image, self._limit, self._on_status = places, image, limit, on_status
+        self._paths, self._image, self._limit, self._on_status = paths, image, limit, on_status
         self._owner = owner if os.geteuid() == 0 else None
-        self._trees = [str(place.upper.relative_to(places.session_dir)) for place in places.written().values()]
+        self._trees = [str(directory.upper.relative_to(paths.session_dir)) for directory in paths.written().values()]
         self._record: VolumeRecord | None = None
-        self._keeper: FileAgentClient | None = None
+        self._agent: FileAgentClient | None = None
         self._bundle, self._mountpoint = "", Path()
         self._turn = asyncio.Lock()
 
@@ -96,16 +96,16 @@ class RemoteFiles:
         self._on_status("sending the files to the Docker daemon")
         host = os.environ.get("DOCKER_HOST") or "another context"
         record = VolumeRecord(daemon, host, f"handiwork-session-{secrets.token_hex(8)}")
-        record.save(self._places.session_dir)
+        record.save(self._paths.session_dir)
         self._record = record
-        labels = (f"{docker_cli.OWNER}={docker_cli.owner()}", f"{FOLDER}={self._places.session_dir}")
+        labels = (f"{docker_cli.OWNER}={docker_cli.owner()}", f"{FOLDER}={self._paths.session_dir}")
         await docker_cli.checked("volume", "create", *(f"--label={label}" for label in labels), record.volume)
-        found = await docker_cli.checked("volume", "inspect", "--format", "{{.Mountpoint}}", record.volume)
-        self._mountpoint = Path(found)
-        self._keeper = await self._kept(record.volume)
-        await self._keeper.put(self._send, owner, self._trees)
+        mountpoint = await docker_cli.checked("volume", "inspect", "--format", "{{.Mountpoint}}", record.volume)
+        self._mountpoint = Path(mountpoint)
+        self._agent = await self._start_agent(record.volume)
+        await self._agent.put(self._send, owner, self._trees)
         self._record = VolumeRecord(daemon, host, record.volume, whole=True)
-        self._record.save(self._places.session_dir)
+        self._record.save(self._paths.session_dir)
 
     def labels(self) -> list[str]:
         """Return the option that labels a container as a user of the volume."""
@@ -114,25 +114,25 @@ class RemoteFiles:
 
     def mounts(self) -> list[str]:
         """Return the container's mounts, as options of `docker run`. Raises SandboxError."""
-        places, there = self._places, self._mountpoint
-        layer = there / "layer" if places.layer else None
-        mirrored = SandboxPaths(there, places.workspace, there / "base", (), layer)
-        found = [
+        paths, mountpoint = self._paths, self._mountpoint
+        layer = mountpoint / "layer" if paths.layer else None
+        remote_paths = SandboxPaths(mountpoint, paths.workspace, mountpoint / "base", (), layer)
+        options = [
             f"type=volume,src={self._bundle},dst={bundle.PREFIX},readonly=true,volume-nocopy=true",
-            home_mount(mirrored),
-            *workspace_mounts(mirrored),
+            home_mount(remote_paths),
+            *workspace_mounts(remote_paths),
         ]
-        for name in places.mounts:
+        for name in paths.mounts:
             lowers = [layer / mount_layer(name)] if layer else []
-            lowers.append(there / _under(name))
-            found.append(overlay(places.workspace / name, lowers, layers_of(there, name)))
-        return found
+            lowers.append(mountpoint / _mount_path(name))
+            options.append(overlay(paths.workspace / name, lowers, layers_of(mountpoint, name)))
+        return options
 
     async def bring_back(self) -> int:
         """Copy back the changes since the last call and return the number of paths. Raises SandboxError."""
-        assert self._keeper is not None
+        assert self._agent is not None
         async with self._turn:
-            return await self._keeper.get(self._places.session_dir, self._trees, self._owner, self._limit)
+            return await self._agent.get(self._paths.session_dir, self._trees, self._owner, self._limit)
 
     async def bring_back_still(self, container: str) -> None:
         """Copy back all changes up to one moment; pause the container if it has just written files."""
@@ -147,69 +147,69 @@ class RemoteFiles:
     async def close(self) -> None:
         """Copy back the last changes after all writers ended; remove the volume, or keep it if the copy fails."""
         try:
-            if self._keeper is not None and self._record is not None and self._record.whole:
+            if self._agent is not None and self._record is not None and self._record.whole:
                 await self.bring_back()
         except SandboxError as error:
             self._on_status(f"the latest changes stay on the Docker daemon until the session resumes: {error}")
             return
         finally:
-            if self._keeper is not None:
-                await self._keeper.close()
-                self._keeper = None
+            if self._agent is not None:
+                await self._agent.close()
+                self._agent = None
         if self._record is not None:
-            await self._forget(self._record)
+            await self._remove_volume(self._record)
             self._record = None
 
-    async def _forget(self, record: VolumeRecord) -> None:
+    async def _remove_volume(self, record: VolumeRecord) -> None:
         """Remove the volume, which is no longer needed, and then its record."""
-        code, said = await docker_cli.run("volume", "rm", "--force", record.volume)
+        code, errors = await docker_cli.run("volume", "rm", "--force", record.volume)
         if code:
-            self._on_status(f"the volume {record.volume} stays until the next start: {said}")
+            self._on_status(f"the volume {record.volume} stays until the next start: {errors}")
             return
-        VolumeRecord.path(self._places.session_dir).unlink(missing_ok=True)
+        VolumeRecord.path(self._paths.session_dir).unlink(missing_ok=True)
 
-    async def _kept(self, volume: str) -> FileAgentClient:
+    async def _start_agent(self, volume: str) -> FileAgentClient:
         labels = [f"--label={docker_cli.OWNER}={docker_cli.owner()}", f"--label={VOLUME}={volume}"]
-        keeper = FileAgentClient(self._image, self._bundle, volume, labels)
-        await keeper.start()
-        return keeper
+        agent = FileAgentClient(self._image, self._bundle, volume, labels)
+        await agent.start()
+        return agent
 
     async def _rescue(self, daemon: str) -> None:
-        """Copy back all changes that an earlier start of the session left in its volume, if there is one."""
-        record = VolumeRecord.load(self._places.session_dir)
+        """Copy back all changes that an earlier start of the session left in its volume, if any."""
+        record = VolumeRecord.load(self._paths.session_dir)
         if record is None:
             return
         if record.daemon != daemon:
-            raise SandboxError(_waits(record))
+            raise SandboxError(_waiting_message(record))
         if record.volume not in [volume.name for volume in await _volumes()]:
             self._on_status(f"the volume {record.volume} was removed: the latest changes may be lost")
         else:
             await self._end_users(record.volume)
             if record.whole:
                 self._on_status("copying back the changes of this session's interrupted run")
-                await self._take_all(record.volume)
-        await self._forget(record)
-        if VolumeRecord.load(self._places.session_dir) is not None:
+                await self._copy_back_all(record.volume)
+        await self._remove_volume(record)
+        if VolumeRecord.load(self._paths.session_dir) is not None:
             raise SandboxError(f"the volume {record.volume} cannot be removed: stop its containers, and try again.")
 
     async def _end_users(self, volume: str) -> None:
         filters = ("--filter", f"label={VOLUME}={volume}")
-        if found := await docker_cli.checked("ps", "--all", "--quiet", "--no-trunc", *filters):
-            await docker_cli.remove(*found.split())
+        if containers := await docker_cli.checked("ps", "--all", "--quiet", "--no-trunc", *filters):
+            await docker_cli.remove(*containers.split())
 
-    async def _take_all(self, volume: str) -> None:
+    async def _copy_back_all(self, volume: str) -> None:
         """Replace the local trees with those of the volume."""
-        session_dir = self._places.session_dir
+        session_dir = self._paths.session_dir
         fresh = session_dir / "elsewhere-fresh"
         if fresh.exists():
             remove_tree(fresh)
         for tree in self._trees:
             (fresh / tree).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        keeper = await self._kept(volume)
+        agent = await self._start_agent(volume)
         try:
-            await keeper.get(fresh, self._trees, self._owner, self._limit)
+            await agent.get(fresh, self._trees, self._owner, self._limit)
         finally:
-            await keeper.close()
+            await agent.close()
         for tree in self._trees:
             if (session_dir / tree).exists():
                 remove_tree(session_dir / tree)
@@ -218,38 +218,38 @@ class RemoteFiles:
 
     def _send(self, stream: BinaryIO) -> None:
         """Write the files of the container's view, each at its path in ``mounts``."""
-        places, session_dir = self._places, self._places.session_dir
-        assert places.base is not None
+        paths, session_dir = self._paths, self._paths.session_dir
+        assert paths.base is not None
         for path in self._directories():
             send_directory(stream, path, 0o700)
         trees = [*self._trees, str(points_dir(session_dir).relative_to(session_dir))]
         for tree in trees:
             _send_tree(stream, session_dir / tree, tree)
-        _send_tree(stream, places.base, "base")
-        if places.layer is not None:
-            _send_tree(stream, places.layer, "layer")
-        for name in places.mounts:
-            _send_tree(stream, places.workspace / name, _under(name))
+        _send_tree(stream, paths.base, "base")
+        if paths.layer is not None:
+            _send_tree(stream, paths.layer, "layer")
+        for name in paths.mounts:
+            _send_tree(stream, paths.workspace / name, _mount_path(name))
 
     def _directories(self) -> list[str]:
-        """Return the directories that only lie between the others, parents first."""
-        session_dir = self._places.session_dir
-        layers = [folder.relative_to(session_dir) for folder in self._places.lowers()]
-        found = {parent for folder in layers for parent in (folder / "work").parents if parent.name}
-        return sorted([*map(str, found), *(str(folder / "work") for folder in layers), *(["under"])])
+        """Return the directories that hold the trees, layers and mounts, parents first."""
+        session_dir = self._paths.session_dir
+        layers = [folder.relative_to(session_dir) for folder in self._paths.lowers()]
+        parents = {parent for folder in layers for parent in (folder / "work").parents if parent.name}
+        return sorted([*map(str, parents), *(str(folder / "work") for folder in layers), *(["under"])])
 
 
-def check_sendable(places: SandboxPaths, read_only: Sequence[Path], allowed: Collection[str]) -> None:
+def check_sendable(paths: SandboxPaths, read_only: Sequence[Path], allowed: Collection[str]) -> None:
     """Raise SandboxError for features that a remote daemon cannot have."""
-    where = "the Docker daemon does not see the files of this machine"
-    if places.base is None:
-        raise SandboxError(f"{where}, so the agent cannot work in place: work on a copy, or use a daemon here.")
+    reason = "the Docker daemon does not see the files of this machine"
+    if paths.base is None:
+        raise SandboxError(f"{reason}, so the agent cannot work in place: work on a copy, or use a daemon here.")
     if read_only:
-        raise SandboxError(f"{where}, so {read_only[0]} cannot be mounted: use a daemon that runs on it.")
+        raise SandboxError(f"{reason}, so {read_only[0]} cannot be mounted: use a daemon that runs on it.")
     if allowed:
         # The proxy is on this machine, and the daemon cannot reach it.
         raise SandboxError(
-            f"{where}, so {', '.join(allowed)} cannot be reached through its proxy: leave --allow-net out, or use a "
+            f"{reason}, so {', '.join(allowed)} cannot be reached through its proxy: leave --allow-net out, or use a "
             "daemon that runs on it."
         )
 
@@ -257,10 +257,10 @@ def check_sendable(places: SandboxPaths, read_only: Sequence[Path], allowed: Col
 def check_nothing_waits(session_dir: Path) -> None:
     """Raise SandboxError if the session's latest changes are still on a remote daemon."""
     if record := VolumeRecord.load(session_dir):
-        raise SandboxError(_waits(record))
+        raise SandboxError(_waiting_message(record))
 
 
-def _waits(record: VolumeRecord) -> str:
+def _waiting_message(record: VolumeRecord) -> str:
     """Return the message about session files that are still on another daemon."""
     return (
         f"the session's latest changes are in the volume {record.volume} of the Docker daemon at {record.host}: use "
@@ -276,8 +276,8 @@ class _Volume:
 
 
 async def _volumes() -> list[_Volume]:
-    said = await docker_cli.checked("volume", "ls", "--filter", f"label={FOLDER}", "--format", _VOLUME)
-    return [_Volume(*line.split("\t", 2)) for line in said.splitlines() if line.count("\t") >= 2]
+    output = await docker_cli.checked("volume", "ls", "--filter", f"label={FOLDER}", "--format", _VOLUME)
+    return [_Volume(*line.split("\t", 2)) for line in output.splitlines() if line.count("\t") >= 2]
 
 
 async def _sweep() -> None:
@@ -289,7 +289,7 @@ async def _sweep() -> None:
             await docker_cli.run("volume", "rm", "--force", volume.name)
 
 
-def _under(mount: str) -> str:
+def _mount_path(mount: str) -> str:
     """Return the path in the volume of a directory that the copy leaves out."""
     return f"under/{quote(mount, safe='')}"
 

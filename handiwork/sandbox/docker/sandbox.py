@@ -79,7 +79,7 @@ class DockerSandbox(ServedSandbox):
     def __init__(
         self,
         image: str,
-        places: SandboxPaths,
+        paths: SandboxPaths,
         save_blob: SaveBlob,
         read_only: Sequence[Path] = (),
         limits: ResourceLimits = ResourceLimits(),  # noqa: B008 - frozen
@@ -88,9 +88,9 @@ class DockerSandbox(ServedSandbox):
         egress: Egress | None = None,
         on_status: docker_cli.OnStatus = lambda _: None,
     ) -> None:
-        super().__init__(places.workspace, save_blob, limits, soft_timeout, snapshots, egress)
+        super().__init__(paths.workspace, save_blob, limits, soft_timeout, snapshots, egress)
         self._image = image
-        self._places = places
+        self._paths = paths
         self._read_only = read_only
         self._egress = egress
         self._certificates = find_certificates(os.environ)
@@ -98,41 +98,41 @@ class DockerSandbox(ServedSandbox):
         self._container = ""
         self._filter: list[str] = []
         self._lifeline: socket.socket | None = None
-        self._first: tuple[int, int] | None = None
-        self._elsewhere: RemoteFiles | None = None
+        self._root_process: tuple[int, int] | None = None
+        self._remote_files: RemoteFiles | None = None
         self._relay: Relay | None = None
 
     async def _spawn(self, endpoint: Endpoint) -> Process:
-        self._places.check()
+        self._paths.check()
         check_mounts(self._read_only)
-        check_no_daemon([self._places.workspace])
-        image, daemon, elsewhere, _ = await asyncio.gather(
+        check_no_daemon([self._paths.workspace])
+        image, daemon, is_remote, _ = await asyncio.gather(
             docker_cli.image_of(self._image, self._on_status),
             docker_cli.daemon(),
             docker_cli.is_elsewhere(),
             docker_cli.sweep(),
         )
-        self._note_image(image.id)
+        self._record_image(image.id)
         self._filter = _filter_options(daemon.machine)
-        uid, gid = (0, 0) if daemon.rootless else container_ids(self._places.base or self._places.workspace)
-        if self._places.base is None and not elsewhere:
-            await self._enter_folder(self._places.workspace, self._places.session_dir)
-        own = (os.getuid(), os.getgid()) if daemon.rootless else (uid, gid)
-        self._places.make(*own, "home")
-        make_points(self._places, *own)
+        uid, gid = (0, 0) if daemon.rootless else container_ids(self._paths.base or self._paths.workspace)
+        if self._paths.base is None and not is_remote:
+            await self._enter_folder(self._paths.workspace, self._paths.session_dir)
+        owner = (os.getuid(), os.getgid()) if daemon.rootless else (uid, gid)
+        self._paths.make(*owner, "home")
+        make_points(self._paths, *owner)
         self._container = f"handiwork-{endpoint.id}"
         options = [*_HARDENED, "--user", f"{uid}:{gid}", *self._labels(), *self._limit_options()]
         options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
         egress_arguments = {} if self._proxy is None else variables(self._certificates is not None)
-        if not elsewhere:
-            check_nothing_waits(self._places.session_dir)
-            os.chown(endpoint.path, *own)
+        if not is_remote:
+            check_nothing_waits(self._paths.session_dir)
+            os.chown(endpoint.path, *owner)
             try:
                 added = [f"--env={name}={value}" for name, value in egress_arguments.items()]
                 return await self._run(endpoint, [*options, *added])
             except NotSeenError:
                 pass  # the daemon's socket is on this machine, but the daemon is not
-        return await self._run_elsewhere(endpoint, options, own, (uid, gid))
+        return await self._run_remote(endpoint, options, owner, (uid, gid))
 
     async def _run(self, endpoint: Endpoint, options: Sequence[str]) -> Process:
         self._on_status(f"starting {self._image}")
@@ -149,25 +149,27 @@ class DockerSandbox(ServedSandbox):
             raise
         return process
 
-    async def _run_elsewhere(
-        self, endpoint: Endpoint, options: Sequence[str], own: tuple[int, int], there: tuple[int, int]
+    async def _run_remote(
+        self, endpoint: Endpoint, options: Sequence[str], owner: tuple[int, int], remote_ids: tuple[int, int]
     ) -> Process:
-        check_sendable(self._places, self._read_only, self._egress.allowed() if self._egress else ())
-        self._elsewhere = RemoteFiles(self._places, self._image, own, self._limits.disk, self._on_status)
-        await self._elsewhere.open(there)
+        check_sendable(self._paths, self._read_only, self._egress.allowed() if self._egress else ())
+        self._remote_files = RemoteFiles(self._paths, self._image, owner, self._limits.disk, self._on_status)
+        await self._remote_files.open(remote_ids)
         self._on_status(f"starting {self._image}")
-        uid, gid = there
-        more = [f"--mount={mount}" for mount in self._elsewhere.mounts()]
-        more += ["--interactive", f"--tmpfs={os.path.dirname(SERVER)}:mode=0700,uid={uid},gid={gid}"]
-        command = self._command([*options, *self._elsewhere.labels(), *more], ["--unix", SERVER, "--lifeline"])
+        uid, gid = remote_ids
+        remote_options = [f"--mount={mount}" for mount in self._remote_files.mounts()]
+        remote_options += ["--interactive", f"--tmpfs={os.path.dirname(SERVER)}:mode=0700,uid={uid},gid={gid}"]
+        command = self._command(
+            [*options, *self._remote_files.labels(), *remote_options], ["--unix", SERVER, "--lifeline"]
+        )
         starting = asyncio.ensure_future(docker_cli.start(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE))
         try:
             process = await asyncio.shield(starting)
             assert process.stdin is not None
             assert process.stdout is not None
-            state = self._places.shell_state()
+            state = self._paths.shell_state()
             process.stdin.write(b"%d\n" % len(state) + state)
-            await self._until(asyncio.create_task(process.stdout.readline()), process)
+            await self._wait_for_start(asyncio.create_task(process.stdout.readline()), process)
             self._relay = Relay(endpoint.socket.dup(), self._container, SERVER)
         except asyncio.CancelledError:
             await self._stop(await starting)
@@ -185,56 +187,58 @@ class DockerSandbox(ServedSandbox):
     async def _hand_over(self, listening: socket.socket, process: Process) -> None:
         """Pass the server the socket to listen on. The connection stays open: the server ends when it is closed."""
         listening.setblocking(False)
-        asked = asyncio.create_task(asyncio.get_running_loop().sock_accept(listening))
-        await self._until(asked, process)
-        self._lifeline, _ = asked.result()
+        accept = asyncio.create_task(asyncio.get_running_loop().sock_accept(listening))
+        await self._wait_for_start(accept, process)
+        self._lifeline, _ = accept.result()
         pid, _, _ = _PEER.unpack(self._lifeline.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-        self._first = pid, os.pidfd_open(pid)
-        state = in_memory(self._places.shell_state())
+        self._root_process = pid, os.pidfd_open(pid)
+        state = in_memory(self._paths.shell_state())
         try:
             socket.send_fds(self._lifeline, [b"s"], [listening.fileno(), state])
         finally:
             os.close(state)
 
-    async def _until(self, begun: asyncio.Task[Any], process: Process) -> None:
+    async def _wait_for_start(self, sign: asyncio.Task[Any], process: Process) -> None:
         """Wait for a sign that the server runs. Raises SandboxError, NotSeenError if it does not."""
-        ended = asyncio.create_task(process.wait())
+        exit_task = asyncio.create_task(process.wait())
         try:
-            await asyncio.wait({begun, ended}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
-            if begun.done() and begun.result():
+            await asyncio.wait({sign, exit_task}, timeout=_START_TIMEOUT, return_when=asyncio.FIRST_COMPLETED)
+            if sign.done() and sign.result():
                 return
         finally:
-            begun.cancel()
-            ended.cancel()
-            await asyncio.gather(begun, ended, return_exceptions=True)
-        if process.returncode is None and not begun.done():
+            sign.cancel()
+            exit_task.cancel()
+            await asyncio.gather(sign, exit_task, return_exceptions=True)
+        if process.returncode is None and not sign.done():
             await self._stop(process)
             raise SandboxError(f"a container of {self._image} did not start in {_START_TIMEOUT:.0f} s; try again.")
         assert process.stderr is not None
-        said = (await process.stderr.read()).decode("utf-8", "replace")
+        errors = (await process.stderr.read()).decode("utf-8", "replace")
         await process.wait()
-        if docker_cli.NOT_SEEN in said:
-            raise NotSeenError(docker_cli.explained(said))
-        raise SandboxError(f"a container of {self._image} did not start. {docker_cli.explained(said)}")
+        if docker_cli.NOT_SEEN in errors:
+            raise NotSeenError(docker_cli.explained(errors))
+        raise SandboxError(f"a container of {self._image} did not start. {docker_cli.explained(errors)}")
 
-    def _first_process(self, process: Process) -> int | None:
-        return None if self._first is None else self._first[0]
+    def _find_root_pid(self, process: Process) -> int | None:
+        return None if self._root_process is None else self._root_process[0]
 
-    def _guarded(self, process: Process, client: Client) -> LimitMonitor:
-        if self._first is None:
+    def _start_monitor(self, process: Process, client: Client) -> LimitMonitor:
+        if self._root_process is None:
             return LimitMonitor(self._limits, 0, Counters(()), None, client.interrupt)  # Docker's own limits hold there
-        session_dir = self._places.session_dir
+        session_dir = self._paths.session_dir
         folders = [session_dir / name for name in ("overlay", "home")]
         disk = Disk(folders, session_dir, self._limits.disk)
-        return LimitMonitor(self._limits, self._first[0], Counters(groups_of(self._first[0])), disk, client.interrupt)
+        return LimitMonitor(
+            self._limits, self._root_process[0], Counters(groups_of(self._root_process[0])), disk, client.interrupt
+        )
 
     async def _stop(self, process: Process) -> None:
         """End the container; ``process`` ends once it is removed."""
-        if process.returncode is None and self._first is not None:
+        if process.returncode is None and self._root_process is not None:
             # The container's other processes end with its first. Rootless, that may belong to another user.
             with suppress(ProcessLookupError, PermissionError):
-                signal.pidfd_send_signal(self._first[1], signal.SIGKILL)
-        for timeout in (_END_TIMEOUT if self._first else 0.0, *[1.0] * _REMOVALS):
+                signal.pidfd_send_signal(self._root_process[1], signal.SIGKILL)
+        for timeout in (_END_TIMEOUT if self._root_process else 0.0, *[1.0] * _REMOVALS):
             with suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), timeout)
                 return
@@ -249,21 +253,21 @@ class DockerSandbox(ServedSandbox):
     ) -> Observation:
         """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
         observation = await super().execute(action, on_output, secrets)
-        if self._elsewhere is not None:
-            await self._elsewhere.bring_back()
+        if self._remote_files is not None:
+            await self._remote_files.bring_back()
         return observation
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
         """Write a file inside. Raises OSError, SandboxError."""
         await super().upload(path, data)
-        if self._elsewhere is not None:
-            await self._elsewhere.bring_back()
+        if self._remote_files is not None:
+            await self._remote_files.bring_back()
 
     async def snapshot(self) -> Snapshot | None:
         """Save the files and the shell's state; processes are paused while files are copied."""
-        if self._elsewhere is not None and self._relay is not None:
+        if self._remote_files is not None and self._relay is not None:
             async with self._relay.still():
-                await self._elsewhere.bring_back_still(self._container)
+                await self._remote_files.bring_back_still(self._container)
         return await super().snapshot()
 
     async def close(self) -> None:
@@ -272,31 +276,31 @@ class DockerSandbox(ServedSandbox):
         if self._relay is not None:
             await self._relay.close()
             self._relay = None
-        if self._elsewhere is not None:
-            elsewhere, self._elsewhere = self._elsewhere, None
-            await elsewhere.close()
+        if self._remote_files is not None:
+            remote_files, self._remote_files = self._remote_files, None
+            await remote_files.close()
         if self._lifeline is not None:
             self._lifeline.close()
             self._lifeline = None
-        if self._first is not None:
-            os.close(self._first[1])
-            self._first = None
-        for layers in self._places.lowers():
+        if self._root_process is not None:
+            os.close(self._root_process[1])
+            self._root_process = None
+        for layers in self._paths.lowers():
             with suppress(OSError):  # missing, or in use by another process
                 # The daemon created it, so a user other than root could not remove the session's folder otherwise.
                 (layers / "work/work").rmdir()
 
-    def _note_image(self, found: str) -> None:
+    def _record_image(self, image_id: str) -> None:
         """Record the image's id, and report if the name means another image than before."""
-        noted = self._places.session_dir / "image"
-        before = noted.read_text() if noted.exists() else ""
-        if before not in ("", found):
-            was, now = (digest.removeprefix("sha256:")[:12] for digest in (before, found))
-            self._on_status(f"the image {self._image} is not the one that this session had: it was {was} and is {now}")
-        noted.write_text(found)
+        record = self._paths.session_dir / "image"
+        previous = record.read_text() if record.exists() else ""
+        if previous not in ("", image_id):
+            old, new = (digest.removeprefix("sha256:")[:12] for digest in (previous, image_id))
+            self._on_status(f"the image {self._image} is not the one that this session had: it was {old} and is {new}")
+        record.write_text(image_id)
 
     def _labels(self) -> list[str]:
-        labels = {docker_cli.OWNER: docker_cli.owner(), docker_cli.SESSION: self._places.session_dir.name}
+        labels = {docker_cli.OWNER: docker_cli.owner(), docker_cli.SESSION: self._paths.session_dir.name}
         return [f"--label={name}={value}" for name, value in labels.items()]
 
     def _limit_options(self) -> list[str]:
@@ -321,13 +325,13 @@ class DockerSandbox(ServedSandbox):
         }
 
     def _mounts(self, endpoint: Endpoint) -> list[str]:
-        empty = self._places.session_dir / "empty-file"
+        empty = self._paths.session_dir / "empty-file"
         empty.touch()
         return [
             *platform_mounts(endpoint.path),
-            home_mount(self._places),
+            home_mount(self._paths),
             *(egress_mounts(endpoint.proxy, self._certificates) if self._proxy is not None else ()),
-            *workspace_mounts(self._places, self._in_place.protected if self._in_place else ()),
+            *workspace_mounts(self._paths, self._in_place.protected if self._in_place else ()),
             *read_only_mounts(self._read_only, empty),
         ]
 

@@ -55,8 +55,8 @@ class Relay:
         loop = asyncio.get_running_loop()
         while True:
             connection, _ = await loop.sock_accept(self._listening)
-            joined, self._spare = self._spare, asyncio.create_task(self._join())
-            task = asyncio.create_task(self._serve(connection, joined))
+            exec_task, self._spare = self._spare, asyncio.create_task(self._join())
+            task = asyncio.create_task(self._serve(connection, exec_task))
             self._open.add(task)
             task.add_done_callback(self._open.discard)
 
@@ -67,30 +67,30 @@ class Relay:
             await process.stdout.read(1)  # empty if it failed; the connection then sees the end of its stream
             return process
 
-    async def _serve(self, connection: socket.socket, joined: asyncio.Task[Process]) -> None:
+    async def _serve(self, connection: socket.socket, exec_task: asyncio.Task[Process]) -> None:
         reader, writer = await asyncio.open_unix_connection(sock=connection)
         try:
-            process = await asyncio.shield(joined)
+            process = await asyncio.shield(exec_task)
         except SandboxError:
             writer.close()  # the client notices that
             return
         assert process.stdin is not None
         assert process.stdout is not None
-        passing = [
-            asyncio.create_task(_pass_on(reader, process.stdin)),
-            asyncio.create_task(_pass_on(process.stdout, writer)),
+        tasks = [
+            asyncio.create_task(_forward(reader, process.stdin)),
+            asyncio.create_task(_forward(process.stdout, writer)),
         ]
         try:
-            await asyncio.wait(passing, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in passing:
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*passing, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
             writer.close()
             await _end(process)
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(OSError):  # each side notices the other's end by itself
         while data := await reader.read(_PIECE):
             writer.write(data)

@@ -9,8 +9,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # The documentation networks are not listed: only networks that assign them to their mirrors use them.
 _REFUSED_4 = {
-    ipaddress.IPv4Network(network): what
-    for network, what in {
+    ipaddress.IPv4Network(network): kind
+    for network, kind in {
         "0.0.0.0/8": "unspecified",
         "10.0.0.0/8": "private",
         "100.64.0.0/10": "private",
@@ -27,8 +27,8 @@ _REFUSED_4 = {
     }.items()
 }
 _REFUSED_6 = {
-    ipaddress.IPv6Network(network): what
-    for network, what in {
+    ipaddress.IPv6Network(network): kind
+    for network, kind in {
         "::/128": "unspecified",
         "::1/128": "loopback",
         "::ffff:0:0/96": "IPv4-mapped",
@@ -44,17 +44,17 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def why_refused(address: Address) -> str | None:
-    """Return the reason to refuse an address, as an adjective or a possessive; None if there is none."""
+    """Return the reason to refuse an address, as an adjective or a possessive; None to allow it."""
     if address.version == 6 and address in _NAT64:
         # Networks with IPv6 only write an IPv4 address this way, in the last four bytes.
         address = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     if address.version == 4:
-        found = next((what for network, what in _REFUSED_4.items() if address in network), None)
+        reason = next((kind for network, kind in _REFUSED_4.items() if address in network), None)
     else:
-        found = next((what for network, what in _REFUSED_6.items() if address in network), None)
-        if found is None and address not in _GLOBAL_6:
-            found = "reserved"
-    return found or ("this machine's own" if _is_own(address) else None)
+        reason = next((kind for network, kind in _REFUSED_6.items() if address in network), None)
+        if reason is None and address not in _GLOBAL_6:
+            reason = "reserved"
+    return reason or ("this machine's own" if _is_own(address) else None)
 
 
 NAMEABLE = frozenset({"private", "loopback", "this machine's own"})
@@ -62,13 +62,13 @@ NAMEABLE = frozenset({"private", "loopback", "this machine's own"})
 
 
 def why_never(address: Address) -> str | None:
-    """Return the reason to refuse an address even if the user names it; None if there is none."""
-    why = why_refused(address)
-    return None if why in NAMEABLE else why
+    """Return the reason to refuse an address even if the user names it; None to allow it."""
+    reason = why_refused(address)
+    return None if reason in NAMEABLE else reason
 
 
 def _is_own(address: Address) -> bool:
-    """Return whether a connection to the address would come back to this machine; nothing is sent to find out."""
+    """Return whether a connection to the address would come back to this machine; sends nothing."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

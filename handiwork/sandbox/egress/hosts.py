@@ -36,7 +36,7 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class HostError(ValueError):
-    """The text is no host or no pattern; the message says why."""
+    """The text is neither a host nor a pattern; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +75,21 @@ def canonical(text: str) -> Host:
 
 def parse(text: str) -> tuple[Pattern, ...]:
     """Return the patterns in a user's text; a preset has several. Raises HostError."""
-    written = text.strip()
-    host, colon, port = written.rpartition(":")
+    source = text.strip()
+    host, colon, port = source.rpartition(":")
     if not colon:
-        host = written
+        host = source
     elif not (_PORT.fullmatch(port) and 0 < int(port) < 65536):
-        raise HostError(f'"{written}" is not a host: name it alone, as example.org, or with a port, example.org:8080')
+        raise HostError(f'"{source}" is not a host: name it alone, as example.org, or with a port, example.org:8080')
     ports = frozenset({int(port)}) if colon else PORTS
     host = host.lower()
     if colon and (address := _literal(host)) is not None:
-        if why := why_never(address):
-            raise HostError(f'"{written}" is never reached: the address is {why}')
-        return (Pattern(written, address, ports),)
+        if reason := why_never(address):
+            raise HostError(f'"{source}" is never reached: the address is {reason}')
+        return (Pattern(source, address, ports),)
     if host == ALL:
-        return (Pattern(written, ALL, ports),)
-    return tuple(Pattern(written, _pattern(name, written), ports) for name in PRESETS.get(host, (host,)))
+        return (Pattern(source, ALL, ports),)
+    return tuple(Pattern(source, _pattern(name, source), ports) for name in PRESETS.get(host, (host,)))
 
 
 def allowing(patterns: list[Pattern], host: Host, port: int) -> Pattern | None:
@@ -97,20 +97,20 @@ def allowing(patterns: list[Pattern], host: Host, port: int) -> Pattern | None:
     return next((pattern for pattern in patterns if pattern.matches(host, port)), None)
 
 
-def _pattern(text: str, written: str) -> str:
+def _pattern(text: str, source: str) -> str:
     """Return the name, or the wildcard, in the form that is compared."""
     star = "*." if text.startswith("*.") else ""
     name = text.removeprefix("*.")
     if "*" in name:
-        raise HostError(f'"{written}": a * stands for the beginning of a name only, as in *.example.org; or say all')
+        raise HostError(f'"{source}": a * stands for the beginning of a name only, as in *.example.org; or say all')
     try:
         host = canonical(name.encode("idna").decode())
     except UnicodeError as error:
-        raise HostError(f'"{written}" is not a host\'s name: {error}') from error
+        raise HostError(f'"{source}" is not a host\'s name: {error}') from error
     if not isinstance(host, str):
-        raise HostError(f'"{written}" is an address: name the host, or give the port too, as 10.0.0.5:8080')
+        raise HostError(f'"{source}" is an address: name the host, or give the port too, as 10.0.0.5:8080')
     if host == ALL:
-        raise HostError(f'"{written}" is not a host: to allow every host write all')
+        raise HostError(f'"{source}" is not a host: to allow every host write all')
     return star + host
 
 
@@ -123,10 +123,10 @@ def _literal(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     return None if isinstance(host, str) else host
 
 
-def _address(text: str, written: str) -> Host:
+def _address(text: str, source: str) -> Host:
     try:
         if ":" in text and "%" not in text:
             return ipaddress.IPv6Address(text)
         return ipaddress.IPv4Address(text)
     except ValueError:
-        raise HostError(f"{written!a} is not an address in its usual form") from None
+        raise HostError(f"{source!a} is not an address in its usual form") from None

@@ -31,8 +31,8 @@ _CERTIFICATES = (
 
 def find_certificates(environment: Mapping[str, str]) -> Path | None:
     """Return the file of this machine's trusted certificates, if one of the usual files exists."""
-    places = (environment.get("SSL_CERT_FILE"), *_STORES)
-    return next((Path(place) for place in places if place and Path(place).is_file()), None)
+    candidates = (environment.get("SSL_CERT_FILE"), *_STORES)
+    return next((Path(candidate) for candidate in candidates if candidate and Path(candidate).is_file()), None)
 
 
 def server_arguments() -> list[str]:
@@ -43,7 +43,7 @@ def server_arguments() -> list[str]:
 def variables(certificates: bool) -> dict[str, str]:
     """Return the environment that makes programs inside use the proxy, and optionally the machine's certificates."""
     # The proxy resolves all names outside no_proxy; it must not be asked for the sandbox's own services.
-    own = "localhost,127.0.0.1,0.0.0.0,sandbox"
+    local_hosts = "localhost,127.0.0.1,0.0.0.0,sandbox"
     proxies = dict.fromkeys(_PROXIES, f"http://127.0.0.1:{PORT}")
     trusted = dict.fromkeys(_CERTIFICATES, CERTIFICATES) if certificates else {}
-    return {**proxies, "no_proxy": own, "NO_PROXY": own, "NODE_USE_ENV_PROXY": "1", **trusted}
+    return {**proxies, "no_proxy": local_hosts, "NO_PROXY": local_hosts, "NODE_USE_ENV_PROXY": "1", **trusted}

@@ -48,8 +48,8 @@ class Internet:
 
     async def resolve(self, host: str) -> list[str]:
         """Return the addresses of a name, in the order to try them. Raises OSError."""
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-        return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        entries = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
     async def connect(self, host: str, port: int, tls: bool = False) -> Streams:
         """Return a connection to an address, or to the machine's own proxy by its name. Raises OSError."""
@@ -66,7 +66,7 @@ def _upstream(scheme: Literal["http", "https"], host: str, environment: Mapping[
         if name.lower().endswith("_proxy"):
             proxies[name.lower().removesuffix("_proxy")] = value
     url = proxies.get(scheme) or proxies.get("all")
-    if not url or _goes_without(host, proxies.get("no", "")):
+    if not url or _bypasses_proxy(host, proxies.get("no", "")):
         return None
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
@@ -84,7 +84,7 @@ def _upstream(scheme: Literal["http", "https"], host: str, environment: Mapping[
     return Upstream(parts.hostname, port, parts.scheme == "https", authorization)
 
 
-def _goes_without(host: str, without: str) -> bool:
+def _bypasses_proxy(host: str, no_proxy: str) -> bool:
     """Return whether no_proxy names the host, or one of its parent domains."""
-    names = [name.strip().lower().lstrip("*").lstrip(".") for name in without.split(",")]
-    return without.strip() == "*" or any(name and (host == name or host.endswith(f".{name}")) for name in names)
+    names = [name.strip().lower().lstrip("*").lstrip(".") for name in no_proxy.split(",")]
+    return no_proxy.strip() == "*" or any(name and (host == name or host.endswith(f".{name}")) for name in names)

@@ -33,7 +33,7 @@ CONNECTIONS = 128
 """Connections at the same time; further ones wait."""
 
 BURST, RATE = 500, 20.0
-"""Decisions at once, and then per second: each is logged, and the log must not grow without end."""
+"""Decisions at once, and then per second: each is logged, and the log must not grow without limit."""
 
 _RESOLVE_TIME, _CONNECT_TIME = 20.0, 20.0
 
@@ -81,7 +81,7 @@ class Proxy:
 
     def __init__(self, egress: Egress) -> None:
         self._egress, self._internet = egress, egress.internet
-        self._places = asyncio.Semaphore(CONNECTIONS)
+        self._slots = asyncio.Semaphore(CONNECTIONS)
         self._pace = _Pace(BURST, RATE)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.Task[None]] = set()
@@ -109,11 +109,11 @@ class Proxy:
     async def _serve(self, inside: Streams) -> None:
         reader, writer = inside
         try:
-            async with self._places:
+            async with self._slots:
                 if request := await read_request(reader):
                     await self._answer(request, inside)
-        except (EgressRefusedError, MalformedRequestError) as refused:
-            writer.write(_response(refused.status, str(refused)))
+        except (EgressRefusedError, MalformedRequestError) as error:
+            writer.write(_response(error.status, str(error)))
             with suppress(OSError):
                 await writer.drain()
         except OSError:
@@ -142,8 +142,8 @@ class Proxy:
         try:
             host = canonical(request.host)
         except HostError as error:
-            raise await self._refused(request.host, request.port, str(error)) from error
-        pattern = await self._allowing(host, request.port)
+            raise await self._refusal(request.host, request.port, str(error)) from error
+        pattern = await self._matching_pattern(host, request.port)
         if not isinstance(host, str) and pattern.host == host and why_refused(host) is not None:
             # The machine's own proxy is not asked: it is for outside hosts.
             await self._record(host, request.port, allowed=True, reason=f"allowed by {pattern.text}")
@@ -151,51 +151,51 @@ class Proxy:
         try:
             upstream = self._internet.upstream("http" if request.method else "https", str(host))
         except UpstreamError as error:
-            raise await self._refused(host, request.port, str(error)) from error
+            raise await self._refusal(host, request.port, str(error)) from error
         addresses: list[Address] = []
         if upstream is None or not isinstance(host, str):
-            addresses = await self._public(host, request.port, await self._resolve(host, request.port))
-        where = f", at {addresses[0]}" if upstream is None else ", by this machine's own proxy"
-        await self._record(host, request.port, allowed=True, reason=f"allowed by {pattern.text}{where}")
+            addresses = await self._public_addresses(host, request.port, await self._resolve(host, request.port))
+        route = f", at {addresses[0]}" if upstream is None else ", by this machine's own proxy"
+        await self._record(host, request.port, allowed=True, reason=f"allowed by {pattern.text}{route}")
         return upstream, addresses
 
-    async def _allowing(self, host: Host, port: int) -> Pattern:
+    async def _matching_pattern(self, host: Host, port: int) -> Pattern:
         allowed = self._egress.allowed()
         try:
             pattern = allowing([pattern for text in allowed for pattern in parse(text)], host, port)
         except HostError as error:
-            raise await self._refused(host, port, f"the session's allowed hosts are invalid: {error}") from error
+            raise await self._refusal(host, port, f"the session's allowed hosts are invalid: {error}") from error
         if pattern is not None:
             return pattern
         if not isinstance(host, str):
-            why = "addresses are not reached, only hosts by their names"
-            raise await self._refused(host, port, why, _how_to_allow(host, port))
-        among = f"not among the session's allowed hosts ({', '.join(allowed) or 'nothing'})"
-        raise await self._refused(host, port, among, _how_to_allow(host, port))
+            reason = "addresses are not reached, only hosts by their names"
+            raise await self._refusal(host, port, reason, _allow_hint(host, port))
+        reason = f"not among the session's allowed hosts ({', '.join(allowed) or 'nothing'})"
+        raise await self._refusal(host, port, reason, _allow_hint(host, port))
 
     async def _resolve(self, host: Host, port: int) -> list[Address]:
         if not isinstance(host, str):
             return [host]
         try:
             async with asyncio.timeout(_RESOLVE_TIME):
-                found = await self._internet.resolve(host)
+                addresses = await self._internet.resolve(host)
         except (OSError, UnicodeError) as error:
-            why = f"the name cannot be resolved ({str(error) or 'no answer'})"
-            raise await self._refused(host, port, why, status="502 Bad Gateway") from error
-        return [ipaddress.ip_address(address.partition("%")[0]) for address in found]
+            reason = f"the name cannot be resolved ({str(error) or 'no answer'})"
+            raise await self._refusal(host, port, reason, status="502 Bad Gateway") from error
+        return [ipaddress.ip_address(address.partition("%")[0]) for address in addresses]
 
-    async def _public(self, host: Host, port: int, addresses: list[Address]) -> list[Address]:
-        why = {address: why_refused(address) for address in addresses}
-        public = [address for address, refused in why.items() if refused is None]
+    async def _public_addresses(self, host: Host, port: int, addresses: list[Address]) -> list[Address]:
+        reasons = {address: why_refused(address) for address in addresses}
+        public = [address for address, reason in reasons.items() if reason is None]
         if not public:
-            said = ", ".join(f"{address} ({refused})" for address, refused in why.items()) or "no address"
-            how = "" if isinstance(host, str) else _how_to_allow(host, port)
-            raise await self._refused(host, port, f"it is not on the internet: {said}", how)
+            details = ", ".join(f"{address} ({reason})" for address, reason in reasons.items()) or "no address"
+            hint = "" if isinstance(host, str) else _allow_hint(host, port)
+            raise await self._refusal(host, port, f"it is not on the internet: {details}", hint)
         return public
 
     async def _connect(self, request: Request, upstream: Upstream | None, addresses: list[Address]) -> Streams:
         """Return a connection. Raises EgressRefusedError if no address answers."""
-        said = ""
+        problem = ""
         for host in [upstream.host] if upstream else map(str, addresses):
             port, tls = (upstream.port, upstream.tls) if upstream else (request.port, False)
             try:
@@ -205,15 +205,15 @@ class Proxy:
                         await _tunnel(outside, request, upstream)
                     return outside
             except OSError as error:
-                said = str(error) or type(error).__name__
-        raise EgressRefusedError("502 Bad Gateway", f"{request.authority} is allowed, but cannot be reached: {said}")
+                problem = str(error) or type(error).__name__
+        raise EgressRefusedError("502 Bad Gateway", f"{request.authority} is allowed, but cannot be reached: {problem}")
 
-    async def _refused(
-        self, host: Host, port: int, why: str, how: str = "", status: str = "403 Forbidden"
+    async def _refusal(
+        self, host: Host, port: int, reason: str, hint: str = "", status: str = "403 Forbidden"
     ) -> EgressRefusedError:
         """Record the refusal and return the error to raise."""
-        await self._record(host, port, allowed=False, reason=why)
-        return EgressRefusedError(status, f"{_printable(host)}:{port} is refused: {why}{how}")
+        await self._record(host, port, allowed=False, reason=reason)
+        return EgressRefusedError(status, f"{_printable(host)}:{port} is refused: {reason}{hint}")
 
     async def _record(self, host: Host, port: int, *, allowed: bool, reason: str) -> None:
         event = EgressEvent(host=_printable(host), port=port, allowed=allowed, reason=reason)
@@ -238,8 +238,8 @@ async def _tunnel(outside: Streams, request: Request, upstream: Upstream) -> Non
         raise
 
 
-def _how_to_allow(host: Host, port: int) -> str:
-    """Return how the user can allow the refused host, "" if it is never allowed."""
+def _allow_hint(host: Host, port: int) -> str:
+    """Return a hint on allowing the refused host; "" if it can never be allowed."""
     if isinstance(host, str):
         name = host if port in (80, 443) else f"{host}:{port}"
     elif why_never(host) is None:

@@ -14,8 +14,8 @@ async def relay(client: Streams, server: Streams, length: int | None = None) -> 
 
     Raises OSError if one of them breaks off.
     """
-    asking = asyncio.create_task(_pass_on(client[0], server[1], length))
-    answering = asyncio.create_task(_pass_on(server[0], client[1], None))
+    asking = asyncio.create_task(_forward(client[0], server[1], length))
+    answering = asyncio.create_task(_forward(server[0], client[1], None))
     try:
         await asyncio.wait({asking, answering}, return_when=asyncio.FIRST_COMPLETED)
         # A client that has sent everything still waits for the answer; a server that has is sent nothing more.
@@ -28,14 +28,14 @@ async def relay(client: Streams, server: Streams, length: int | None = None) -> 
         await asyncio.gather(asking, answering, return_exceptions=True)
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int | None) -> None:
-    left = length
-    while left != 0:
-        data = await reader.read(_PIECE if left is None else min(_PIECE, left))
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, length: int | None) -> None:
+    remaining = length
+    while remaining != 0:
+        data = await reader.read(_PIECE if remaining is None else min(_PIECE, remaining))
         if not data:
             if writer.can_write_eof():
                 writer.write_eof()
             return
         writer.write(data)
         await writer.drain()
-        left = None if left is None else left - len(data)
+        remaining = None if remaining is None else remaining - len(data)

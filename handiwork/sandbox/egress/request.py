@@ -44,9 +44,9 @@ class Request:
 
     def head(self, target: str, more: bytes = b"") -> bytes:
         """Return the head to send for ``target``; the server closes the connection after its answer."""
-        own = f"{self.method} {target} HTTP/1.1\r\nHost: {self.authority}\r\nConnection: close\r\n"
+        first_lines = f"{self.method} {target} HTTP/1.1\r\nHost: {self.authority}\r\nConnection: close\r\n"
         body = f"Content-Length: {self.length}\r\n" if self.length or self.method not in ("GET", "HEAD") else ""
-        return (own + body).encode() + more + self.headers + b"\r\n"
+        return (first_lines + body).encode() + more + self.headers + b"\r\n"
 
 
 async def read_request(reader: asyncio.StreamReader) -> Request | None:
@@ -66,10 +66,10 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
     except TimeoutError as error:
         raise MalformedRequestError("408 Request Timeout", "the request's head did not arrive in time") from error
     line, *lines = head[:-4].split(b"\r\n")
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         raise MalformedRequestError("400 Bad Request", "this is an HTTP proxy, and the request is not HTTP/1")
-    method, target = found[1].decode(), found[2].decode()
+    method, target = match[1].decode(), match[2].decode()
     if method == "CONNECT":
         return Request(*_authority(target))
     if not target.lower().startswith("http://"):
@@ -94,19 +94,19 @@ def _authority(text: str, default: int | None = None) -> tuple[str, int]:
 
 def _headers(lines: list[bytes]) -> tuple[bytes, int]:
     """Return the lines to forward, and the length of the body."""
-    kept: list[bytes] = []
+    forwarded: list[bytes] = []
     lengths: set[bytes] = set()
     for line in lines:
-        found = _HEADER.fullmatch(line)
-        if found is None:
+        match = _HEADER.fullmatch(line)
+        if match is None:
             raise MalformedRequestError("400 Bad Request", "a header of the request is malformed")
-        name = found[1].lower()
+        name = match[1].lower()
         if name == b"transfer-encoding":
             raise MalformedRequestError("411 Length Required", "this proxy requires a Content-Length for a body")
         if name == b"content-length":
-            lengths.add(found[2].strip(b" \t"))
+            lengths.add(match[2].strip(b" \t"))
         elif name not in _DROPPED and not name.startswith(b"proxy-"):
-            kept.append(line + b"\r\n")
+            forwarded.append(line + b"\r\n")
     if len(lengths) > 1 or not all(re.fullmatch(rb"[0-9]{1,18}", length) for length in lengths):
         raise MalformedRequestError("400 Bad Request", "the request's Content-Length is invalid")
-    return b"".join(kept), int(lengths.pop()) if lengths else 0
+    return b"".join(forwarded), int(lengths.pop()) if lengths else 0

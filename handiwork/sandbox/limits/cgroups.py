@@ -32,59 +32,61 @@ _COUNTERS: Mapping[Limit, tuple[tuple[str, str], ...]] = {
 class ControlGroups:
     """The control groups of one sandbox; none if this machine or this user cannot have them.
 
-    ``folders`` is the result of ``group_folders``.
+    ``candidates`` is the result of ``group_folders``; ``folders`` has those that could be created, by controller.
     """
 
-    def __init__(self, folders: Mapping[str, Path], limits: ResourceLimits) -> None:
-        self.made: dict[str, Path] = {}
-        for controller, folder in folders.items():
+    def __init__(self, candidates: Mapping[str, Path], limits: ResourceLimits) -> None:
+        self.folders: dict[str, Path] = {}
+        for controller, folder in candidates.items():
             self._make(controller, folder, limits)
 
     @property
     def joins(self) -> list[str]:
         """The files to which a process writes its pid in order to be limited."""
-        return [str(folder / "cgroup.procs") for folder in self.made.values()]
+        return [str(folder / "cgroup.procs") for folder in self.folders.values()]
 
     @property
     def counts_processes(self) -> bool:
         """True if the kernel counts all processes of the groups."""
-        return "pids" in self.made or _UNIFIED in self.made
+        return "pids" in self.folders or _UNIFIED in self.folders
 
     @property
     def shares_cpu(self) -> bool:
         """True if the kernel divides processor time among groups."""
-        return any((folder / name).exists() for folder in self.made.values() for name in ("cpu.weight", "cpu.shares"))
+        return any(
+            (folder / name).exists() for folder in self.folders.values() for name in ("cpu.weight", "cpu.shares")
+        )
 
     def _make(self, controller: str, folder: Path, limits: ResourceLimits) -> None:
-        needed, wanted = _settings(controller, limits)
+        required, optional = _settings(controller, limits)
         try:
             folder.mkdir()
-            for name, value in needed.items():
+            for name, value in required.items():
                 (folder / name).write_text(value)
         except OSError:
             # A controller that is mounted but not delegated, as in some containers: the level below enforces its limit.
             _remove(folder)
             return
-        for name, value in wanted.items():
+        for name, value in optional.items():
             if (folder / name).exists():
                 (folder / name).write_text(value)
-        self.made[controller] = folder
+        self.folders[controller] = folder
 
 
 class Counters:
     """Reports when the kernel enforced a limit of the groups in ``folders``."""
 
     def __init__(self, folders: Iterable[Path]) -> None:
-        self._places: dict[Limit, tuple[Path, str]] = {}
-        for limit, places in _COUNTERS.items():
+        self._files: dict[Limit, tuple[Path, str]] = {}
+        for limit, files in _COUNTERS.items():
             for folder in folders:
-                for name, line in places:
+                for name, line in files:
                     if (folder / name).is_file():
-                        self._places[limit] = (folder / name, line)
-        self._seen = {limit: self._count(limit) for limit in self._places}
+                        self._files[limit] = (folder / name, line)
+        self._seen = {limit: self._count(limit) for limit in self._files}
 
     def __contains__(self, limit: Limit) -> bool:
-        return limit in self._places
+        return limit in self._files
 
     def risen(self, limit: Limit) -> bool:
         """Return whether a limit was reached since the last call."""
@@ -92,7 +94,7 @@ class Counters:
         return self._seen[limit] > before
 
     def _count(self, limit: Limit) -> int:
-        file, line = self._places[limit]
+        file, line = self._files[limit]
         try:
             counts = dict(row.split() for row in file.read_text().splitlines())
         except OSError:
@@ -124,9 +126,9 @@ def level() -> str:
     folders = group_folders(name)
     groups = ControlGroups(folders, ResourceLimits())
     remove_groups(folders.values())
-    if _UNIFIED in groups.made:
+    if _UNIFIED in groups.folders:
         return "held by the kernel (control groups, version 2)"
-    if {"memory", "pids"} <= groups.made.keys():
+    if {"memory", "pids"} <= groups.folders.keys():
         return "held by the kernel (control groups, version 1)"
     if scope(ResourceLimits())[0]:
         return "held by the kernel (control groups, version 2, made by the user's systemd)"
@@ -136,18 +138,18 @@ def level() -> str:
 def scope(limits: ResourceLimits) -> tuple[list[str], dict[str, str]]:
     """Return a command prefix, and its environment, with which the user's systemd puts a command in a limited group.
 
-    Both are empty if there is no such systemd or it is not needed.
+    Both are empty if no such systemd runs or none is needed.
     """
     if os.geteuid() == 0 or _unified_home() or not systemd_answers():
         return [], {}
-    wishes = {
+    settings = {
         "MemoryMax": limits.memory,
         "MemorySwapMax": 0,
         "TasksMax": limits.processes,
         "CPUWeight": 50,
         **({"CPUQuota": f"{limits.cpus:.0%}"} if limits.cpus else {}),
     }
-    properties = [f"--property={name}={value}" for name, value in wishes.items()]
+    properties = [f"--property={name}={value}" for name, value in settings.items()]
     command = ["systemd-run", "--user", "--scope", "--quiet", "--collect", *properties, "--"]
     return command, {name: os.environ[name] for name in (*_BUS, "PATH") if name in os.environ}
 
@@ -160,12 +162,12 @@ def unified_group(pid: int) -> Path | None:
 def groups_of(pid: int) -> list[Path]:
     """Return the groups of a process, of either version, that report when a limit is reached."""
     listing = Path(f"/proc/{pid}/cgroup").read_text()
-    found = [_group_in(listing, controller) for controller in ("", "memory", "pids")]
-    return [group for group in found if group is not None]
+    groups = [_group_in(listing, controller) for controller in ("", "memory", "pids")]
+    return [group for group in groups if group is not None]
 
 
 def _settings(controller: str, limits: ResourceLimits) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings without which a group is useless, and those that not every kernel has."""
+    """Return a group's required settings, and the optional ones, which not every kernel has."""
     quota = str(round(limits.cpus * _PERIOD)) if limits.cpus else ""
     if controller == _UNIFIED:
         cpu = {"cpu.weight": "50", **({"cpu.max": f"{quota} {_PERIOD}"} if quota else {})}
@@ -179,8 +181,8 @@ def _settings(controller: str, limits: ResourceLimits) -> tuple[dict[str, str], 
 
 def _unified_home() -> Path | None:
     """Return the version 2 group in which this process may make others: its own, or its parent."""
-    own = unified_group(os.getpid()) if (_ROOT / "cgroup.controllers").is_file() else None
-    for group in () if own is None else (own, own.parent):
+    own_group = unified_group(os.getpid()) if (_ROOT / "cgroup.controllers").is_file() else None
+    for group in () if own_group is None else (own_group, own_group.parent):
         if group.is_relative_to(_ROOT) and os.access(group / "cgroup.procs", os.W_OK) and os.access(group, os.W_OK):
             shared = group / "cgroup.subtree_control"
             for controller in {"memory", "pids", "cpu"} - set(shared.read_text().split()):

@@ -20,11 +20,11 @@ _SHARE = 20  # a measurement that takes a second is repeated after this many at 
 
 
 class Disk:
-    """The disk use of ``folders``, at most ``limit`` bytes; ``place`` is on the same file system."""
+    """The disk use of ``folders``, at most ``limit`` bytes; ``directory`` is on the same file system."""
 
-    def __init__(self, folders: Sequence[Path], place: Path, limit: int) -> None:
+    def __init__(self, folders: Sequence[Path], directory: Path, limit: int) -> None:
         self._folders = folders
-        self._place = place
+        self._directory = directory
         self._limit = limit
         self.used = 0
         """Bytes used at the last measurement."""
@@ -42,8 +42,8 @@ class Disk:
     async def full(self) -> Literal["", "disk", "machine_disk"]:
         """Return which space is full, if the command added to it: the session's limit, or the machine's own disk."""
         free, scarce = self._room()
-        # There may be too much only if the sandbox took the space that is gone, so only then are the files themselves
-        # measured. As other programs free space meanwhile, they are also measured now and then.
+        # The limit can be exceeded only if the sandbox used the space that is missing, so the files are measured then.
+        # Other programs may free space at the same time, so they are also measured at long intervals.
         suspicious = scarce or self.used + self._free - free > self._limit
         if time.monotonic() < (self._next if suspicious else self._latest):
             return ""
@@ -57,21 +57,21 @@ class Disk:
 
     async def measure(self) -> None:
         """Measure all the files."""
-        began = time.monotonic()
+        start = time.monotonic()
         self._free, _ = self._room()
         folders = [str(folder) for folder in self._folders if folder.exists()]
-        taken, files = await asyncio.gather(_du("--block-size=1", folders), _du("--inodes", folders))
-        self.used = taken + files * _FILE_COST
-        ended = time.monotonic()
-        self._next = ended + max(_LOOK, _SHARE / 10 * (ended - began))
-        self._latest = ended + max(_SELDOM, _SHARE * (ended - began))
+        size, count = await asyncio.gather(_du("--block-size=1", folders), _du("--inodes", folders))
+        self.used = size + count * _FILE_COST
+        end = time.monotonic()
+        self._next = end + max(_LOOK, _SHARE / 10 * (end - start))
+        self._latest = end + max(_SELDOM, _SHARE * (end - start))
 
     def _room(self) -> tuple[int, bool]:
         """Return the free bytes, in the same measure as ``used``, and whether they are too few."""
-        found = os.statvfs(self._place)
-        free = found.f_bavail * found.f_frsize
-        scarce = free < RESERVE or found.f_favail * _RESERVE_FILES < found.f_files
-        return free + found.f_favail * _FILE_COST, scarce
+        stats = os.statvfs(self._directory)
+        free = stats.f_bavail * stats.f_frsize
+        scarce = free < RESERVE or stats.f_favail * _RESERVE_FILES < stats.f_files
+        return free + stats.f_favail * _FILE_COST, scarce
 
 
 async def _du(unit: str, folders: Sequence[str]) -> int:

@@ -18,13 +18,13 @@ _GIB = 1 << 30
 
 def machine_memory() -> int:
     """Return the bytes of memory of this machine, or of the container that this process is in."""
-    found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    size = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for file in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
         try:
-            found = min(found, int(Path(file).read_text()))
+            size = min(size, int(Path(file).read_text()))
         except (OSError, ValueError):
             continue  # another version of control groups, or "max"
-    return found
+    return size
 
 
 @dataclass(frozen=True)

@@ -27,20 +27,20 @@ _FILE_SIZE_EXIT = 128 + signal.SIGXFSZ
 class LimitMonitor:
     """Enforces ``limits`` on one running sandbox.
 
-    ``first`` is the pid of its server, the ancestor of all its other processes. The kernel enforces the limits in
+    ``root_pid`` is the pid of its server, the ancestor of all its other processes. The kernel enforces the limits in
     ``counters`` and only reports them; the others are measured here. ``interrupt`` stops the running action.
     """
 
     def __init__(
         self,
         limits: ResourceLimits,
-        first: int,
+        root_pid: int,
         counters: Counters,
         disk: Disk | None,
         interrupt: Callable[[], Awaitable[None]],
     ) -> None:
         self._limits = limits
-        self._first = first
+        self._root_pid = root_pid
         self._counters = counters
         self._disk = disk
         self._interrupt = interrupt
@@ -49,7 +49,7 @@ class LimitMonitor:
         self._running = False
         self._stopped = False
         self._reached: list[Limit] = []
-        self._looking = asyncio.Lock()
+        self._check_lock = asyncio.Lock()
         self._task = asyncio.create_task(self._watch())
 
     async def close(self) -> None:
@@ -61,7 +61,7 @@ class LimitMonitor:
         """Run ``execute`` and return its observation, with a note of the limits reached. Raises SandboxError."""
         if self._task.done():
             raise SandboxError(f"{self._task.exception()}")
-        self._look_at_memory()
+        self._check_memory()
         earlier, self._reached = self._reached, []
         self._since, self._ended_once = processes.ticks(), False
         self._running, self._stopped = True, False
@@ -71,16 +71,16 @@ class LimitMonitor:
             observation = await execute()
         finally:
             self._running = False
-        await self._look()
+        await self._check()
         if isinstance(observation, CmdOutputObservation):
             if observation.exit_code == _FILE_SIZE_EXIT:
                 self._reached.append("file_size")
             if observation.status == "timeout":
                 self._reached.append("time")
         reached, self._reached = self._reached, []
-        return self._told(observation, earlier, reached)
+        return self._annotate(observation, earlier, reached)
 
-    def _told(self, observation: Observation, earlier: list[Limit], reached: list[Limit]) -> Observation:
+    def _annotate(self, observation: Observation, earlier: list[Limit], reached: list[Limit]) -> Observation:
         lines = [f"[before this: {self._limits.reached(limit)}]" for limit in dict.fromkeys(earlier)]
         # The status already reports a time limit.
         lines += [f"[stopped: {self._limits.reached(limit)}]" for limit in dict.fromkeys(reached) if limit != "time"]
@@ -100,14 +100,14 @@ class LimitMonitor:
         pause = _PAUSE
         while True:
             await asyncio.sleep(pause)
-            pause = await self._look()
+            pause = await self._check()
 
-    async def _look(self) -> float:
+    async def _check(self) -> float:
         """End processes over a limit, and return the seconds until the next check."""
-        async with self._looking:
+        async with self._check_lock:
             try:
-                pause = self._look_at_memory()
-                if self._too_many():
+                pause = self._check_memory()
+                if self._exceeds_processes():
                     await self._end("processes")
                 if self._disk is not None and (full := await self._disk.full()):
                     await self._end(full)
@@ -116,13 +116,13 @@ class LimitMonitor:
                 raise SandboxError(f"the sandbox's limits cannot be enforced: {error}; start it again.") from error
             return pause
 
-    def _look_at_memory(self) -> float:
+    def _check_memory(self) -> float:
         """Enforce the memory limit, and return the seconds until the next check."""
         if "memory" in self._counters:
             if self._counters.risen("memory"):
                 self._reached.append("memory")
             return _PAUSE
-        members = processes.family(self._first)
+        members = processes.family(self._root_pid)
         used = sum(map(processes.resident, members))
         if used > self._limits.memory:
             shares = {member: processes.proportional(member) for member in members}
@@ -132,30 +132,30 @@ class LimitMonitor:
                 processes.send(max(members[1:], key=shares.__getitem__), signal.SIGKILL)
         return min(_PAUSE, max(_SHORTEST, (self._limits.memory - used) / _FASTEST))
 
-    def _too_many(self) -> bool:
+    def _exceeds_processes(self) -> bool:
         if "processes" in self._counters:
             return self._counters.risen("processes")
         # The kernel counts them too, but does not report when it refuses another one.
-        return self._number() > self._limits.processes * _NEARLY
+        return self._count_processes() > self._limits.processes * _NEARLY
 
-    async def _are_fewer(self) -> bool:
-        """Return whether few processes are left; killed ones take a moment to disappear."""
+    async def _few_remain(self) -> bool:
+        """Return whether few processes remain; killed ones take a moment to disappear."""
         for _ in range(int(_DYING / _SHORTEST)):
-            if self._number() <= self._limits.processes * _STILL_MANY:
+            if self._count_processes() <= self._limits.processes * _STILL_MANY:
                 return True
             await asyncio.sleep(_SHORTEST)
         return False
 
-    def _number(self) -> int:
-        return sum(member.threads for member in processes.family(self._first))
+    def _count_processes(self) -> int:
+        return sum(member.threads for member in processes.family(self._root_pid))
 
     async def _end(self, limit: Limit) -> None:
         """End the command's processes; if that is not enough, end all but the server, which starts a new shell."""
         self._reached.append(limit)
         if not self._ended_once:
-            await asyncio.to_thread(processes.end, self._first, self._since)
-        if self._ended_once or not await self._are_fewer():
-            await asyncio.to_thread(processes.end, self._first, 0)
+            await asyncio.to_thread(processes.end, self._root_pid, self._since)
+        if self._ended_once or not await self._few_remain():
+            await asyncio.to_thread(processes.end, self._root_pid, 0)
         self._ended_once = True
         if self._running:
             self._stopped = True

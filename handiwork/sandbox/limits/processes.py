@@ -13,10 +13,10 @@ from pathlib import Path
 from handiwork.process import stat_fields
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_GONE = (FileNotFoundError, ProcessLookupError, PermissionError)
+_ENDED = (FileNotFoundError, ProcessLookupError, PermissionError)
 """The process has ended, or (without a sandbox) belongs to another user, as under sudo."""
 
-_STILL = "TtZX"
+_STOPPED = "TtZX"
 _STOPPING = 2.0  # seconds that a process may take to stop
 
 
@@ -34,20 +34,20 @@ def ticks() -> int:
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * _TICKS)
 
 
-def family(first: int) -> list[ProcessInfo]:
-    """Return ``first`` and its descendants, parents first."""
-    found = list(_read(first))
-    for process in found:
+def family(root_pid: int) -> list[ProcessInfo]:
+    """Return ``root_pid`` and its descendants, parents first."""
+    members = list(_read(root_pid))
+    for process in members:
         # The list grows during the iteration: the children's children follow.
-        found += [child for pid in _children(process.pid) for child in _read(pid)]
-    return found
+        members += [child for pid in _children(process.pid) for child in _read(pid)]
+    return members
 
 
-def end(first: int, since: int) -> None:
-    """Kill the descendants of ``first`` that started at ``since`` (ticks) or later, even if they keep forking."""
+def end(root_pid: int, since: int) -> None:
+    """Kill the descendants of ``root_pid`` that started at ``since`` (ticks) or later, even if they keep forking."""
     stopped: set[ProcessInfo] = set()
     # Stopped processes can no longer fork, so eventually there are no new ones.
-    while fresh := [process for process in family(first)[1:] if process.started >= since and process not in stopped]:
+    while fresh := [process for process in family(root_pid)[1:] if process.started >= since and process not in stopped]:
         for process in fresh:
             send(process, signal.SIGSTOP)
         stopped.update(fresh)
@@ -56,18 +56,18 @@ def end(first: int, since: int) -> None:
 
 
 @contextmanager
-def paused(first: int) -> Generator[None]:
-    """Pause ``first`` and its descendants; processes that were stopped before stay stopped.
+def paused(root_pid: int) -> Generator[None]:
+    """Pause ``root_pid`` and its descendants; processes that were stopped before stay stopped.
 
     A shell that saw its jobs stop would print it, so parents are stopped before their children and resumed after them.
     """
     stopped: list[ProcessInfo] = []
     try:
-        while fresh := [found for found in family(first) if found not in stopped and not _stands_still(found)]:
+        while fresh := [member for member in family(root_pid) if member not in stopped and not _is_stopped(member)]:
             for process in fresh:
                 send(process, signal.SIGSTOP)
             stopped += fresh
-            _until_still(fresh)
+            _wait_until_stopped(fresh)
         yield
     finally:
         for process in reversed(stopped):
@@ -76,10 +76,10 @@ def paused(first: int) -> Generator[None]:
 
 def send(process: ProcessInfo, number: signal.Signals) -> None:
     """Signal the process if it is still the same one: pids are reused."""
-    with suppress(*_GONE):
+    with suppress(*_ENDED):
         descriptor = os.pidfd_open(process.pid)
         try:
-            if any(now.started == process.started for now in _read(process.pid)):
+            if any(current.started == process.started for current in _read(process.pid)):
                 signal.pidfd_send_signal(descriptor, number)
         finally:
             os.close(descriptor)
@@ -87,29 +87,29 @@ def send(process: ProcessInfo, number: signal.Signals) -> None:
 
 def resident(process: ProcessInfo) -> int:
     """Return the bytes of memory that killing the process would free, or more: shared memory counts too."""
-    with suppress(*_GONE):
+    with suppress(*_ENDED):
         return _sum(Path(f"/proc/{process.pid}/status"), ("RssAnon:", "RssShmem:", "VmSwap:"))
     return 0
 
 
 def proportional(process: ProcessInfo) -> int:
     """Return the process's exact share of memory in bytes; slow for a large process."""
-    with suppress(*_GONE):
+    with suppress(*_ENDED):
         return _sum(Path(f"/proc/{process.pid}/smaps_rollup"), ("Pss_Anon:", "Pss_Shmem:", "SwapPss:"))
     return 0
 
 
-def _until_still(members: list[ProcessInfo]) -> None:
+def _wait_until_stopped(members: list[ProcessInfo]) -> None:
     """Wait until the processes have stopped, with a limit for those that wait for a disk or the network."""
     deadline = time.monotonic() + _STOPPING
-    while time.monotonic() < deadline and not all(map(_stands_still, members)):
+    while time.monotonic() < deadline and not all(map(_is_stopped, members)):
         time.sleep(0.0005)
 
 
-def _stands_still(process: ProcessInfo) -> bool:
+def _is_stopped(process: ProcessInfo) -> bool:
     """Return whether a process is stopped or has ended."""
-    with suppress(*_GONE):
-        return stat_fields(process.pid)[0] in _STILL
+    with suppress(*_ENDED):
+        return stat_fields(process.pid)[0] in _STOPPED
     return True
 
 
@@ -119,13 +119,13 @@ def _sum(file: Path, names: tuple[str, ...]) -> int:
 
 def _read(pid: int) -> Iterator[ProcessInfo]:
     """Yield the process, unless it has ended."""
-    with suppress(*_GONE):
+    with suppress(*_ENDED):
         fields = stat_fields(pid)
         yield ProcessInfo(pid, int(fields[19]), int(fields[17]))
 
 
 def _children(pid: int) -> Iterator[int]:
-    with suppress(*_GONE):
+    with suppress(*_ENDED):
         for thread in os.listdir(f"/proc/{pid}/task"):
-            with suppress(*_GONE):
+            with suppress(*_ENDED):
                 yield from map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())

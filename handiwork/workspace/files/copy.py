@@ -15,7 +15,7 @@ _FICLONE = 0x40049409
 _SMALL = 1 << 16  # bytes up to which a copy costs no more than a reflink
 _CHUNK = 1 << 20
 _ZEROS = bytes(_CHUNK)
-_LOOK = 1 << 20  # bytes written between checks of the free space
+_CHECK_INTERVAL = 1 << 20  # bytes written between checks of the free space
 _RESERVED = 20  # one part in this many of the file system stays free
 
 
@@ -24,39 +24,39 @@ class NoRoomError(WorkspaceError):
 
 
 class Room:
-    """The bytes that may still be written to a folder: at most ``left``, and only while its file system has space.
+    """The bytes that may still be written to a folder: at most ``limit``, and only while its file system has space.
 
     A twentieth of the file system stays free.
     """
 
-    def __init__(self, folder: str, left: int) -> None:
-        self.left = left
+    def __init__(self, folder: str, limit: int) -> None:
+        self.remaining = limit
         self._folder = folder
-        self._unseen = _LOOK
+        self._unchecked = _CHECK_INTERVAL
         self._lock = threading.Lock()
 
     def take(self, size: int) -> None:
         """Count bytes about to be written. Raises NoRoomError if they do not fit."""
         with self._lock:
-            self.left -= size
-            self._unseen += size
-            if self.left < 0:
+            self.remaining -= size
+            self._unchecked += size
+            if self.remaining < 0:
                 raise NoRoomError("the files do not fit into the room for snapshots: `handiwork gc` makes some")
-            if self._unseen >= _LOOK:
-                self._unseen = 0
-                self._look(size)
+            if self._unchecked >= _CHECK_INTERVAL:
+                self._unchecked = 0
+                self._check_free(size)
 
     def fits(self, size: int) -> bool:
         """Return whether ``size`` bytes could be written now."""
-        return size <= self.left and size <= self._free()
+        return size <= self.remaining and size <= self._free()
 
-    def _look(self, size: int) -> None:
+    def _check_free(self, size: int) -> None:
         if self._free() < size:
             raise NoRoomError(f"the disk of {self._folder} is nearly full, so no snapshot is kept: free some space")
 
     def _free(self) -> int:
-        found = os.statvfs(self._folder)
-        return (found.f_bavail - found.f_blocks // _RESERVED) * found.f_frsize
+        stats = os.statvfs(self._folder)
+        return (stats.f_bavail - stats.f_blocks // _RESERVED) * stats.f_frsize
 
 
 def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
@@ -75,9 +75,9 @@ def extents(descriptor: int, size: int) -> Iterator[tuple[int, int]]:
             yield start, at - start
 
 
-def is_sparse(found: os.stat_result) -> bool:
+def is_sparse(status: os.stat_result) -> bool:
     """Return whether a file occupies less disk space than its size."""
-    return found.st_blocks * 512 < found.st_size
+    return status.st_blocks * 512 < status.st_size
 
 
 def _clone(source: int, target: int) -> bool:
@@ -122,10 +122,10 @@ def copy_data(source: int, target: int | None, room: Room | None = None, sparse:
 
 def write_at(target: int, block: bytes, at: int) -> None:
     """Write all bytes at an offset of an open file."""
-    left = memoryview(block)
-    while left:
-        written = os.pwrite(target, left, at)
-        left, at = left[written:], at + written
+    remaining = memoryview(block)
+    while remaining:
+        written = os.pwrite(target, remaining, at)
+        remaining, at = remaining[written:], at + written
 
 
 def _hash_zeros(sha256: hashlib._Hash, length: int) -> None:  # pyright: ignore[reportPrivateUsage]

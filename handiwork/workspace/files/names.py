@@ -13,10 +13,10 @@ def quoted(name: str) -> str:
     """
     if name.isprintable() and '"' not in name and "\\" not in name:
         return name
-    return f'"{"".join(map(_escaped, name))}"'
+    return f'"{"".join(map(_escape, name))}"'
 
 
-def _escaped(letter: str) -> str:
+def _escape(letter: str) -> str:
     if ord(letter) in _ESCAPES:
         return _ESCAPES[ord(letter)]
     if letter.isprintable():

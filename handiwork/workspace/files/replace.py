@@ -40,15 +40,15 @@ def replace_files(journal: ApplyJournal, replacements: Sequence[Replacement]) ->
     if not replacements:
         return
     target = journal.target
-    needed = sum(step.new.source.size for step in replacements if step.new)
+    size = sum(step.new.source.size for step in replacements if step.new)
     room = os.fstatvfs(journal.root)
-    if needed > room.f_bavail * room.f_frsize:
-        raise WorkspaceError(f"{target} has not enough free space for {needed} bytes; nothing was changed")
+    if size > room.f_bavail * room.f_frsize:
+        raise WorkspaceError(f"{target} has not enough free space for {size} bytes; nothing was changed")
     try:
         _Exchange(journal).run(replacements)
     except OSError as error:
-        where = f"{target} ({quoted(str(error.filename))})" if error.filename else target
-        raise WorkspaceError(f"{where} cannot be written: {error.strerror}; nothing was changed") from error
+        location = f"{target} ({quoted(str(error.filename))})" if error.filename else target
+        raise WorkspaceError(f"{location} cannot be written: {error.strerror}; nothing was changed") from error
 
 
 class _Exchange:
@@ -63,8 +63,8 @@ class _Exchange:
         steps: list[Step] = []
         for number, step in enumerate(replacements):
             staged = self.stage(f"new{number}", step.path, step.new) if step.new else None
-            found = look_at(self.root, step.path)
-            steps.append(Step(step.path, found is not None and not stat.S_ISDIR(found.st_mode), staged))
+            status = look_at(self.root, step.path)
+            steps.append(Step(step.path, status is not None and not stat.S_ISDIR(status.st_mode), staged))
         moves = Moves(steps, self.missing_parents(steps), self.removable(steps))
         self.journal.record(moves)
         # Deletions come first: a directory may replace a file, or a file a directory.
@@ -87,8 +87,8 @@ class _Exchange:
         for step in steps:
             path = step.path
             while step.staged and (path := path.rpartition("/")[0]) and path not in missing:
-                found = look_at(self.root, path)
-                if found is None or not stat.S_ISDIR(found.st_mode):
+                status = look_at(self.root, path)
+                if status is None or not stat.S_ISDIR(status.st_mode):
                     missing[path] = None
         return list(missing)
 
@@ -98,16 +98,18 @@ class _Exchange:
         for step in steps:
             path = step.path
             if step.staged:
-                found = look_at(self.root, path)
-                if found and stat.S_ISDIR(found.st_mode):
+                status = look_at(self.root, path)
+                if status and stat.S_ISDIR(status.st_mode):
                     below = walk(self.journal.target, path)
-                    inside = ((name, status) for name, status in below if stat.S_ISDIR(status.st_mode))
-                    removable |= {name: _attributes(status) for name, status in ((path, found), *inside)}
+                    inside = (
+                        (name, below_status) for name, below_status in below if stat.S_ISDIR(below_status.st_mode)
+                    )
+                    removable |= {name: _attributes(below_status) for name, below_status in ((path, status), *inside)}
                 continue
             while (path := path.rpartition("/")[0]) and path not in removable:
-                found = look_at(self.root, path)
-                if found and stat.S_ISDIR(found.st_mode):
-                    removable[path] = _attributes(found)
+                status = look_at(self.root, path)
+                if status and stat.S_ISDIR(status.st_mode):
+                    removable[path] = _attributes(status)
         return removable
 
     def stage(self, name: str, path: str, content: Content) -> Identity:
@@ -134,8 +136,8 @@ class _Exchange:
     def owner_of(self, path: str) -> os.stat_result:
         """Return the status of the nearest existing path, whose owner the new file gets."""
         while path:
-            if found := look_at(self.root, path):
-                return found
+            if status := look_at(self.root, path):
+                return status
             path = path.rpartition("/")[0]
         return os.fstat(self.root)
 
@@ -146,12 +148,12 @@ class _Exchange:
     def put(self, path: str, number: int) -> None:
         with parent_beneath(self.root, path) as (parent, name):
             if look_at(parent, name) is not None:
-                kept = f"old{number}"
+                old_name = f"old{number}"
                 try:
                     # A second link to the old file, so that the path always has a file.
-                    os.link(name, kept, src_dir_fd=parent, dst_dir_fd=self.staging, follow_symlinks=False)
+                    os.link(name, old_name, src_dir_fd=parent, dst_dir_fd=self.staging, follow_symlinks=False)
                 except PermissionError:  # the file system has no hard links
-                    os.rename(name, kept, src_dir_fd=parent, dst_dir_fd=self.staging)
+                    os.rename(name, old_name, src_dir_fd=parent, dst_dir_fd=self.staging)
             os.rename(f"new{number}", name, src_dir_fd=self.staging, dst_dir_fd=parent)
 
     def make_parents(self, path: str) -> None:
@@ -167,20 +169,20 @@ class _Exchange:
 
     def clear_directory(self, path: str) -> None:
         """Remove a directory that a file replaces; it holds only empty directories by now."""
-        if (found := look_at(self.root, path)) and stat.S_ISDIR(found.st_mode):
+        if (status := look_at(self.root, path)) and stat.S_ISDIR(status.st_mode):
             below = [name for name, _ in walk(self.journal.target, path)]
             for name in reversed([path, *below]):
                 self.journal.remove_directory(name)
 
     def remove_empty_parents(self, path: str) -> None:
         while path := path.rpartition("/")[0]:
-            found = look_at(self.root, path)
-            if found and stat.S_ISDIR(found.st_mode):
+            status = look_at(self.root, path)
+            if status and stat.S_ISDIR(status.st_mode):
                 try:
                     self.journal.remove_directory(path)
                 except OSError:
                     return  # it is not empty
 
 
-def _attributes(found: os.stat_result) -> tuple[int, int, int]:
-    return found.st_mode, found.st_uid, found.st_gid
+def _attributes(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_mode, status.st_uid, status.st_gid

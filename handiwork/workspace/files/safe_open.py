@@ -28,7 +28,7 @@ _OPENAT2 = 437
 _RESOLVE_NO_MAGICLINKS, _RESOLVE_NO_SYMLINKS, _RESOLVE_BENEATH = 0x02, 0x04, 0x08
 _UNUSABLE = frozenset({errno.ENOSYS, errno.EPERM, errno.EAGAIN, errno.ENAMETOOLONG})
 _libc = ctypes.CDLL(None, use_errno=True)
-_unlocking = threading.RLock()
+_unlock_lock = threading.RLock()
 
 
 class _OpenHow(ctypes.Structure):
@@ -78,21 +78,21 @@ def open_beneath(directory: int, path: str, flags: int) -> int:
 
 def open_by_parts(directory: int, parts: list[str], flags: int) -> int:
     """Open a path like ``open_beneath``, component by component, on any kernel."""
-    here = directory
+    current = directory
     try:
         for number, part in enumerate(parts, 1):
-            wanted = flags if number == len(parts) else _HANDLE | os.O_DIRECTORY
-            below = os.open(part, wanted | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-            if here != directory:
-                os.close(here)
-            here = below
+            part_flags = flags if number == len(parts) else _HANDLE | os.O_DIRECTORY
+            child = os.open(part, part_flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=current)
+            if current != directory:
+                os.close(current)
+            current = child
     except OSError as error:
-        if here != directory:
-            os.close(here)
+        if current != directory:
+            os.close(current)
         if error.errno == errno.ELOOP:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), "/".join(parts)) from error
         raise
-    return here
+    return current
 
 
 def open_folder(directory: int, path: str) -> int:
@@ -144,14 +144,14 @@ def open_dir_at(directory: int, path: str) -> Generator[int]:
     try:
         descriptor = open_folder(directory, path)
     except PermissionError:
-        with _unlocked(directory, path) as descriptor:
+        with _open_unlocked(directory, path) as descriptor:
             yield descriptor
         return
     try:
         if not _is_closed(os.fstat(descriptor)):
             yield descriptor
             return
-        with _unlocked(directory, path) as unlocked:
+        with _open_unlocked(directory, path) as unlocked:
             yield unlocked
     finally:
         os.close(descriptor)
@@ -203,7 +203,7 @@ def open_regular(parent: int, name: str) -> int:
     try:
         descriptor = open_beneath(parent, name, FILE)
     except PermissionError:
-        with _unlocked(parent, name, 0o400) as unlocked:
+        with _open_unlocked(parent, name, 0o400) as unlocked:
             descriptor = os.dup(unlocked)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -234,20 +234,20 @@ def walk(root: Path, path: str = "", prune: Collection[str] = ()) -> Iterator[tu
 
     Raises WorkspaceError for a directory that cannot be read.
     """
-    waiting = [path]
-    while waiting:
-        here = waiting.pop()
-        prefix = f"{here}/" if here else ""
-        for name, found in entries(root, here):
+    pending = [path]
+    while pending:
+        folder = pending.pop()
+        prefix = f"{folder}/" if folder else ""
+        for name, status in entries(root, folder):
             if is_git_name(name) or (below := prefix + name) in prune:
                 continue
-            yield below, found
-            if stat.S_ISDIR(found.st_mode):
-                waiting.append(below)
+            yield below, status
+            if stat.S_ISDIR(status.st_mode):
+                pending.append(below)
 
 
 def entries(root: Path, path: str) -> list[tuple[str, os.stat_result]]:
-    """Return name and status of each entry; an empty list if ``path`` is gone or no longer a directory.
+    """Return name and status of each entry; an empty list if ``path`` is missing or no longer a directory.
 
     Raises WorkspaceError if it cannot be read.
     """
@@ -264,48 +264,48 @@ def entries(root: Path, path: str) -> list[tuple[str, os.stat_result]]:
 
 def entries_of(descriptor: int) -> list[tuple[str, os.stat_result]]:
     """Return name and status of each entry of an open directory. Raises OSError."""
-    found: list[tuple[str, os.stat_result]] = []
+    results: list[tuple[str, os.stat_result]] = []
     with os.scandir(descriptor) as listing:
         for entry in listing:
             try:
-                found.append((entry.name, entry.stat(follow_symlinks=False)))
+                results.append((entry.name, entry.stat(follow_symlinks=False)))
             except FileNotFoundError:
                 continue  # it has been removed in the meantime
-    return found
+    return results
 
 
-def _is_closed(found: os.stat_result) -> bool:
+def _is_closed(status: os.stat_result) -> bool:
     """Return whether the mode of a directory that we own keeps us from listing it or searching it."""
-    return os.geteuid() != 0 and found.st_uid == os.geteuid() and found.st_mode & 0o500 != 0o500
+    return os.geteuid() != 0 and status.st_uid == os.geteuid() and status.st_mode & 0o500 != 0o500
 
 
 @contextmanager
-def _unlocked(directory: int, path: str, last: int = 0o500) -> Generator[int]:
+def _open_unlocked(directory: int, path: str, last: int = 0o500) -> Generator[int]:
     """Yield a descriptor for reading ``path`` below an open directory, making every component that we own readable.
 
     Restores the modes at the end. Runs in one thread at a time, so that no thread takes another's temporary mode for
     the agent's.
     """
-    with _unlocking, ExitStack() as stack:
-        here = os.dup(directory)  # opening "." would need search permission
-        stack.callback(os.close, here)
+    with _unlock_lock, ExitStack() as stack:
+        current = os.dup(directory)  # opening "." would need search permission
+        stack.callback(os.close, current)
         parts = parts_of(path) if path else []
         if last & 0o100:
-            _unlock(stack, here, last)
+            _unlock(stack, current, last)
         for number, part in enumerate(parts, 1):
-            here = os.open(part, _HANDLE, dir_fd=here)
-            stack.callback(os.close, here)
-            _unlock(stack, here, last if number == len(parts) else 0o500)
-        opened = os.open(f"/proc/self/fd/{here}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        stack.callback(os.close, opened)
-        yield opened
+            current = os.open(part, _HANDLE, dir_fd=current)
+            stack.callback(os.close, current)
+            _unlock(stack, current, last if number == len(parts) else 0o500)
+        descriptor = os.open(f"/proc/self/fd/{current}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        stack.callback(os.close, descriptor)
+        yield descriptor
 
 
 def _unlock(stack: ExitStack, handle: int, needed: int) -> None:
-    found = os.fstat(handle)
-    mode = stat.S_IMODE(found.st_mode)
-    if not (stat.S_ISDIR(found.st_mode) or stat.S_ISREG(found.st_mode)):
+    status = os.fstat(handle)
+    mode = stat.S_IMODE(status.st_mode)
+    if not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-    if mode & needed != needed and found.st_uid == os.geteuid():
+    if mode & needed != needed and status.st_uid == os.geteuid():
         os.chmod(f"/proc/self/fd/{handle}", mode | needed)
         stack.callback(os.chmod, f"/proc/self/fd/{handle}", mode)

@@ -39,7 +39,7 @@ def git_dirs_after(changes: Sequence[Change], target: Path) -> set[str]:
             if change.new is not None:
                 below = change.path.removeprefix(f"{directory}/") if directory else change.path
                 names[directory].add(below.partition("/")[0])
-    return {directory for directory, found in names.items() if is_git_dir(found)}
+    return {directory for directory, entries in names.items() if is_git_dir(entries)}
 
 
 def _names_in(target: Path, directory: str) -> set[str]:

@@ -77,9 +77,9 @@ def user_excludes() -> Path | None:
 
 
 def _environment(git_dir: Path) -> dict[str, str]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     fixed = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-    return own | fixed | {"GIT_DIR": str(git_dir)}
+    return inherited | fixed | {"GIT_DIR": str(git_dir)}
 
 
 def _run(

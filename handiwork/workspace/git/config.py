@@ -28,8 +28,8 @@ def format_config(settings: Iterable[Setting]) -> bytes:
     for full_name, value in settings:
         section, _, name = full_name.rpartition(".")
         section, dot, subsection = section.partition(".")
-        lines.append(f"[{section} {_quoted(subsection)}]" if dot else f"[{section}]")
-        lines.append(f"\t{name}" if value is None else f"\t{name} = {_quoted(value)}")
+        lines.append(f"[{section} {_quote(subsection)}]" if dot else f"[{section}]")
+        lines.append(f"\t{name}" if value is None else f"\t{name} = {_quote(value)}")
     return "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
 
 
@@ -40,15 +40,15 @@ def _settings(data: bytes) -> Iterator[Setting]:
             at += 1
         elif data[at : at + 1] in (b"#", b";"):
             at = data.index(b"\n", at)
-        elif found := _SECTION.match(data, at):
-            section, at = found[1].decode().lower(), found.end()
-            if found[2] is not None:
-                section += "." + _text(re.sub(rb"\\(.)", rb"\1", found[2]))
-        elif (found := _NAME.match(data, at)) and section:
-            value, at = _value(data, found.end()) if found[2] else (None, found.end())
+        elif match := _SECTION.match(data, at):
+            section, at = match[1].decode().lower(), match.end()
+            if match[2] is not None:
+                section += "." + _text(re.sub(rb"\\(.)", rb"\1", match[2]))
+        elif (match := _NAME.match(data, at)) and section:
+            value, at = _value(data, match.end()) if match[2] else (None, match.end())
             if value is None and data[at : at + 1] != b"\n":
                 raise ConfigError(f"bad setting at byte {at}")
-            yield f"{section}.{found[1].decode().lower()}", value
+            yield f"{section}.{match[1].decode().lower()}", value
         else:
             raise ConfigError(f"bad line at byte {at}")
 
@@ -87,5 +87,5 @@ def _text(value: bytes) -> str:
     return value.decode(errors="surrogateescape")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -44,9 +44,11 @@ def copy_git_dir(repository: Repository, copy: Path, copy_file: CopyFile) -> Non
     _copy_tree(repository.common, new, copy_file)
     if repository.git_dir != repository.common:
         _copy_tree(repository.git_dir, new, copy_file)
-    kept = [(name, value and _without_password(value)) for name, value in repository.read_settings() if _is_kept(name)]
-    own = [("core.bare", "false"), ("core.logallrefupdates", "true")]
-    (new / "config").write_bytes(format_config([*kept, *own]))
+    settings = [
+        (name, value and _strip_password(value)) for name, value in repository.read_settings() if _is_allowed(name)
+    ]
+    fixed = [("core.bare", "false"), ("core.logallrefupdates", "true")]
+    (new / "config").write_bytes(format_config([*settings, *fixed]))
     _join_alternates(repository.common / "objects", new)
 
 
@@ -55,34 +57,34 @@ def harmless_settings(settings: Iterable[Setting]) -> list[Setting]:
     return [(name, value) for name, value in settings if _HARMLESS.fullmatch(name)]
 
 
-def _is_kept(name: str) -> bool:
+def _is_allowed(name: str) -> bool:
     return bool(_HARMLESS.fullmatch(name) or _PARTIAL.fullmatch(name)) and name != "core.bare"
 
 
 def _copy_tree(source: Path, target: Path, copy_file: CopyFile) -> None:
     """Copy the files below ``source``, except links, sockets, locks and files that name a password or a host."""
-    root, waiting = open_resolved(source), [""]
+    root, pending = open_resolved(source), [""]
     try:
-        while waiting:
-            here = waiting.pop()
-            (target / here).mkdir(parents=True, exist_ok=True)
-            directory = open_folder(root, here)
+        while pending:
+            folder = pending.pop()
+            (target / folder).mkdir(parents=True, exist_ok=True)
+            directory = open_folder(root, folder)
             try:
-                for name, found in entries_of(directory):
-                    if not here and name in _DROPPED | {"FETCH_HEAD"}:
+                for name, status in entries_of(directory):
+                    if not folder and name in _DROPPED | {"FETCH_HEAD"}:
                         continue
-                    if stat.S_ISDIR(found.st_mode):
-                        waiting.append(join(here, name))
-                    elif stat.S_ISREG(found.st_mode) and not name.endswith(".lock"):
-                        (target / here / name).unlink(missing_ok=True)
-                        copy_file(directory, name, target / here / name)
+                    if stat.S_ISDIR(status.st_mode):
+                        pending.append(join(folder, name))
+                    elif stat.S_ISREG(status.st_mode) and not name.endswith(".lock"):
+                        (target / folder / name).unlink(missing_ok=True)
+                        copy_file(directory, name, target / folder / name)
             finally:
                 os.close(directory)
     finally:
         os.close(root)
 
 
-def _without_password(url: str) -> str:
+def _strip_password(url: str) -> str:
     return _PASSWORD.sub(r"\1@", _HTTP_USER.sub(r"\1://", url))
 
 
@@ -93,10 +95,10 @@ def _join_alternates(original: Path, copy: Path) -> None:
         return
     lines = [line for line in alternates.read_text().splitlines() if line and not line.startswith("#")]
     alternates.write_text("".join(f"{original / line}\n" for line in lines))
-    packed = run_git(copy, "repack", "-a", "-d", "-q")
-    if packed.returncode:
+    result = run_git(copy, "repack", "-a", "-d", "-q")
+    if result.returncode:
         raise WorkspaceError(
             f"objects borrowed from {', '.join(lines)} cannot be copied:"
-            f" {packed.stderr.decode(errors='replace').strip()}"
+            f" {result.stderr.decode(errors='replace').strip()}"
         )
     alternates.unlink()

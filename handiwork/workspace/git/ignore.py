@@ -35,12 +35,12 @@ class IgnoreRules:
     @classmethod
     def of(cls, repository: Repository, user_excludes: Path | None) -> IgnoreRules:
         """Return the rules at the top of the worktree, without its ``.gitignore``. Raises WorkspaceError."""
-        own = repository.settings.get("core.excludesfile")
-        if own is not None:
-            user_excludes = None if os.path.isabs(own) or own.startswith("~") else repository.worktree / own
+        setting = repository.settings.get("core.excludesfile")
+        if setting is not None:
+            user_excludes = None if os.path.isabs(setting) or setting.startswith("~") else repository.worktree / setting
         excludes = None
         if user_excludes is not None:
-            root = user_excludes.parent if own is None else repository.worktree
+            root = user_excludes.parent if setting is None else repository.worktree
             excludes = read_regular(root, os.path.relpath(user_excludes, root), _LARGEST)
         ignore_case = is_true(repository.settings.get("core.ignorecase", ""))
         rules = cls(repository, ignore_case)
@@ -66,8 +66,8 @@ class IgnoreRules:
         if data is None:
             return self
         base = len(self.path) + 1 if self.path else 0
-        own = base, Patterns.parse(data, ignore_case=self.ignore_case)
-        return IgnoreRules(self.repository, self.ignore_case, self.path, (own, *self.patterns), self.ignored)
+        entry = base, Patterns.parse(data, ignore_case=self.ignore_case)
+        return IgnoreRules(self.repository, self.ignore_case, self.path, (entry, *self.patterns), self.ignored)
 
     def ignores(self, name: str, *, is_directory: bool) -> bool:
         """Return whether git ignores ``name`` and tracks neither it nor any path in it. Raises WorkspaceError."""
@@ -82,9 +82,9 @@ class IgnoreRules:
 
     def _excludes(self, name: str, path: bytes, *, is_directory: bool) -> bool:
         for base, patterns in self.patterns:
-            decided = patterns.decide(os.fsencode(name), path[base:], is_directory=is_directory)
-            if decided is not None:
-                return decided
+            decision = patterns.decide(os.fsencode(name), path[base:], is_directory=is_directory)
+            if decision is not None:
+                return decision
         return False
 
 

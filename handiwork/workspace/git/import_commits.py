@@ -38,27 +38,27 @@ def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str
     branch = f"handiwork/{session_id}"
     with tempfile.TemporaryDirectory(prefix="handiwork-commits-", dir=bundle.parent) as name:
         # Older versions of git check objects when fetching from a repository, but not from a bundle.
-        between = Path(name)
-        _open_bundle(target, between, bundle)
+        intermediate = Path(name)
+        _open_bundle(target, intermediate, bundle)
         session = f"refs/heads/session:refs/heads/{branch}"
-        fetched = run_git(target.git_dir, *_CHECKED, *_FETCH, name, session, protocols="file")
-    if fetched.returncode:
+        result = run_git(target.git_dir, *_CHECKED, *_FETCH, name, session, protocols="file")
+    if result.returncode:
         raise WorkspaceError(
-            f"the session's commits were not taken over as {branch}: {_text(fetched.stderr)};"
+            f"the session's commits were not taken over as {branch}: {_text(result.stderr)};"
             " if that branch exists, rename or delete it, else ask for a new bundle"
         )
     return branch
 
 
-def _open_bundle(target: Repository, between: Path, bundle: Path) -> None:
+def _open_bundle(target: Repository, intermediate: Path, bundle: Path) -> None:
     """Unpack a bundle into its own repository, which borrows the bundle's prerequisites from the user's repository."""
-    run_git(between, "init", "--quiet", "--bare", "--template=")
-    alternates = between / "objects/info/alternates"
+    run_git(intermediate, "init", "--quiet", "--bare", "--template=")
+    alternates = intermediate / "objects/info/alternates"
     alternates.parent.mkdir(exist_ok=True)
     alternates.write_bytes(os.fsencode(target.common / "objects") + b"\n")
-    opened = run_git(between, *_CHECKED, *_FETCH, str(bundle), "HEAD:refs/heads/session", protocols="file")
-    if opened.returncode:
-        raise WorkspaceError(f"{bundle} cannot be read: {_text(opened.stderr)}; ask for a new bundle")
+    result = run_git(intermediate, *_CHECKED, *_FETCH, str(bundle), "HEAD:refs/heads/session", protocols="file")
+    if result.returncode:
+        raise WorkspaceError(f"{bundle} cannot be read: {_text(result.stderr)}; ask for a new bundle")
 
 
 def _text(output: bytes) -> str:

@@ -59,9 +59,9 @@ def _entries(data: bytes, hash_size: int) -> Iterator[tuple[int, bytes]]:
         mode, flags = fields.unpack_from(data, at)
         start = at + fields.size + (2 if flags & _EXTENDED else 0)
         if version == 4:
-            kept, start = _offset(data, start)
+            removed, start = _offset(data, start)
             end = data.index(0, start)
-            path = path[: len(path) - kept] + data[start:end]
+            path = path[: len(path) - removed] + data[start:end]
             at = end + 1
         else:
             length = flags & _LONG_NAME

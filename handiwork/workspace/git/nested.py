@@ -28,37 +28,37 @@ def find_git_paths(root: Path, skip: Collection[str] = ()) -> list[str]:
 
     Does not enter the ``skip`` paths. Raises SandboxError for a repository that mounts cannot protect.
     """
-    found: list[str] = []
+    paths: list[str] = []
     seen = {".git", *skip}
-    for here, names in _directories(root, seen):
-        if here and ".git" in names:
-            path = f"{here}/.git"
+    for folder, names in _directories(root, seen):
+        if folder and ".git" in names:
+            path = f"{folder}/.git"
             if (root / path).is_symlink():
                 raise SandboxError(f"{root / path} is a symbolic link, so work in place is not safe: work on a copy.")
-            found.append(path)
+            paths.append(path)
             seen.add(path)
         if is_git_dir(names):
-            if not here:
+            if not folder:
                 raise SandboxError(f"{root} is a bare repository, so work in place is not safe: work on a copy.")
-            found.append(here)
-            seen.update(f"{here}/{name}" for name in names)
-    return found
+            paths.append(folder)
+            seen.update(f"{folder}/{name}" for name in names)
+    return paths
 
 
-def make_harmless(root: Path, known: Collection[str]) -> None:
-    """Make git run nothing in the repositories below ``root``, except its own and the ``known`` paths.
+def make_harmless(root: Path, protected: Collection[str]) -> None:
+    """Disable the programs of repositories below ``root``, except its own and the ``protected`` paths.
 
     Removes hooks, settings that name a program or a file, and references that lead out of ``root``. Raises OSError if
     a file cannot be changed.
     """
     root = root.resolve()
-    for here, names in _directories(root, {".git", *known}, repair=True):
-        if here and ".git" in names and f"{here}/.git" not in known and _leads_out(root, here):
-            with open_dir(root, here) as directory:
+    for folder, names in _directories(root, {".git", *protected}, repair=True):
+        if folder and ".git" in names and f"{folder}/.git" not in protected and _leads_out(root, folder):
+            with open_dir(root, folder) as directory:
                 os.unlink(".git", dir_fd=directory)
-        if is_git_dir(names) or here.endswith("/.git"):
-            with suppress(FileNotFoundError), open_dir(root, here) as directory:
-                _clean(root, here, directory)
+        if is_git_dir(names) or folder.endswith("/.git"):
+            with suppress(FileNotFoundError), open_dir(root, folder) as directory:
+                _clean(root, folder, directory)
 
 
 def _directories(root: Path, skip: Collection[str], *, repair: bool = False) -> Iterator[tuple[str, list[str]]]:
@@ -66,97 +66,97 @@ def _directories(root: Path, skip: Collection[str], *, repair: bool = False) -> 
 
     With ``repair``, give this user access to own directories that cannot be listed: git may still enter them.
     """
-    waiting = [""]
-    while waiting:
-        here = waiting.pop()
+    pending = [""]
+    while pending:
+        folder = pending.pop()
         try:
-            entries = _entries(root, here, repair=repair)
+            entries = _entries(root, folder, repair=repair)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        yield here, [entry.name for entry in entries]
+        yield folder, [entry.name for entry in entries]
         for entry in entries:
-            path = join(here, entry.name)
+            path = join(folder, entry.name)
             # Git cannot work with longer paths.
             if path not in skip and len(os.fsencode(path)) <= LONGEST_PATH and entry.is_dir(follow_symlinks=False):
-                waiting.append(path)
+                pending.append(path)
 
 
-def _entries(root: Path, here: str, *, repair: bool) -> list[os.DirEntry[str]]:
+def _entries(root: Path, folder: str, *, repair: bool) -> list[os.DirEntry[str]]:
     for attempt in (1, 2):
         try:
-            with open_dir(root, here) as descriptor, os.scandir(descriptor) as entries:
-                found = list(entries)
-                for entry in found:
+            with open_dir(root, folder) as descriptor, os.scandir(descriptor) as entries:
+                results = list(entries)
+                for entry in results:
                     entry.is_dir(follow_symlinks=False)  # may need a stat: do it while the directory is open
-                return found
+                return results
         except PermissionError:
-            if attempt == 2 or not repair or not here or not _open_up(root, here):
+            if attempt == 2 or not repair or not folder or not _open_up(root, folder):
                 break
     return []
 
 
-def _open_up(root: Path, here: str) -> bool:
+def _open_up(root: Path, folder: str) -> bool:
     """Give the owner of a directory full access to it; return False if this user is not the owner."""
-    with open_parent(root, here) as (parent, name):
+    with open_parent(root, folder) as (parent, name):
         descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
-        found = os.fstat(descriptor)
-        if found.st_uid != os.geteuid():
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid():
             return False
-        os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IMODE(found.st_mode) | 0o700)
+        os.chmod(f"/proc/self/fd/{descriptor}", stat.S_IMODE(status.st_mode) | 0o700)
     finally:
         os.close(descriptor)
     return True
 
 
-def _leads_out(root: Path, here: str) -> bool:
+def _leads_out(root: Path, folder: str) -> bool:
     """Return whether the ``.git`` in ``here`` is a link, or a file that names a directory outside ``root``."""
-    with suppress(FileNotFoundError), open_dir(root, here) as directory:
-        found = _status(".git", directory)
-        if found is None or stat.S_ISDIR(found.st_mode):
+    with suppress(FileNotFoundError), open_dir(root, folder) as directory:
+        status = _status(".git", directory)
+        if status is None or stat.S_ISDIR(status.st_mode):
             return False
-        named = read_regular(root, join(here, ".git"), _LARGEST) if found.st_size <= _LARGEST else None
-        return named is None or not _is_inside(root, here, named.removeprefix(b"gitdir: "))
+        target = read_regular(root, join(folder, ".git"), _LARGEST) if status.st_size <= _LARGEST else None
+        return target is None or not _is_inside(root, folder, target.removeprefix(b"gitdir: "))
     return False
 
 
-def _is_inside(root: Path, here: str, named: bytes) -> bool:
+def _is_inside(root: Path, folder: str, target: bytes) -> bool:
     """Return whether a path relative to the directory ``here`` stays inside ``root`` once links are resolved."""
     try:
-        return Path(os.path.realpath(root / here / os.fsdecode(named.rstrip(b"\r\n")))).is_relative_to(root)
+        return Path(os.path.realpath(root / folder / os.fsdecode(target.rstrip(b"\r\n")))).is_relative_to(root)
     except ValueError:
         return False
 
 
-def _clean(root: Path, here: str, directory: int) -> None:
+def _clean(root: Path, folder: str, directory: int) -> None:
     """Clean the repository at ``here``, whose descriptor is ``directory``."""
     for name in ("hooks", "config.worktree"):
         _remove(name, directory)
     for name in ("objects", "refs", "info"):
-        if (found := _status(name, directory)) and stat.S_ISLNK(found.st_mode):
+        if (status := _status(name, directory)) and stat.S_ISLNK(status.st_mode):
             os.unlink(name, dir_fd=directory)
     # A common directory without a HEAD would not be found and cleaned.
-    if not (_is_inside(root, here, common := _common(root, here, directory)) and _has_head(root / here, common)):
+    if not (_is_inside(root, folder, common := _common(root, folder, directory)) and _has_head(root / folder, common)):
         _remove("commondir", directory)
-    with suppress(FileNotFoundError, NotADirectoryError), open_dir(root, join(here, "objects")) as objects:
-        if (found := _status("info", objects)) and stat.S_ISLNK(found.st_mode):
+    with suppress(FileNotFoundError, NotADirectoryError), open_dir(root, join(folder, "objects")) as objects:
+        if (status := _status("info", objects)) and stat.S_ISLNK(status.st_mode):
             os.unlink("info", dir_fd=objects)
-        with open_dir(root, join(here, "objects/info")) as info:
+        with open_dir(root, join(folder, "objects/info")) as info:
             _remove("alternates", info)
-    _clean_config(root, here, directory)
+    _clean_config(root, folder, directory)
 
 
-def _clean_config(root: Path, here: str, directory: int) -> None:
-    found = _status("config", directory)
-    if found is None:
+def _clean_config(root: Path, folder: str, directory: int) -> None:
+    status = _status("config", directory)
+    if status is None:
         return
-    data = read_regular(root, join(here, "config"), _LARGEST) if found.st_size <= _LARGEST else None
+    data = read_regular(root, join(folder, "config"), _LARGEST) if status.st_size <= _LARGEST else None
     try:
         settings = parse_config(data or b"")
     except ConfigError:
         settings = []
-    kept = harmless_settings(settings)
-    if data is not None and kept == settings and (settings or not data.strip()):
+    harmless = harmless_settings(settings)
+    if data is not None and harmless == settings and (settings or not data.strip()):
         return
     _remove("config", directory)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -164,15 +164,15 @@ def _clean_config(root: Path, here: str, directory: int) -> None:
         if os.geteuid() == 0:
             owner = os.fstat(directory)
             os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
-        file.write(format_config(kept))
+        file.write(format_config(harmless))
 
 
-def _common(root: Path, here: str, directory: int) -> bytes:
+def _common(root: Path, folder: str, directory: int) -> bytes:
     """Return the common directory that a repository names; its own (".") if it names none."""
-    found = _status("commondir", directory)
-    if found is None:
+    status = _status("commondir", directory)
+    if status is None:
         return b"."
-    data = read_regular(root, join(here, "commondir"), _LARGEST) if found.st_size <= _LARGEST else None
+    data = read_regular(root, join(folder, "commondir"), _LARGEST) if status.st_size <= _LARGEST else None
     return b"\0" if data is None else data  # an invalid path: only a regular file counts
 
 
@@ -189,10 +189,10 @@ def _status(name: str, directory: int) -> os.stat_result | None:
 
 def _remove(name: str, directory: int) -> None:
     """Remove the file or directory ``name`` if it exists."""
-    found = _status(name, directory)
-    if found is None:
+    status = _status(name, directory)
+    if status is None:
         return
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         shutil.rmtree(name, dir_fd=directory)
     else:
         os.unlink(name, dir_fd=directory)

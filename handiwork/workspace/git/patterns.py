@@ -62,7 +62,7 @@ class Patterns:
     @classmethod
     def parse(cls, data: bytes, *, ignore_case: bool = False) -> Patterns:
         """Parse the content of an ignore file, dropping patterns that git can never match."""
-        made = cls()
+        patterns = cls()
         names, paths, endings = list[bytes](), list[bytes](), list[bytes]()
         flags = re.DOTALL | (re.IGNORECASE if ignore_case else re.NOFLAG)
         for line in _lines(data):
@@ -72,18 +72,18 @@ class Patterns:
             source = _translate_path(line.removeprefix(b"/")) if whole_path else _translate_name(line)
             if not source:
                 continue
-            made._patterns.append(_Pattern(negated, only_directories, whole_path, source, flags))
+            patterns._patterns.append(_Pattern(negated, only_directories, whole_path, source, flags))
             if whole_path:
                 paths.append(source)
             elif not ignore_case and not _SPECIAL.search(line):
-                made._literals.add(line)
+                patterns._literals.add(line)
             elif not ignore_case and line[:1] == b"*" and not _SPECIAL.search(line[1:]):
                 endings.append(line[1:])
             else:
                 names.append(source)
-        made._endings = tuple(endings)
-        made._names, made._paths = (_any(sources, flags) for sources in (names, paths))
-        return made
+        patterns._endings = tuple(endings)
+        patterns._names, patterns._paths = (_union(sources, flags) for sources in (names, paths))
+        return patterns
 
     def decide(self, name: bytes, path: bytes, *, is_directory: bool) -> bool | None:
         """Return whether the last matching pattern ignores the path; None if no pattern matches."""
@@ -102,23 +102,23 @@ class Patterns:
         return None
 
 
-def _any(sources: list[bytes], flags: re.RegexFlag) -> re.Pattern[bytes] | None:
+def _union(sources: list[bytes], flags: re.RegexFlag) -> re.Pattern[bytes] | None:
     return re.compile(b"|".join(b"(?:%b)" % source for source in sources), flags) if sources else None
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         if 0 < len(line) <= _LONGEST and not line.startswith(b"#"):
-            whole = line.removesuffix(b"\r").partition(b"\0")[0]
-            kept = whole.rstrip(b" ")
-            if kept != whole and (len(kept) - len(kept.rstrip(b"\\"))) % 2:
-                kept += b" "  # the first of the spaces is escaped
-            yield kept
+            content = line.removesuffix(b"\r").partition(b"\0")[0]
+            stripped = content.rstrip(b" ")
+            if stripped != content and (len(stripped) - len(stripped.rstrip(b"\\"))) % 2:
+                stripped += b" "  # the first of the spaces is escaped
+            yield stripped
 
 
 def _translate_path(pattern: bytes) -> bytes | None:
     """Return the expression for a path; None if it can match nothing."""
-    literal = pattern[: found.start()] if (found := _SPECIAL.search(pattern)) else pattern
+    literal = pattern[: match.start()] if (match := _SPECIAL.search(pattern)) else pattern
     rest = pattern[len(literal) :]
     prefix = b""
     if rest.startswith(b"**") and not literal.endswith(b"/"):
@@ -212,8 +212,8 @@ def _bracket(pattern: bytes, at: int) -> tuple[frozenset[int], int]:
         letter = pattern[at : at + 1]
         following = pattern[at + 1 : at + 2]
         if letter == b"]" and at > start:
-            found = frozenset(range(256)) - members if negated else frozenset(members)
-            return found - {ord("/")}, at + 1
+            result = frozenset(range(256)) - members if negated else frozenset(members)
+            return result - {ord("/")}, at + 1
         if letter == b"\\":
             members.update(following)
             previous, at = following, at + 2

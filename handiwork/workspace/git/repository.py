@@ -32,10 +32,10 @@ class Repository:
 
     def read_settings(self) -> list[Setting]:
         """Return the repository's own settings in order, without the user's. Raises WorkspaceError."""
-        found = _read_settings(self.common, "config")
-        if is_true(dict(found).get("extensions.worktreeconfig", "")):
-            found += _read_settings(self.git_dir, "config.worktree")
-        return found
+        settings = _read_settings(self.common, "config")
+        if is_true(dict(settings).get("extensions.worktreeconfig", "")):
+            settings += _read_settings(self.git_dir, "config.worktree")
+        return settings
 
     def is_within(self, directory: Path) -> bool:
         """Return whether the whole repository is below ``directory``, a path without links."""
@@ -43,9 +43,9 @@ class Repository:
 
     def knows_worktree(self) -> bool:
         """Return whether the repository names its worktree, as those of linked worktrees and submodules do."""
-        named = read_regular(self.git_dir, "gitdir", _LARGEST_TEXT)
-        if named is not None:
-            return (self.git_dir / os.fsdecode(named.rstrip(b"\r\n"))).resolve() == (self.worktree / ".git").resolve()
+        target = read_regular(self.git_dir, "gitdir", _LARGEST_TEXT)
+        if target is not None:
+            return (self.git_dir / os.fsdecode(target.rstrip(b"\r\n"))).resolve() == (self.worktree / ".git").resolve()
         worktree = self.settings.get("core.worktree")
         return bool(worktree) and (self.git_dir / worktree).resolve() == self.worktree.resolve()
 
@@ -63,14 +63,14 @@ class Repository:
 
 
 def repository_at(worktree: Path) -> Repository | None:
-    """Return the repository whose ``.git`` is in ``worktree``; None if there is none that git could use."""
+    """Return the repository whose ``.git`` is in ``worktree``; None if git could use none."""
     git_dir = worktree / ".git"
     try:
         if stat.S_ISREG(git_dir.lstat().st_mode):
-            named = (read_regular(worktree, ".git", _LARGEST_TEXT) or b"").rstrip(b"\r\n")
-            if not named.startswith(b"gitdir: "):
+            target = (read_regular(worktree, ".git", _LARGEST_TEXT) or b"").rstrip(b"\r\n")
+            if not target.startswith(b"gitdir: "):
                 return None
-            git_dir = worktree / os.fsdecode(named.removeprefix(b"gitdir: "))
+            git_dir = worktree / os.fsdecode(target.removeprefix(b"gitdir: "))
         git_dir = git_dir.resolve()
         common = common_dir(git_dir)
     except (OSError, RuntimeError, ValueError):
@@ -80,25 +80,25 @@ def repository_at(worktree: Path) -> Repository | None:
 
 def common_dir(git_dir: Path) -> Path | None:
     """Return the directory that a repository's worktrees share; None if ``git_dir`` is not a repository."""
-    named = read_regular(git_dir, "commondir", _LARGEST_TEXT)
-    common = git_dir if named is None else (git_dir / os.fsdecode(named.rstrip(b"\r\n"))).resolve()
-    whole = os.path.lexists(git_dir / "HEAD") and (common / "objects").is_dir() and (common / "refs").is_dir()
-    return common if whole else None
+    target = read_regular(git_dir, "commondir", _LARGEST_TEXT)
+    common = git_dir if target is None else (git_dir / os.fsdecode(target.rstrip(b"\r\n"))).resolve()
+    is_repository = os.path.lexists(git_dir / "HEAD") and (common / "objects").is_dir() and (common / "refs").is_dir()
+    return common if is_repository else None
 
 
 def repository_around(directory: Path) -> Repository | None:
-    """Return the repository around ``directory`` on the same file system; None if there is none."""
+    """Return the repository around ``directory`` on the same file system; None outside of one."""
     device = directory.stat().st_dev
-    for place in (directory, *directory.parents):
-        if place.stat().st_dev != device:
+    for folder in (directory, *directory.parents):
+        if folder.stat().st_dev != device:
             return None
-        if found := repository_at(place):
-            return found
+        if repository := repository_at(folder):
+            return repository
     return None
 
 
 def read_regular(root: Path, path: str, limit: int) -> bytes | None:
-    """Read a regular file below ``root``, following no link; return None if there is none.
+    """Read a regular file below ``root``, following no link; return None if it cannot be opened.
 
     Raises WorkspaceError if it has more than ``limit`` bytes.
     """

@@ -45,30 +45,30 @@ class Objects:
 
     def put_file(self, descriptor: int) -> TreeNode:
         """Store the current content of an open regular file."""
-        found = os.fstat(descriptor)
-        mode = found.st_mode & 0o777
-        if found.st_size > _SMALL:
-            return self._put_large(descriptor, found)
+        status = os.fstat(descriptor)
+        mode = status.st_mode & 0o777
+        if status.st_size > _SMALL:
+            return self._put_large(descriptor, status)
         data = os.read(descriptor, _SMALL + 1)
-        node = TreeNode("file", mode, len(data), found.st_mtime_ns, hashlib.sha256(data).hexdigest())
-        self._keep(node, data)
+        node = TreeNode("file", mode, len(data), status.st_mtime_ns, hashlib.sha256(data).hexdigest())
+        self._put_small(node, data)
         return node
 
     def put_bytes(self, data: bytes) -> TreeNode:
         """Store bytes that come from no file."""
         node = TreeNode("file", 0o600, len(data), 0, hashlib.sha256(data).hexdigest())
-        self._keep(node, data)
+        self._put_small(node, data)
         return node
 
     def put_tree(self, tree: Tree) -> str:
         """Store a directory's tree and return its digest."""
         data = json.dumps({name: tree[name] for name in sorted(tree)}, separators=(",", ":")).encode()
         digest = hashlib.sha256(data).hexdigest()
-        place = self._tree_place(digest)
+        path = self._tree_path(digest)
         try:
-            os.utime(place)
+            os.utime(path)
         except FileNotFoundError:
-            self._write(place, data, 0o600, time.time_ns())
+            self._write(path, data, 0o600, time.time_ns())
         return digest
 
     def tree(self, digest: str) -> Tree:
@@ -79,22 +79,22 @@ class Objects:
 
     def read(self, node: TreeNode) -> bytes:
         """Return a file's bytes. Raises WorkspaceError if they are no longer stored."""
-        with open(self.place(node), "rb") as file:
+        with open(self.path(node), "rb") as file:
             return file.read()
 
-    def begin(self, left: int) -> None:
-        """Limit further additions to ``left`` bytes; ``discard`` removes them again."""
+    def begin(self, limit: int) -> None:
+        """Limit further additions to ``limit`` bytes; ``discard`` removes them again."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.room, self._new = Room(str(self.folder), left), []
+        self.room, self._new = Room(str(self.folder), limit), []
 
     def discard(self) -> None:
         """Remove objects added since ``begin``, except those marked by another process's use: their ctime differs."""
-        for place, changed in self._new:
+        for path, ctime_ns in self._new:
             with suppress(FileNotFoundError):
-                found = os.stat(place)
-                if found.st_ctime_ns == changed:
-                    os.unlink(place)
-                    self.added -= _taken(found)
+                status = os.stat(path)
+                if status.st_ctime_ns == ctime_ns:
+                    os.unlink(path)
+                    self.added -= _disk_size(status)
         self._new = []
 
     def layer(self, digest: str, owner: tuple[int, int] | None = None) -> Path:
@@ -130,29 +130,29 @@ class Objects:
         return total
 
     def recount(self) -> int:
-        """Count the bytes in the store anew and return them."""
+        """Recount the bytes in the store and return them."""
         (self.folder / "used").unlink(missing_ok=True)
         return self.account(0)
 
     def used(self) -> int:
         """Return the bytes of files and trees, without file system overhead."""
-        return sum(_taken(place.stat()) for place in self._all())
+        return sum(_disk_size(path.stat()) for path in self._all())
 
     def reachable(self, digests: Collection[str]) -> set[str]:
         """Return the names of all objects reachable from these trees, skipping missing trees."""
-        found: set[str] = set()
-        waiting = list(digests)
-        while waiting:
-            digest = waiting.pop()
-            if digest in found or not self._tree_place(digest).exists():
+        names: set[str] = set()
+        pending = list(digests)
+        while pending:
+            digest = pending.pop()
+            if digest in names or not self._tree_path(digest).exists():
                 continue
-            found.add(digest)
+            names.add(digest)
             for node in self._load(digest).values():
                 if node.kind == "file":
-                    found.add(_name(node))
+                    names.add(_name(node))
                 elif node.kind == "dir":
-                    waiting.append(node.value)
-        return found
+                    pending.append(node.value)
+        return names
 
     def sweep(self, keep: Collection[str], layers: Collection[str], grace: float = GRACE) -> int:
         """Remove objects not in ``keep`` and layers not in ``layers``; return the bytes freed from objects.
@@ -166,16 +166,16 @@ class Objects:
                 part = layer.with_name(f"part-{secrets.token_hex(8)}")
                 layer.rename(part)
                 remove_tree(part)
-        for place in self._all():
-            found = place.stat()
-            if place.name not in keep and abs(now - found.st_ctime) >= grace:
-                place.unlink()
-                freed += _taken(found)
+        for path in self._all():
+            status = path.stat()
+            if path.name not in keep and abs(now - status.st_ctime) >= grace:
+                path.unlink()
+                freed += _disk_size(status)
         return freed
 
     def _load(self, digest: str) -> Tree:
         try:
-            data = self._tree_place(digest).read_bytes()
+            data = self._tree_path(digest).read_bytes()
         except FileNotFoundError:
             raise WorkspaceError(f"snapshot {digest[:12]} was removed to make room; choose another event") from None
         if hashlib.sha256(data).hexdigest() != digest:
@@ -191,34 +191,34 @@ class Objects:
         folder = self.folder / name
         return list(folder.iterdir()) if folder.is_dir() else []
 
-    def _place(self, node: TreeNode) -> str:
+    def _file_path(self, node: TreeNode) -> str:
         return f"{self.folder}/files/{node.value[:2]}/{_name(node)}"  # a Path costs more than the file operation
 
-    def _tree_place(self, digest: str) -> Path:
+    def _tree_path(self, digest: str) -> Path:
         return self.folder / "trees" / digest[:2] / digest
 
     def _has(self, node: TreeNode) -> bool:
         """Return whether the file is stored completely; mark an existing one as used by updating its ctime."""
-        place = self._place(node)
+        path = self._file_path(node)
         try:
-            os.chmod(place, node.mode)
+            os.chmod(path, node.mode)
         except FileNotFoundError:
             return False
-        return _is_whole(os.stat(place), node)
+        return _is_complete(os.stat(path), node)
 
-    def _keep(self, node: TreeNode, data: bytes) -> None:
+    def _put_small(self, node: TreeNode, data: bytes) -> None:
         """Write a small file unless it exists: in place, because a temporary file and a rename take twice as long."""
-        place, flags = self._place(node), os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        path, flags = self._file_path(node), os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         try:
-            descriptor = os.open(place, flags, 0o600)
+            descriptor = os.open(path, flags, 0o600)
         except FileNotFoundError:
             for prefix in range(256):  # all at once, to avoid repeating this for every prefix
                 private_dirs(self.folder / f"files/{prefix:02x}")
-            self._keep(node, data)
+            self._put_small(node, data)
             return
         except FileExistsError:
             if not self._has(node):
-                self._write(place, data, node.mode, node.mtime_ns)
+                self._write(path, data, node.mode, node.mtime_ns)
             return
         try:
             if self.room is not None:
@@ -228,23 +228,23 @@ class Objects:
             if node.mode != 0o600:
                 os.fchmod(descriptor, node.mode)
             os.utime(descriptor, ns=(node.mtime_ns, node.mtime_ns))
-            self._added(place, descriptor, len(data))
+            self._record_addition(path, descriptor, len(data))
         except BaseException:
-            os.unlink(place)
+            os.unlink(path)
             raise
         finally:
             os.close(descriptor)
 
-    def _write(self, place: str | Path, data: bytes, mode: int, mtime_ns: int) -> None:
-        part, descriptor = self._part(os.path.dirname(place))
+    def _write(self, path: str | Path, data: bytes, mode: int, mtime_ns: int) -> None:
+        part, descriptor = self._part(os.path.dirname(path))
         try:
             if self.room is not None:
                 self.room.take(len(data))
             write_at(descriptor, data, 0)
             os.fchmod(descriptor, mode)
             os.utime(descriptor, ns=(mtime_ns, mtime_ns))
-            os.rename(part, place)
-            self._added(place, descriptor, len(data))
+            os.rename(part, path)
+            self._record_addition(path, descriptor, len(data))
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(part)
@@ -252,31 +252,31 @@ class Objects:
         finally:
             os.close(descriptor)
 
-    def _added(self, place: str | Path, descriptor: int, size: int) -> None:
+    def _record_addition(self, path: str | Path, descriptor: int, size: int) -> None:
         self.added += size
-        self._new.append((str(place), os.fstat(descriptor).st_ctime_ns))
+        self._new.append((str(path), os.fstat(descriptor).st_ctime_ns))
 
-    def _put_large(self, source: int, found: os.stat_result) -> TreeNode:
-        sparse, mode = is_sparse(found), found.st_mode & 0o777
-        taken = _taken(found)
-        if self.room is not None and not self.room.fits(taken):
+    def _put_large(self, source: int, status: os.stat_result) -> TreeNode:
+        sparse, mode = is_sparse(status), status.st_mode & 0o777
+        disk_size = _disk_size(status)
+        if self.room is not None and not self.room.fits(disk_size):
             size, digest = copy_data(source, None, sparse=sparse)
-            node = TreeNode("file", mode, size, found.st_mtime_ns, digest)
+            node = TreeNode("file", mode, size, status.st_mtime_ns, digest)
             if not self._has(node):
-                raise NoRoomError(f"a file of {taken} bytes does not fit, so no snapshot is kept: `handiwork gc`")
+                raise NoRoomError(f"a file of {disk_size} bytes does not fit, so no snapshot is kept: `handiwork gc`")
             return node
         part, descriptor = self._part(f"{self.folder}/files/00")
         try:
             size, digest = copy_data(source, descriptor, self.room, sparse)
-            node = TreeNode("file", mode, size, found.st_mtime_ns, digest)
+            node = TreeNode("file", mode, size, status.st_mtime_ns, digest)
             if self._has(node):
                 os.unlink(part)
                 return node
             os.fchmod(descriptor, node.mode)
             os.utime(descriptor, ns=(node.mtime_ns, node.mtime_ns))
-            private_dirs(Path(self._place(node)).parent)
-            os.rename(part, self._place(node))
-            self._added(self._place(node), descriptor, taken)
+            private_dirs(Path(self._file_path(node)).parent)
+            os.rename(part, self._file_path(node))
+            self._record_addition(self._file_path(node), descriptor, disk_size)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(part)
@@ -294,20 +294,20 @@ class Objects:
             private_dirs(Path(folder))
             return part, os.open(part, flags, 0o600)
 
-    def place(self, node: TreeNode) -> str:
+    def path(self, node: TreeNode) -> str:
         """Return the path of a stored file. Raises WorkspaceError if it is missing or incomplete."""
-        place = self._place(node)
+        path = self._file_path(node)
         try:
-            whole = _is_whole(os.stat(place), node)
+            complete = _is_complete(os.stat(path), node)
         except FileNotFoundError:
-            whole = False
-        if not whole:  # the machine may have crashed before the bytes reached the disk
+            complete = False
+        if not complete:  # the machine may have crashed before the bytes reached the disk
             raise WorkspaceError(f"file {node.value[:12]} of a snapshot is lost; choose another event")
-        return place
+        return path
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a directory tree regardless of modes; no sandbox may write to it meanwhile."""
+    """Remove a directory tree regardless of modes; no sandbox may write to it during the call."""
     os.chmod(folder, 0o700)
     for path, names, _ in os.walk(folder):
         for below in (f"{path}/{name}" for name in names):
@@ -320,10 +320,10 @@ def _name(node: TreeNode) -> str:
     return f"{node.value}-{node.mode:o}-{node.mtime_ns}"
 
 
-def _taken(found: os.stat_result) -> int:
+def _disk_size(status: os.stat_result) -> int:
     """Return the bytes of a file, without holes if it is large."""
-    return min(found.st_size, found.st_blocks * 512) if found.st_size > _SMALL else found.st_size
+    return min(status.st_size, status.st_blocks * 512) if status.st_size > _SMALL else status.st_size
 
 
-def _is_whole(found: os.stat_result, node: TreeNode) -> bool:
-    return found.st_size == node.size and found.st_mtime_ns == node.mtime_ns
+def _is_complete(status: os.stat_result, node: TreeNode) -> bool:
+    return status.st_size == node.size and status.st_mtime_ns == node.mtime_ns

@@ -42,7 +42,7 @@ Tree = dict[str, TreeNode]
 class TreeStore(Protocol):
     """The storage of files and trees."""
 
-    def place(self, node: TreeNode) -> str:
+    def path(self, node: TreeNode) -> str:
         """Return the path of a stored file."""
         ...
 
@@ -91,15 +91,15 @@ def _fill_folder(
 
 
 def _link(store: TreeStore, path: str, node: TreeNode, owner: tuple[int, int] | None) -> None:
-    place = store.place(node)
+    original = store.path(node)
     try:
         if owner is None:
-            os.link(place, path)
+            os.link(original, path)
             return
     except OSError as error:
         if error.errno != errno.EMLINK:
             raise
-    with open(place, "rb") as source, open(path, "x+b") as target:
+    with open(original, "rb") as source, open(path, "x+b") as target:
         copy_data(source.fileno(), target.fileno())
         os.fchmod(target.fileno(), node.mode)
         os.utime(target.fileno(), ns=(node.mtime_ns, node.mtime_ns))
@@ -110,8 +110,8 @@ def _link(store: TreeStore, path: str, node: TreeNode, owner: tuple[int, int] | 
 def in_two_threads(work: Callable[..., T], arguments: Sequence[tuple[Any, ...]]) -> list[T]:
     """Return the result of ``work`` for each of the arguments, using two threads if there are many."""
     if len(arguments) < _MANY:
-        return [work(*one) for one in arguments]
+        return [work(*item) for item in arguments]
     half = len(arguments) // 2
     with ThreadPoolExecutor(1) as thread:
-        other = thread.submit(lambda: [work(*one) for one in arguments[half:]])
-        return [work(*one) for one in arguments[:half]] + other.result()
+        other = thread.submit(lambda: [work(*item) for item in arguments[half:]])
+        return [work(*item) for item in arguments[:half]] + other.result()
