@@ -26,7 +26,7 @@ from handiwork.session.steps.live import OutputDelta, TextDelta
 from tests.llm.standin import Json, Refusal, StandIn, Stream, answer, chunk, serving, text
 from tests.session.bench import Bench, bash, calls, finish
 
-SHORT = Patience(attempts=2, silence=0.3, deadline=10.0, pause=0.01)
+SHORT = Patience(attempts=2, silence=2.0, deadline=10.0, pause=0.01)
 PAUSE = ChangeAgentStateAction(agent_state="paused", source="user")
 Plan = Refusal | Stream | Reply
 
@@ -85,7 +85,7 @@ RETRIED: dict[str, tuple[Plan, str]] = {
     "a broken connection": (Stream(text("half", finish=None), end="abort"), "connection"),
     "garbage": (Stream(["data: {not json}\n\n"]), "no JSON"),
     "an empty reply": (EMPTY, "empty answer"),
-    "silence": (SILENCE, "sent nothing for 0.3 s"),
+    "silence": (SILENCE, "sent nothing for 2 s"),
 }
 
 
