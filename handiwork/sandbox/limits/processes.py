@@ -27,6 +27,7 @@ class ProcessInfo:
     pid: int
     started: int
     threads: int
+    parent: int
 
 
 def ticks() -> int:
@@ -59,15 +60,18 @@ def end(root_pid: int, since: int) -> None:
 def paused(root_pid: int) -> Generator[None]:
     """Pause ``root_pid`` and its descendants; processes that were stopped before stay stopped.
 
-    A shell that saw its jobs stop would print it, so parents are stopped before their children and resumed after them.
+    A shell that saw its program stop would go on without it, so a process gets its signal only once its parent has
+    stopped, and is resumed before it.
     """
     stopped: list[ProcessInfo] = []
     try:
         while fresh := [member for member in family(root_pid) if member not in stopped and not _is_stopped(member)]:
-            for process in fresh:
+            pids = {member.pid for member in fresh}
+            generation = [member for member in fresh if member.parent not in pids]
+            for process in generation:
                 send(process, signal.SIGSTOP)
-            stopped += fresh
-            _wait_until_stopped(fresh)
+            stopped += generation
+            _wait_until_stopped(generation)
         yield
     finally:
         for process in reversed(stopped):
@@ -121,7 +125,7 @@ def _read(pid: int) -> Iterator[ProcessInfo]:
     """Yield the process, unless it has ended."""
     with suppress(*_ENDED):
         fields = stat_fields(pid)
-        yield ProcessInfo(pid, int(fields[19]), int(fields[17]))
+        yield ProcessInfo(pid, int(fields[19]), int(fields[17]), int(fields[1]))
 
 
 def _children(pid: int) -> Iterator[int]:
