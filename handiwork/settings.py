@@ -19,7 +19,7 @@ from pydantic_settings import (
 
 from handiwork.errors import HandiworkError
 from handiwork.events.base import Model
-from handiwork.events.record import Confirmation, Limits
+from handiwork.events.record import Confirmation, Limits, ProtocolName
 from handiwork.sandbox.create import SANDBOXES, SandboxName
 from handiwork.sandbox.egress import hosts
 
@@ -44,6 +44,9 @@ class SessionSettings(Model):
 
     base_url: str | None = None
     """The address of the model's OpenAI-compatible server."""
+
+    protocol: ProtocolName = "auto"
+    """How the model writes its actions: native, json or text; auto finds it out."""
 
     sandbox: SandboxName = "bubblewrap"
     """The sandbox of commands; "docker" needs an image, "none" means this machine, unprotected."""

@@ -17,6 +17,7 @@ from handiwork.events.record import (
     NetworkAllowed,
     SessionStarted,
     SettingsChanged,
+    SnapshotEvent,
     StepStarted,
     Usage,
 )
@@ -32,7 +33,8 @@ class Totals:
     ``rules`` the rules from answers. ``network`` lists the hosts that the sandbox may reach; ``unasked`` is True
     once an action ran without a question to the user about network access. ``jobs`` holds the commands not known to
     have ended, by subtask and job handle ("" for the shell's own command). ``outputs`` lists the blobs of outputs too
-    large for their observations.
+    large for their observations. ``snapshots`` counts those taken; ``last_change`` is the id of the newest one that
+    has changed files, the first left aside.
     """
 
     model: str = ""
@@ -55,6 +57,8 @@ class Totals:
     unasked: bool = False
     jobs: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     outputs: list[str] = field(default_factory=list[str])
+    snapshots: int = 0
+    last_change: int = 0
     last_id: int = 0
     last_timestamp: datetime | None = None
 
@@ -79,6 +83,10 @@ class Totals:
                 self.iteration += 1
             case CompletionEvent():
                 self._count(event)
+            case SnapshotEvent() if event.tree:
+                self.snapshots += 1
+                if self.snapshots > 1 and event.changed:
+                    self.last_change = event.id
             case SettingsChanged():
                 if event.model is not None:
                     self.model, self.base_url = event.model, event.base_url

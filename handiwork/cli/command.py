@@ -14,7 +14,7 @@ from handiwork.cli.errors import guarded
 from handiwork.errors import Exit
 
 _SAME = (
-    *("agent", "model", "base_url", "sandbox", "image", "mount_ro", "allow_net"),
+    *("agent", "model", "base_url", "protocol", "sandbox", "image", "mount_ro", "allow_net"),
     *("max_iterations", "max_cost", "max_tokens", "max_time"),
 )
 SETTINGS = {"secret": "secrets", "confirm": "confirmation", **{name: name for name in _SAME}}

@@ -26,6 +26,14 @@ ModelName = Annotated[
 BaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model, like http://HOST/v1.")
 ]
+Protocol = Annotated[
+    str | None,
+    typer.Option(
+        "--protocol",
+        help="How the model writes its actions: native tool calls, json bound to a schema, or text with blocks; auto "
+        "finds out what the model and its server support.",
+    ),
+]
 SandboxKind = Annotated[
     str | None,
     typer.Option("--sandbox", help="bubblewrap, docker, or none (commands run unprotected on this machine)."),

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pydantic_core
 from pydantic import ValidationError
 
-from handiwork.events import observation, record
+from handiwork.events import observation, overview, record
 from handiwork.events.base import EVENT_TYPES, Event, UnknownEvent
 
-_LOADED = (observation, record)
+_LOADED = (observation, overview, record)
 """These modules, and the actions that the first imports, fill EVENT_TYPES."""
 
 

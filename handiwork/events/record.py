@@ -9,6 +9,8 @@ from pydantic import Field, JsonValue
 from handiwork.events.base import Model, Record
 
 CostSource = Literal["provider", "price_list", "local", "scripted", "unknown"]
+ProtocolName = Literal["auto", "native", "json", "text"]
+"""How a model writes its actions: as native tool calls, as JSON bound to a schema, or as plain text with blocks."""
 Confirmation = Literal["never", "risky", "always"]
 CondensationKind = Literal["collapse", "summary", "rewind"]
 LoopRule = Literal["repeat", "error", "monologue", "alternation", "waiting"]

@@ -5,6 +5,7 @@ LLMError
 ├── ModelNotFoundError       no such model at this address
 ├── ContextWindowError       the conversation is too long for the model
 ├── RequestRejectedError     the provider refuses the request for another reason
+│   ├── UnsupportedError     the model or its server has no tools, or no schemas
 │   └── RoleOrderError       its template accepts no user message after a tool's answer
 ├── RedirectError            the server redirects the conversation to another address
 ├── AnswerTooLargeError      the server's answer is over a limit
@@ -44,6 +45,10 @@ class ContextWindowError(LLMError):
 
 class RequestRejectedError(LLMError):
     """The provider refuses the request, and would refuse it again."""
+
+
+class UnsupportedError(RequestRejectedError):
+    """The model or its server lacks a capability that the request needs; the model's capabilities lack it from now."""
 
 
 class RoleOrderError(RequestRejectedError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, cast
 
 from handiwork.llm.errors import (
@@ -17,6 +18,7 @@ from handiwork.llm.errors import (
     RoleOrderError,
 )
 from handiwork.llm.strict_json import parse
+from handiwork.llm.types import Capabilities
 
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|context (window|size|length)|prompt is too long"
@@ -27,6 +29,15 @@ _NO_MODEL = re.compile(
     r"model_not_found|not a valid model|invalid model|model\b.{0,80}(not found|does not exist)", re.IGNORECASE
 )
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient (credits|balance)|credit balance", re.IGNORECASE)
+_TOOLS = r"(?:tools?\b|tool[_ ](?:use|call(?:s|ing)?|choice)|function[_ ]call(?:s|ing)?)"
+_SCHEMA = r"(?:response_format|json[_ ]schema|structured output|grammar)"
+_NOT = r"\b(?:not|n't|un)\s?(?:support|enabled|available|allow|implement)"
+_NO_TOOLS = re.compile(
+    rf"{_TOOLS}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}\b{_TOOLS}|no endpoints found that support tool"
+    r"|requires --(?:jinja|enable-auto-tool-choice)",
+    re.IGNORECASE,
+)
+_NO_SCHEMA = re.compile(rf"{_SCHEMA}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}{_SCHEMA}", re.IGNORECASE)
 _ROLE_ORDER = re.compile(r"roles must alternate|unexpected role\b.{0,40}\bafter role", re.IGNORECASE)
 
 
@@ -77,3 +88,17 @@ def refusal(
     if status is None or status >= 500 or status in (408, 409, 425):
         return ProviderError(f"{server} failed{code}: {words}", retry_after=retry_after)
     return RequestRejectedError(f"{server} rejects the request{code}: {words}")
+
+
+def lacking(error: LLMError, capabilities: Capabilities, *, tools: bool, schema: bool) -> Capabilities | None:
+    """Return the capabilities that a refusal shows, None if it has another reason.
+
+    ``tools`` and ``schema`` tell whether the refused request had them.
+    """
+    if not isinstance(error, RequestRejectedError | ModelNotFoundError | ProviderError):
+        return None
+    if tools and _NO_TOOLS.search(str(error)):
+        return replace(capabilities, tools=False)
+    if schema and _NO_SCHEMA.search(str(error)):
+        return replace(capabilities, schema=False)
+    return None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from handiwork.events.base import Part
-from handiwork.events.record import CostSource, Usage
+from handiwork.events.record import CostSource, ProtocolName, Usage
 
 Role = Literal["system", "user", "assistant", "tool"]
 JsonSchema = dict[str, Any]
@@ -77,13 +77,21 @@ class Completion:
 class Capabilities:
     """The capabilities of a model. ``window`` is its context in tokens, None if unknown.
 
-    ``tools`` means that native tool calls work. Without them it is a small model, which follows a short prompt with a
-    worked example and replies constrained by a JSON schema.
+    ``tools`` means that native tool calls work, ``schema`` that its server can bind a reply to a JSON schema.
     """
 
     tools: bool = True
+    schema: bool = True
     vision: bool = False
     window: int | None = None
+
+
+def with_protocol(capabilities: Capabilities, protocol: ProtocolName) -> Capabilities:
+    """Return the capabilities as if the model supported this protocol best; "auto" leaves them as they are."""
+    if protocol == "auto":
+        return capabilities
+    schema = protocol == "json" or (protocol == "native" and capabilities.schema)
+    return replace(capabilities, tools=protocol == "native", schema=schema)
 
 
 OnDelta = Callable[[str], None]

@@ -82,7 +82,11 @@ def _from_llama_cpp(answer: Mapping[str, Any], capabilities: Capabilities) -> Ca
     window = _tokens(object_of(answer.get("default_generation_settings")).get("n_ctx"))
     if window is None:
         return capabilities
-    return replace(capabilities, window=window, vision=bool(object_of(answer.get("modalities")).get("vision")))
+    template = answer.get("chat_template")
+    tools = capabilities.tools and (not isinstance(template, str) or "tools" in template)
+    return replace(
+        capabilities, window=window, vision=bool(object_of(answer.get("modalities")).get("vision")), tools=tools
+    )
 
 
 def _from_ollama(answer: Mapping[str, Any], model: str, capabilities: Capabilities) -> Capabilities:

@@ -58,7 +58,7 @@ class Session:
         self._secrets, self._secrets_announced, self._holds_lease = secrets, False, False
         self._journal = Journal(log, watch)
         self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
-        self._models = Models(llm, make_llm, config.temperature)
+        self._models = Models(llm, make_llm, config.temperature, config.protocol)
         isolated, names = is_isolated(config.sandbox), frozenset(secrets.values)
         gate = Gate(ExecutionContext(isolated, config.in_place, names, shadowed=shadowed))
         self._over = never

@@ -6,13 +6,17 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from handiwork.agents.codeact.progress import OVERVIEW
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.protocols import NATIVE
+from handiwork.agents.protocols.action_tools import with_functions
+from handiwork.agents.protocols.ask import read
 from handiwork.agents.state import State
+from handiwork.agents.tools import Function
 from handiwork.events.action import CmdRunAction, FileEditAction, FileReadAction, MessageAction
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.observation import CmdOutputObservation, FileEditObservation, FileReadObservation
 from handiwork.events.record import CompletionEvent, SessionStarted
-from handiwork.llm.types import Message
+from handiwork.llm.types import Completion, Message
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -39,22 +43,22 @@ def task(text: str = "The tests fail.") -> MessageAction:
     return MessageAction(content=text, source="user")
 
 
-def listed(*paths: str) -> tuple[Event, Event]:
-    content = "".join(f"{path}\n" for path in paths)
-    return CmdRunAction(command=OVERVIEW), CmdOutputObservation(command=OVERVIEW, content=content, exit_code=0)
-
-
 def ran(command: str, output: str, exit_code: int) -> tuple[Event, Event]:
     return CmdRunAction(command=command), CmdOutputObservation(command=command, content=output, exit_code=exit_code)
 
 
-def read(path: str, content: str) -> tuple[Event, Event]:
+def file_read(path: str, content: str) -> tuple[Event, Event]:
     lines = content.count("\n")
     return FileReadAction(path=path), FileReadObservation(path=path, content=content, start=1, end=lines, lines=lines)
 
 
 def edited(path: str, old: str, new: str) -> tuple[Event, Event]:
     return FileEditAction(path=path, old=old, new=new), FileEditObservation(path=path, content=f"-{old}\n+{new}\n")
+
+
+def native_actions(completion: Completion, functions: Sequence[Function] = ()) -> list[Action]:
+    """Return CodeAct's actions for a completion with native tool calls."""
+    return read(NATIVE, completion, with_functions(TOOLS, functions))
 
 
 def reply(content: str, *calls: dict[str, str]) -> CompletionEvent:

@@ -8,7 +8,7 @@ import pytest
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.browsing import ERRORS, BrowsingAgent, VisualBrowsingAgent, free
-from handiwork.agents.codeact.message_cache import MessageCache
+from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,

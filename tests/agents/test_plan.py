@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handiwork.agents.codeact import native
+from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.plan import DONE, InvalidTaskError, Plan, Task
 from handiwork.cli.terminal.transcript import Transcript
 from handiwork.events.action import AddTaskAction, ModifyTaskAction, TaskState
 from handiwork.events.observation import PlanObservation
 from handiwork.llm.types import Completion, ToolCall
+from tests.agents.states import native_actions
 
 STATES: tuple[TaskState, ...] = ("open", "in_progress", "completed", "abandoned", "verified")
 
@@ -140,7 +141,7 @@ def test_the_model_changes_it_with_two_tools_and_the_user_reads_it() -> None:
         ToolCall("a", "add_task", '{"goal": "port it", "subtasks": ["lexer"]}'),
         ToolCall("b", "modify_task", '{"task_id": "0.0", "state": "in_progress"}'),
     )
-    add, modify = native.actions(Completion("", calls))
+    add, modify = native_actions(Completion("", calls))
     assert isinstance(add, AddTaskAction)
     assert isinstance(modify, ModifyTaskAction)
     plan = Plan()
@@ -155,11 +156,11 @@ def test_the_model_changes_it_with_two_tools_and_the_user_reads_it() -> None:
 
 @pytest.mark.parametrize("subtasks", ['"lexer"', "[1]", '{"a": "b"}'])
 def test_subtasks_that_are_no_list_of_goals_are_malformed(subtasks: str) -> None:
-    with pytest.raises(native.MalformedReplyError, match="add_task"):
-        native.actions(Completion("", (ToolCall("a", "add_task", f'{{"goal": "port it", "subtasks": {subtasks}}}'),)))
+    with pytest.raises(MalformedReplyError, match="add_task"):
+        native_actions(Completion("", (ToolCall("a", "add_task", f'{{"goal": "port it", "subtasks": {subtasks}}}'),)))
 
 
 @pytest.mark.parametrize("arguments", ['{"task_id": "0", "state": "done"}', '{"task_id": "0"}', '{"state": "open"}'])
 def test_a_call_that_names_no_state_or_no_task_is_malformed(arguments: str) -> None:
-    with pytest.raises(native.MalformedReplyError, match="modify_task"):
-        native.actions(Completion("", (ToolCall("a", "modify_task", arguments),)))
+    with pytest.raises(MalformedReplyError, match="modify_task"):
+        native_actions(Completion("", (ToolCall("a", "modify_task", arguments),)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from handiwork.agents.codeact import native
 from handiwork.agents.rendering import observation_text
 from handiwork.events.action import CmdRunAction, JobAction, OutputReadAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, JobObservation, OutputReadObservation
 from handiwork.llm.types import Completion, ToolCall
+from tests.agents.states import native_actions
 
 RUN = CmdRunAction(command="make")
 JOB = JobAction(operation="read", job="job1")
@@ -78,5 +78,5 @@ def test_a_large_output_says_how_the_rest_is_read_however_much_is_shown(limit: i
     ],
 )
 def test_the_tools_ask_for_them(name: str, arguments: str, action: Action) -> None:
-    (made,) = native.actions(Completion("", (ToolCall("c1", name, arguments),)))
+    (made,) = native_actions(Completion("", (ToolCall("c1", name, arguments),)))
     assert made == action.with_fields(tool_call_id="c1", timestamp=made.timestamp)

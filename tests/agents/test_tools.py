@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from pydantic import Field, JsonValue
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.codeact import native
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.protocols.action_tools import with_functions
 from handiwork.agents.tools import call, tools_of
 from handiwork.events.action import IPythonRunCellAction
 from handiwork.events.base import Action
 from handiwork.llm.types import Completion, ToolCall
+from tests.agents.states import native_actions
 
 
 def echo(value: Any, times: int = 1) -> str:
@@ -65,7 +67,7 @@ class TestActionClass:
 
     def test_a_call_becomes_the_action(self) -> None:
         completion = Completion("Let me count.", (ToolCall("1", "count_lines", '{"path": "a"}'),))
-        (action,) = native.actions(completion, [CountLinesAction])
+        (action,) = native_actions(completion, [CountLinesAction])
         assert isinstance(action, CountLinesAction)
         assert (action.path, action.most, action.thought, action.tool_call_id) == ("a", 10, "Let me count.", "1")
 
@@ -135,13 +137,13 @@ def bash(command: str) -> None:
 
 def test_a_tool_cannot_take_the_name_of_another() -> None:
     with pytest.raises(TypeError, match="there is one of this name"):
-        native.tools([bash])
+        with_functions(TOOLS, [bash])
 
 
 def test_a_call_of_ones_own_tool_is_a_cell() -> None:
     calls = (ToolCall("a", "echo", '{"value": "x"}'),)
-    (action,) = native.actions(Completion("", calls), [echo])
+    (action,) = native_actions(Completion("", calls), [echo])
     assert isinstance(action, IPythonRunCellAction)
     assert action.code.endswith("(echo(value='x', times=1))")
     with pytest.raises(MalformedReplyError, match="There is no tool 'echo'"):
-        native.actions(Completion("", calls))
+        native_actions(Completion("", calls))

@@ -15,6 +15,7 @@ VALUES = {
     "model": ("openai:file", "openai:variable", "openai:flag"),
     "base_url": ("http://file/v1", "http://variable/v1", "http://flag/v1"),
     "agent": ("FileAgent", "VariableAgent", "FlagAgent"),
+    "protocol": ("native", "json", "text"),
     "sandbox": ("none", "bubblewrap", "none"),
     "image": ("file:1", "variable:1", "flag:1"),
     "mount_ro": (("/file",), ("/variable", "/two"), ("/flag",)),

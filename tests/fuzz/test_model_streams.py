@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.codeact.native import actions
 from handiwork.events.codec import from_dict, to_dict, to_json
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.bounded_client import EVENT_BYTES, lines_of
@@ -26,6 +25,7 @@ from handiwork.llm.openai_compatible.wire import Wire, no_blobs
 from handiwork.llm.price import price
 from handiwork.llm.retry import retry_after_seconds
 from handiwork.llm.types import Completion, Message
+from tests.agents.states import native_actions
 from tests.fuzz.settings import fuzz_seed, fuzz_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -135,7 +135,7 @@ def kept_whole(answer: Assembly) -> None:
     )  # fmt: skip
     assert from_dict(json.loads(to_json(event).encode())) == from_dict(to_dict(event))
     with suppress(MalformedReplyError):
-        actions(completion)
+        native_actions(completion)
     thinking = tuple({**part, "model": "m"} for part in completion.thinking)
     message = Message.text("assistant", completion.content, tool_calls=completion.tool_calls, thinking=thinking)
     (text,) = Wire(no_blobs, "m").texts([message])

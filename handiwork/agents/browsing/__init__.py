@@ -9,7 +9,7 @@ from typing import ClassVar
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.browsing import free
 from handiwork.agents.browsing.constrained import step as constrained_step
-from handiwork.agents.codeact.message_cache import MessageCache
+from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,

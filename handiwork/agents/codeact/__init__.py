@@ -1,30 +1,74 @@
-"""CodeActAgent, the general-purpose agent: it talks to the user, runs bash and Python, and edits files."""
+"""CodeActAgent, the general-purpose agent: it talks to the user, runs bash and Python, edits files, reads pages."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.codeact import native
-from handiwork.agents.codeact.constrained import step as constrained_step
-from handiwork.agents.codeact.message_cache import MessageCache
+from handiwork.agents.codeact.examples import example
+from handiwork.agents.codeact.finish import challenge, confirmed
+from handiwork.agents.codeact.repeats import repeats
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.prompts import render
+from handiwork.agents.protocols import NATIVE, ReplyProtocol
+from handiwork.agents.protocols.action_tools import ActionTool, with_functions
+from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
+from handiwork.events.base import Action
+from handiwork.events.overview import WorkspaceOverviewAction
+from handiwork.llm.types import Message
+
+BUDGET, SMALL_BUDGET = 24_000, 12_000
+"""Characters of the overview, in general and for a small window."""
+
+RETRY_TEMPERATURES = (0.6, 1.0)
+"""Temperatures of the further calls if a reply repeats the last one."""
 
 
 class CodeActAgent(Agent):
-    """Acts by code, with native tool calls if the model has them, else with replies bound to a JSON schema.
+    """Acts by code, with the same tools in every protocol; a subclass's ``tools`` join them."""
 
-    A subclass's ``tools`` join the built-in ones, for models with tool calls only.
-    """
-
-    description = "The general-purpose agent: runs bash and Python, edits files, talks to you."
+    description = "The general-purpose agent: runs bash and Python, edits files, reads pages, talks to you."
 
     def reset(self) -> None:
         """Clear the message cache."""
         self._message_cache = MessageCache()
 
     async def step(self, state: State) -> Step:
-        """Ask the model for the next action."""
-        if not self.llm.capabilities.tools:
-            return await constrained_step(self.llm, state, self._message_cache)
-        messages = native.messages(state, self._message_cache, vision=self.llm.capabilities.vision)
-        completion = await self.llm.complete(messages, native.tools(self.tools))
-        return native.actions(completion, self.tools)
+        """Ask the model for the next actions.
+
+        A model without native tool calls, or with a small window, is guided: the workspace is looked at first, and a
+        repeated reply is asked for again. Others look themselves, and may repeat a call to wait.
+        """
+        guided = not self.llm.capabilities.tools or is_small(self.llm.capabilities)
+        if guided and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
+            budget = SMALL_BUDGET if is_small(self.llm.capabilities) else BUDGET
+            return WorkspaceOverviewAction(budget=budget, text=state.task)
+        tools = with_functions(TOOLS, self.tools)
+        if (end := confirmed(state, tools)) is not None:
+            return end
+        actions = await self._ask(state, tools)
+        for temperature in RETRY_TEMPERATURES:
+            if not (guided and repeats(state, actions)):
+                break
+            actions = await self._ask(state, tools, temperature)
+        return await challenge(self.llm, state, actions)
+
+    async def _ask(self, state: State, tools: Sequence[ActionTool], temperature: float | None = None) -> list[Action]:
+        def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
+            key = (protocol.name, small, state.workspace, tuple(tool.name for tool in tools))
+            return self._message_cache.get_or_build(0, (protocol, small, state.workspace, tools, key), _prompt)
+
+        return await ask(self.llm, state, self._message_cache, prompt, tools, temperature)
+
+
+def _prompt(
+    protocol: ReplyProtocol, small: bool, workspace: str, tools: Sequence[ActionTool], key: object
+) -> Iterable[Message]:
+    instructions = protocol.instructions(tools, compact=small)
+    template = "codeact/compact" if small else "codeact/system"
+    native = protocol is NATIVE
+    yield Message.text("system", render(template, workspace=workspace, instructions=instructions, native=native))
+    if small and not native:
+        yield from example(protocol)

@@ -1,62 +1,54 @@
-"""Worked examples, for models that follow examples better than instructions."""
+"""A worked example for small windows: small models follow examples better than instructions."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+
+from handiwork.agents.protocols import JSON, ReplyProtocol
 from handiwork.llm.types import Message
 
-REPAIR = (
-    Message.text(
-        "user",
-        "area() is wrong: `make test` must succeed.\n\nFiles:\nMakefile\ngeometry/area.py\ngeometry/check.py",
-    ),
-    Message.text("assistant", '{"thought": "I run the tests.", "action": "bash", "command": "make test"}'),
-    Message.text(
-        "user",
-        "check.py:4: AssertionError: area(2, 3) is 5, not 6\n[exit code 1]\n\n"
-        "geometry/area.py:\ndef area(width, height):\n    return width + height\n",
-    ),
-    Message.text(
-        "assistant",
-        '{"thought": "area(2, 3) gives 2 + 3 = 5, but the check wants 6. It must multiply the sides, not add them.", '
-        '"action": "edit", "path": "geometry/area.py", "old": "return width + height", "new": "return width * height"}',
-    ),
-    Message.text(
-        "user",
-        "-    return width + height\n+    return width * height\n\n$ make test\n[exit code 0]",
-    ),
-    Message.text(
-        "assistant",
-        '{"thought": "The check succeeds.", "action": "finish", "message": "area() multiplies the sides now."}',
-    ),
-)
-"""The repair of a failing check."""
+_TASK = """`sh greet.sh Ann` prints "Hello". It should greet by name.
 
-BLANK = (
-    Message.text("user", "How many days are there from 3 March to 20 May? Finish with <answer>NUMBER</answer>."),
-    Message.text(
-        "assistant",
-        '{"thought": "March has 31 days and April 30, but Python counts days without mistakes.", "action": "python", '
-        '"code": "from datetime import date\\nprint((date(2023, 5, 20) - date(2023, 3, 3)).days)"}',
+Files:
+greet.sh (13 bytes)
+notes.txt (22 bytes)
+
+greet.sh:
+```
+echo "Hello"
+```
+
+notes.txt:
+```
+Buy milk, call Ann.
+```"""
+
+_REPLIES = (
+    (
+        "greet.sh ignores its argument. I write the whole file anew.",
+        "write greet.sh",
+        {"path": "greet.sh", "content": 'echo "Hello, $1"\n'},
+        'echo "Hello, $1"',
     ),
-    Message.text("user", "78\n"),
-    Message.text("assistant", '{"thought": "Python says 78.", "action": "finish", "message": "<answer>78</answer>"}'),
-    Message.text("user", "Which shell does the user games have on this machine?"),
-    Message.text(
-        "assistant",
-        '{"thought": "The shells of users are in /etc/passwd.", "action": "bash", '
-        '"command": "grep ^games: /etc/passwd | cut -d: -f7"}',
-    ),
-    Message.text("user", "/usr/sbin/nologin\n"),
-    Message.text("assistant", '{"thought": "That is its shell.", "action": "finish", "message": "/usr/sbin/nologin"}'),
-    Message.text(
-        "user",
-        "All of Ann's cats are white, and Tom is a cat of Ann's. What is Tom like? 1) black 2) white 3) grey. "
-        "Finish with <answer>NUMBER</answer>.",
-    ),
-    Message.text(
-        "assistant",
-        '{"thought": "Tom is one of Ann\'s cats, so Tom is white. That is 2. There is nothing to run.", '
-        '"action": "finish", "message": "<answer>2</answer>"}',
+    ("I run it to check.", "bash", {"command": "sh greet.sh Ann"}, "sh greet.sh Ann"),
+    (
+        "It prints the name.",
+        "finish",
+        {"message": "greet.sh greets by the name it is given."},
+        "greet.sh greets by the name it is given.",
     ),
 )
-"""Tasks without files: a computation, a lookup, and a question that needs only thought."""
+_OUTCOMES = ("greet.sh is written.", "Hello, Ann\n[exit code 0]")
+
+
+def example(protocol: ReplyProtocol) -> Iterator[Message]:
+    """Yield the conversation of a small task, as the protocol writes it."""
+    said = [_TASK, *_OUTCOMES]
+    for text, (thought, head, arguments, body) in zip(said, _REPLIES, strict=True):
+        yield Message.text("user", text)
+        if protocol is JSON:
+            reply = json.dumps({"thought": thought, "action": head.split()[0], **arguments})
+        else:
+            reply = f"{thought}\n\n```{head}\n{body}\n```"
+        yield Message.text("assistant", reply)

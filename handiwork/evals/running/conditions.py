@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from handiwork.events.base import Model
-from handiwork.events.record import Limits
+from handiwork.events.record import Limits, ProtocolName
 
 
 class Conditions(Model):
@@ -22,6 +22,7 @@ class Conditions(Model):
     agent: str
     model: str
     base_url: str | None = None
+    protocol: ProtocolName = "auto"
     user_model: str
     user_base_url: str | None = None
     limits: Limits = Limits()

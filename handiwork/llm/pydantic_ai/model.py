@@ -29,8 +29,15 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from handiwork.llm.bounded_client import bounded_client, cause_of
-from handiwork.llm.errors import AnswerTooLargeError, AuthenticationError, LLMError, ProviderError, RequestRejectedError
-from handiwork.llm.failure import refusal
+from handiwork.llm.errors import (
+    AnswerTooLargeError,
+    AuthenticationError,
+    LLMError,
+    ProviderError,
+    RequestRejectedError,
+    UnsupportedError,
+)
+from handiwork.llm.failure import lacking, refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 from handiwork.llm.openai_compatible.wire import Blobs, require_vision
@@ -139,6 +146,7 @@ class ProviderLLM:
         profile = self._model.profile
         self._capabilities = Capabilities(
             tools=profile.get("supports_tools", True),
+            schema=profile.get("supports_json_schema_output", False),
             vision=profile.get("supports_image_input", True),
             window=profile.get("context_window"),
         )
@@ -179,7 +187,14 @@ class ProviderLLM:
         parameters = _parameters(tools, schema)
 
         async def attempt() -> Completion:
-            return await self._attempt(forms, self._settings(temperature), parameters, on_delta)
+            try:
+                return await self._attempt(forms, self._settings(temperature), parameters, on_delta)
+            except LLMError as error:
+                fewer = lacking(error, self._capabilities, tools=bool(tools), schema=schema is not None)
+                if fewer is None:
+                    raise
+                self._capabilities = fewer
+                raise UnsupportedError(str(error)) from error
 
         return await with_retries(self._patience, attempt)
 

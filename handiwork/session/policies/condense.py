@@ -129,7 +129,7 @@ class Condenser:
     async def _ask(self, draft: _Draft, cut: int) -> str:
         """Return the model's notes on the steps before ``cut``, which are shortened to fit its window."""
         longest, schema = draft.longest_notes, None
-        if not self._llm.capabilities.tools:
+        if not self._llm.capabilities.tools and self._llm.capabilities.schema:
             longest = min(longest, LONGEST_BOUND_NOTES)
             schema = _schema(longest)
         steps = draft.replaceable(cut)

@@ -34,7 +34,7 @@ class RecordedLLM:
     @property
     def capabilities(self) -> Capabilities:
         """The model's capabilities."""
-        return self._models.current(self._journal.state.totals).capabilities
+        return self._models.capabilities(self._journal.state.totals)
 
     async def open(self) -> None:
         """Find out the model's capabilities. Errors are ignored: the next call meets and reports them."""

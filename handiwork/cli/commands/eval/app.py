@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from handiwork.cli.command import command
+from handiwork.cli.options import Protocol
 from handiwork.errors import Exit
 
 app = typer.Typer(
@@ -58,6 +59,7 @@ def run(
     base_url: Annotated[
         str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model.")
     ] = None,
+    protocol: Protocol = None,
     user_model: Annotated[
         str | None,
         typer.Option("--user-model", help="The model that plays the user or judges; by default the same model."),
@@ -89,7 +91,8 @@ def run(
     """
     from handiwork.cli.commands.eval import commands as evaluate
 
-    flags: dict[str, Any] = {"agent": agent, "model": model, "base_url": base_url, "max_iterations": max_iterations}
+    flags: dict[str, Any] = {"agent": agent, "model": model, "base_url": base_url, "protocol": protocol}
+    flags["max_iterations"] = max_iterations
     caps: dict[str, Any] = {"cost": max_cost, "disk": None if max_disk is None else int(max_disk * 1e9)}
     execution = evaluate.execution_of(engine, ray_address, workers)
     if resume is not None:

@@ -104,6 +104,7 @@ def run(
         agent=agent_name(flags["agent"] or benchmark.agent or settings.agent),
         model=model,
         base_url=settings.base_url,
+        protocol=settings.protocol,
         user_model=model_name(request.user_model or model),
         user_base_url=None if request.user_model else settings.base_url,
         limits=benchmark.limits.model_copy(update=steps),

@@ -1,0 +1,138 @@
+"""The end of a task: what the model says is checked once against the facts before the task ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handiwork.agents.base import AgentLLM, MalformedReplyError
+from handiwork.agents.codeact.check import check_of
+from handiwork.agents.protocols import protocol_of_reply
+from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.ask import is_small, read
+from handiwork.agents.protocols.transcript import calls_of, content_of
+from handiwork.agents.rendering import shorten
+from handiwork.agents.state import State
+from handiwork.events.action import (
+    AgentDelegateAction,
+    AgentFinishAction,
+    CmdRunAction,
+    FileEditAction,
+    FileWriteAction,
+    IPythonRunCellAction,
+    MessageAction,
+)
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.llm.strict_json import parse
+from handiwork.llm.types import Completion, Message
+
+EDITS = (FileEditAction, FileWriteAction)
+COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
+"""Actions that may change files, as the snapshots tell."""
+
+_QUESTION = (
+    "{task}\n\nDoes this task ask to change or make something (files, code, a commit ...), or only for information? "
+    'Answer "change" or "information".'
+)
+_ANSWERS = ("change", "information")
+
+
+def confirmed(state: State, tools: Sequence[ActionTool]) -> Action | None:
+    """Return the end that the model chose before its check ran, if the check has succeeded; None otherwise."""
+    action, observation = state.history[-1]
+    completion = state.completions.get(action.completion or 0)
+    if completion is None or not isinstance(action, CmdRunAction) or action.command != check_of(state):
+        return None
+    if not isinstance(observation, CmdOutputObservation) or observation.error:
+        return None
+    return _end_of(state, action, tools)
+
+
+def _end_of(state: State, check: CmdRunAction, tools: Sequence[ActionTool]) -> Action | None:
+    """Return the end in the reply in whose place the check ran, None if the model itself ran it."""
+    event = state.completions[check.completion or 0]
+    completion = Completion(content_of(event), calls_of(event), event=event.id)
+    try:
+        actions = read(protocol_of_reply(completion), completion, tools)
+    except MalformedReplyError:
+        return None
+    itself = any(isinstance(action, CmdRunAction) and action.command == check.command for action in actions)
+    return actions[-1] if _ends(actions[-1]) and not itself else None
+
+
+async def challenge(llm: AgentLLM, state: State, actions: list[Action]) -> list[Action]:
+    """Return the actions to take; the check runs before the end of a task that has changed files.
+
+    Once in a task, a message with the facts takes the place of the end: if the check fails, or nothing has changed
+    although the task asks for a change.
+    """
+    *before, end = actions
+    if not _ends(end):
+        return actions
+    turn = list(_turn(state))
+    small = is_small(llm.capabilities)
+    if any(isinstance(a, MessageAction) and a.source == "environment" and a.completion for a, _ in turn):
+        return actions
+    check, changed = check_of(state), _last_change(state, turn)
+    if check and (before or changed):
+        run = next((o for a, o in reversed(turn) if isinstance(a, CmdRunAction) and a.command == check), None)
+        if before or run is None or run.id < changed:
+            return [*before, CmdRunAction(command=check, completion=end.completion, tool_call_id=end.tool_call_id)]
+        if isinstance(run, CmdOutputObservation) and run.error and isinstance(end, AgentFinishAction):
+            return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
+    if before and small:
+        return before  # the model sees their outcomes before it ends the task
+    if small and not changed and isinstance(end, AgentFinishAction) and await _asks_for_change(llm, state):
+        return [_facts(end, "The task is not done: nothing has been changed or made yet. Do it now.")]
+    return actions
+
+
+def _turn(state: State) -> list[tuple[Action, Observation | None]]:
+    """Return the history since the user's last message."""
+    last = max((n for n, (action, _) in enumerate(state.history) if _is_users(action)), default=0)
+    return state.history[last:]
+
+
+def _last_change(state: State, turn: Sequence[tuple[Action, Observation | None]]) -> int:
+    """Return the id of the last event of the turn that has changed files, 0 if none has.
+
+    Without snapshots, and in a subtask, every command may have.
+    """
+    snapshots = state.totals.snapshots and not state.id
+    ids = [
+        observation.id
+        for action, observation in turn
+        if observation is not None
+        and not isinstance(observation, ErrorObservation)
+        and isinstance(action, EDITS if snapshots else (*EDITS, *COMMANDS))
+    ]
+    if snapshots and turn and state.totals.last_change > turn[0][0].id:
+        ids.append(state.totals.last_change)
+    return max(ids, default=0)
+
+
+def _is_users(action: Action) -> bool:
+    return isinstance(action, MessageAction) and action.source == "user"
+
+
+def _ends(action: Action) -> bool:
+    return isinstance(action, AgentFinishAction) or (isinstance(action, MessageAction) and action.wait_for_response)
+
+
+def _facts(end: Action, text: str) -> MessageAction:
+    return MessageAction(content=text, source="environment", completion=end.completion, tool_call_id=end.tool_call_id)
+
+
+async def _asks_for_change(llm: AgentLLM, state: State) -> bool:
+    """Ask the model whether the user's last message asks for a change."""
+    messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
+    schema = {"type": "object", "properties": {"asks_for": {"enum": list(_ANSWERS)}}, "required": ["asks_for"]}
+    bound = llm.capabilities.schema
+    question = [Message.text("user", _QUESTION.format(task=messages[-1]))]
+    completion: Completion = await llm.complete(question, schema=schema if bound else None)
+    if bound:
+        try:
+            return parse(completion.content)["asks_for"] == "change"
+        except (ValueError, KeyError, TypeError):
+            return False
+    return "change" in completion.content.lower().split("information")[0]

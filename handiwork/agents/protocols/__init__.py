@@ -1,0 +1,28 @@
+"""The protocols: how a model writes its actions, and how it reads their outcomes."""
+
+from __future__ import annotations
+
+from handiwork.agents.protocols.base import Reply, ReplyProtocol
+from handiwork.agents.protocols.json_reply import JsonProtocol
+from handiwork.agents.protocols.native import NativeProtocol
+from handiwork.agents.protocols.text_reply import TextProtocol
+from handiwork.llm.types import Capabilities, Completion
+
+NATIVE, JSON, TEXT = NativeProtocol(), JsonProtocol(), TextProtocol()
+
+
+def protocol_of(capabilities: Capabilities) -> ReplyProtocol:
+    """Return the best protocol for a model: native tool calls, else JSON bound to a schema, else plain text."""
+    if capabilities.tools:
+        return NATIVE
+    return JSON if capabilities.schema else TEXT
+
+
+def protocol_of_reply(completion: Completion) -> ReplyProtocol:
+    """Return the protocol in which a completion is written."""
+    if completion.tool_calls:
+        return NATIVE
+    return JSON if completion.content.lstrip().startswith("{") else TEXT
+
+
+__all__ = ["JSON", "NATIVE", "TEXT", "Reply", "ReplyProtocol", "protocol_of", "protocol_of_reply"]

@@ -1,0 +1,79 @@
+"""A tool together with the action that a call of it becomes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.tools import Function, name_of, tools_of
+from handiwork.agents.tools import call as call_function
+from handiwork.events.action import AgentFinishAction
+from handiwork.events.base import Action
+from handiwork.llm.strict_json import parse
+from handiwork.llm.types import JsonSchema, Tool, ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class ActionTool:
+    """A tool and the function that makes its action from a call's arguments.
+
+    ``body`` is the argument that a reply in plain text writes between the fences of a block; a pair of arguments is
+    written as a search and its replacement.
+    """
+
+    tool: Tool
+    make: Callable[[dict[str, Any]], Action]
+    body: str | tuple[str, str] | None = None
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.tool.name
+
+
+def parameters(required: Sequence[str], **properties: tuple[str, str] | JsonSchema) -> JsonSchema:
+    """Return the JSON schema of a tool's arguments; a property is a schema, or its (type, description)."""
+    return {
+        "type": "object",
+        "properties": {
+            name: spec if isinstance(spec, dict) else {"type": spec[0], "description": spec[1]}
+            for name, spec in properties.items()
+        },
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def with_functions(tools: Sequence[ActionTool], functions: Sequence[Function]) -> tuple[ActionTool, ...]:
+    """Return the tools and an agent's own functions and Action classes as tools.
+
+    Raises TypeError for a function that cannot be a tool.
+    """
+    names = {tool.name for tool in tools}
+    if duplicates := [name for name in map(name_of, functions) if name in names]:
+        raise TypeError(f"{duplicates[0]} cannot be a tool: there is one of this name already.")
+    own = zip(tools_of(functions), functions, strict=True)
+    return *tools, *(ActionTool(tool, partial(call_function, function)) for tool, function in own)
+
+
+def actions_of(calls: Sequence[ToolCall], thought: str, tools: Sequence[ActionTool]) -> list[Action]:
+    """Return an action for each call, finishing last. Raises MalformedReplyError for an invalid call."""
+    by_name = {tool.name: tool for tool in tools}
+    actions = [_action(call, thought, by_name) for call in calls]
+    return sorted(actions, key=lambda action: isinstance(action, AgentFinishAction))
+
+
+def _action(call: ToolCall, thought: str, by_name: dict[str, ActionTool]) -> Action:
+    tool = by_name.get(call.name)
+    if tool is None:
+        raise MalformedReplyError(f"There is no tool {call.name!r}. There are: {', '.join(by_name)}.")
+    try:
+        action = tool.make(parse(call.arguments or "{}"))
+    except KeyError as error:
+        raise MalformedReplyError(f"The call of {call.name} lacks the argument {error}.") from None
+    except (ValueError, TypeError) as error:
+        raise MalformedReplyError(f"The arguments of {call.name} do not fit: {error}") from None
+    return action.with_fields(thought=thought, tool_call_id=call.id or None)

@@ -1,0 +1,76 @@
+"""Ask the model for the next actions, in the protocol that it and its server support."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from handiwork.agents.base import AgentLLM, MalformedReplyError
+from handiwork.agents.protocols import ReplyProtocol, protocol_of
+from handiwork.agents.protocols.action_tools import ActionTool, actions_of
+from handiwork.agents.protocols.message_cache import MessageCache
+from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT, conversation
+from handiwork.agents.state import State
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Action
+from handiwork.llm.errors import UnsupportedError
+from handiwork.llm.types import Capabilities, Completion, Message
+
+SMALL_WINDOW = 32_768
+"""Tokens of the largest window that gets compact prompts and short observations."""
+
+Prompt = Callable[[ReplyProtocol, bool], Sequence[Message]]
+"""Returns the messages before a conversation, for a protocol and for a small window or not."""
+
+
+def is_small(capabilities: Capabilities) -> bool:
+    """Return whether the model's window is small."""
+    return capabilities.window is not None and capabilities.window <= SMALL_WINDOW
+
+
+async def ask(
+    llm: AgentLLM,
+    state: State,
+    cache: MessageCache,
+    prompt: Prompt,
+    tools: Sequence[ActionTool],
+    temperature: float | None = None,
+) -> list[Action]:
+    """Return the model's next actions; a plain text is a message to the user, who answers.
+
+    If the server refuses what a protocol needs, the next protocol takes over. Raises MalformedReplyError and the errors
+    of the model.
+    """
+    while True:
+        capabilities = llm.capabilities
+        protocol = protocol_of(capabilities)
+        small = is_small(capabilities)
+        messages = conversation(
+            state,
+            cache,
+            protocol,
+            prompt(protocol, small),
+            vision=capabilities.vision,
+            limit=SMALL_LIMIT if small else LIMIT,
+        )
+        try:
+            completion: Completion = await llm.complete(messages, *protocol.request(tools), temperature=temperature)
+        except UnsupportedError:
+            if protocol_of(llm.capabilities) is protocol:
+                raise
+            continue
+        return read(protocol, completion, tools)
+
+
+def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[ActionTool]) -> list[Action]:
+    """Return the actions of a completion. Raises MalformedReplyError."""
+    try:
+        reply = protocol.read(completion.content, completion.tool_calls, tools)
+        if not reply.calls:
+            actions: list[Action] = [MessageAction(content=reply.text, wait_for_response=True)]
+        else:
+            actions = actions_of(reply.calls, reply.text, tools)
+    except MalformedReplyError as error:
+        if completion.finish_reason == "length":
+            raise MalformedReplyError(f"Your reply reached its length limit and was cut: write less. {error}") from None
+        raise
+    return [action.with_fields(completion=completion.event or None) for action in actions]

@@ -1,0 +1,203 @@
+"""Replies in plain text, whose fenced blocks are calls of tools: for models that have neither tools nor schemas."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.base import Reply
+from handiwork.agents.protocols.calls_in_text import calls_in
+from handiwork.events.base import Part
+from handiwork.llm.strict_json import parse
+from handiwork.llm.types import JsonSchema, Message, Tool, ToolCall
+
+ALIASES = {"sh": "bash", "shell": "bash"}
+"""Words that models write after the fence for a tool of another name."""
+
+QUOTES = frozenset({"text", "txt", "output", "plaintext", "console", "log"})
+"""Words after the fence of blocks that only quote something."""
+
+NO_TOOL = (
+    "Nothing was done: a block of your reply begins with ```{word}, which is no tool. To write a file, begin the block "
+    "with ```write PATH and put all of the file's text into it. Write every block of your reply again."
+)
+
+_FENCE = re.compile(r"[ \t]*(`{3,})[ \t]*([^`]*?)[ \t]*")
+_REPLACEMENT = re.compile(r"<{5,9} ?SEARCH\n(.*?)^={5,9}\n(.*?)^>{5,9} ?REPLACE", re.DOTALL | re.MULTILINE)
+
+
+class TextProtocol:
+    """Text with fenced blocks; the first word after the fence is a tool, the rest are its short arguments."""
+
+    name = "text"
+
+    def instructions(self, tools: Sequence[ActionTool], *, compact: bool) -> str:
+        """Return the form of a block, and each tool's block."""
+        parts = ["You act by fenced blocks in your reply. The first word after the fence names the tool:"]
+        for tool in tools:
+            description = tool.tool.description.split(". ")[0].rstrip(".") if compact else tool.tool.description
+            parts.append(f"{description}:\n{_form(tool)}")
+        return "\n\n".join(parts)
+
+    def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], JsonSchema | None]:
+        """Return no tools and no schema."""
+        return (), None
+
+    def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> Reply:
+        """Return the reply. Raises MalformedReplyError for an empty reply or a block that does not fit its tool."""
+        if not content.strip():
+            raise MalformedReplyError("Your reply was empty. Act by a block, or `finish`.")
+        by_name = {tool.name: tool for tool in tools}
+        prose: list[str] = []
+        found: list[ToolCall] = []
+        other = ""
+        for info, body in _pieces(_with_first_fence(content, by_name)):
+            word, *rest = info.split(maxsplit=1)
+            tool = by_name.get(ALIASES.get(word.lower(), word.lower()))
+            if tool is None and word != "-" and word.lower() not in QUOTES:
+                other = other or word
+            elif tool is None:
+                prose.append(body)
+            else:
+                found += _block_calls(tool, " ".join(rest), body)
+        reply = None if found else calls_in(content, set(by_name))
+        if other and reply is None:
+            raise MalformedReplyError(NO_TOOL.format(word=other))
+        if found:
+            return Reply("\n".join(prose).strip(), tuple(found))
+        return reply or Reply(content)
+
+    def reply(self, reply: Reply) -> Message:
+        """Return the assistant's message: the text, then a block for each call, its arguments as JSON."""
+        blocks = [f"```{call.name}\n{call.arguments}\n```" for call in reply.calls]
+        return Message.text("assistant", "\n\n".join([reply.text, *blocks]).strip())
+
+    def outcome(self, text: str, call: str | None, images: tuple[Part, ...] = ()) -> Message:
+        """Return a user message."""
+        return Message("user", (Part(text=text), *images))
+
+
+def _form(tool: ActionTool) -> str:
+    arguments = tool.tool.parameters["properties"]
+    body = (tool.body,) if isinstance(tool.body, str) else tool.body or ()
+    required = tool.tool.parameters.get("required", ())
+    head = [name.upper() for name in _positional(tool)]
+    head += [f"[{name}=...]" for name in arguments if name not in body and name not in required]
+    match tool.body:
+        case str(name):
+            lines = [name.upper()]
+        case (old, new):
+            lines = ["<<<<<<< SEARCH", old.upper(), "=======", new.upper(), ">>>>>>> REPLACE"]
+        case None:
+            lines = []
+    return "\n".join([" ".join([f"```{tool.name}", *head]), *lines, "```"])
+
+
+def _positional(tool: ActionTool) -> list[str]:
+    """Return the required arguments that stand after the tool's name."""
+    body = (tool.body,) if isinstance(tool.body, str) else tool.body or ()
+    return [name for name in tool.tool.parameters.get("required", ()) if name not in body]
+
+
+def _with_first_fence(text: str, names: Container[str]) -> str:
+    """Return the text with its first fence, if the model left it out before a tool's name."""
+    first, _, rest = text.lstrip().partition("\n")
+    words = first.split()
+    bare = bool(words) and words[0] in names
+    return f"```{text.lstrip()}" if bare and rest.count("```") % 2 else text
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    """Yield (info, body) of each block, and ("-", text) of the text between.
+
+    A fence with an info string inside a block opens an inner block, which ends at the next fence without one.
+    """
+    opened: tuple[int, str] | None = None
+    inner, lines = 0, list[str]()
+    for line in text.split("\n"):
+        match = _FENCE.fullmatch(line.rstrip("\r"))
+        fence, info = (len(match[1]), match[2].strip()) if match else (0, "")
+        if opened is None:
+            if match and info:
+                yield "-", "\n".join(lines)
+                opened, inner, lines = (fence, info), 0, []
+            else:
+                lines.append(line)
+        elif match and not info and fence >= opened[0] and inner == 0:
+            yield opened[1], "\n".join(lines)
+            opened, lines = None, []
+        else:
+            inner += (bool(info) - (not info and inner > 0)) if match and fence == opened[0] else 0
+            lines.append(line)
+    yield (opened[1] if opened else "-"), "\n".join(lines)
+
+
+def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:
+    arguments = _head_arguments(tool, head)
+    if tool.body is None or (body.lstrip().startswith("{") and _is_object(body, tool.tool)):
+        arguments |= _object(body) if body.strip() else {}
+        yield _call(tool, arguments)
+    elif isinstance(tool.body, str):
+        yield _call(tool, arguments | {tool.body: body + "\n" * (tool.body == "content" and bool(body))})
+    else:
+        pairs = _REPLACEMENT.findall(body + "\n")
+        if not pairs:
+            raise MalformedReplyError(f"A block of {tool.name} has this form:\n{_form(tool)}")
+        for old, new in pairs:
+            yield _call(tool, arguments | {tool.body[0]: old.removesuffix("\n"), tool.body[1]: new.removesuffix("\n")})
+
+
+def _call(tool: ActionTool, arguments: Mapping[str, Any]) -> ToolCall:
+    return ToolCall("", tool.name, json.dumps(arguments))
+
+
+def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
+    try:
+        words = shlex.split(head)
+    except ValueError:
+        words = head.split()
+    properties = tool.tool.parameters["properties"]
+    remaining = _positional(tool)
+    arguments: dict[str, Any] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if equals and name in properties:
+            arguments[name] = _typed(properties[name], value)
+        elif remaining:
+            argument = remaining.pop(0)
+            arguments[argument] = _typed(properties[argument], word)
+    return arguments
+
+
+def _typed(schema: JsonSchema, text: str) -> Any:
+    if schema.get("type", "string") == "string":
+        return text
+    try:
+        return parse(text.lower() if schema["type"] == "boolean" else text)
+    except ValueError:
+        return text
+
+
+def _is_object(body: str, tool: Tool) -> bool:
+    """Return whether the body is a JSON object of the tool's arguments, instead of the text of one."""
+    try:
+        value = parse(body)
+    except ValueError:
+        return False
+    names = set(cast("dict[str, Any]", value)) if isinstance(value, dict) else set[str]()
+    return bool(names) and names <= set(tool.parameters["properties"])
+
+
+def _object(body: str) -> dict[str, Any]:
+    try:
+        value = parse(body)
+    except ValueError as error:
+        raise MalformedReplyError(f"The arguments in a block are a JSON object: {error}") from None
+    if not isinstance(value, dict):
+        raise MalformedReplyError("The arguments in a block are a JSON object.")
+    return cast("dict[str, Any]", value)

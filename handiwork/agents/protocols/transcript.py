@@ -1,0 +1,102 @@
+"""A task's history as a conversation, in the protocol of the model that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from pydantic import JsonValue
+
+from handiwork.agents.protocols import NATIVE, Reply, ReplyProtocol
+from handiwork.agents.protocols.message_cache import MessageCache
+from handiwork.agents.rendering import observation_text
+from handiwork.agents.state import State
+from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, MessageAction
+from handiwork.events.base import Action, Observation, Part
+from handiwork.events.observation import ErrorObservation, IPythonRunCellObservation
+from handiwork.events.record import CompletionEvent
+from handiwork.llm.types import Message, ToolCall
+
+LIMIT, SMALL_LIMIT = 16_000, 4_000
+"""Maximum characters of an observation, in general and for a small window."""
+
+
+def conversation(
+    state: State,
+    cache: MessageCache,
+    protocol: ReplyProtocol,
+    prompt: Sequence[Message],
+    *,
+    vision: bool = False,
+    limit: int = LIMIT,
+) -> list[Message]:
+    """Return the ``prompt`` and the conversation after it; ``vision`` includes the pictures of cells."""
+    cache.begin()
+    messages = [*prompt]
+    replied: int | None = None
+    for action, observation in state.history:
+        completion = state.completions.get(action.completion or 0)
+        first = completion is not None and completion.id != replied
+        if completion is not None:
+            replied = completion.id
+        source = (protocol.name, action, observation, completion, first, vision, limit)
+        messages += cache.get_or_build(action.id, (protocol, source), _messages)
+    return messages
+
+
+def calls_of(completion: CompletionEvent) -> tuple[ToolCall, ...]:
+    """Return the native tool calls of a completion."""
+    calls = cast("list[dict[str, str]]", completion.response.get("tool_calls") or [])
+    return tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in calls)
+
+
+def content_of(completion: CompletionEvent) -> str:
+    """Return the text of a completion."""
+    return cast("str", completion.response.get("content") or "")
+
+
+_Source = tuple[str, Action, Observation | None, CompletionEvent | None, bool, bool, int]
+
+
+def _messages(protocol: ReplyProtocol, source: _Source) -> Iterator[Message]:
+    """Yield an action's messages: the model's reply, if the action is the first of the reply, and the outcome."""
+    _, action, observation, completion, first, vision, limit = source
+    if isinstance(action, MessageAction) and action.source == "user":
+        yield user_message(action)
+        return
+    if completion is not None and first:
+        yield _reply(protocol, completion)
+    if isinstance(action, MessageAction) and action.source != "agent":
+        yield protocol.outcome(action.content, action.tool_call_id)
+    elif isinstance(action, AgentThinkAction) and isinstance(observation, ErrorObservation) and completion:
+        for call in [call.id for call in calls_of(completion)] or [None]:
+            yield protocol.outcome(observation.content, call)
+    elif observation is not None or (action.tool_call_id is not None and not action.runnable):
+        images = observation.images if isinstance(observation, IPythonRunCellObservation) and vision else ()
+        text = observation_text(action, observation, limit, pages=True)
+        if completion is None or (first is False and action.tool_call_id is None):
+            text = f"{_heading(action)}{text}"
+        yield protocol.outcome(text, action.tool_call_id, images)
+
+
+def user_message(action: MessageAction) -> Message:
+    """Return the user's message with its images."""
+    return Message("user", (Part(text=action.content), *action.images))
+
+
+def _reply(protocol: ReplyProtocol, completion: CompletionEvent) -> Message:
+    calls = calls_of(completion)
+    if not calls or protocol is NATIVE:
+        thinking = cast("list[dict[str, JsonValue]]", completion.response.get("thinking") or [])
+        return Message.text("assistant", content_of(completion), tool_calls=calls, thinking=tuple(thinking))
+    return protocol.reply(Reply(content_of(completion), calls))
+
+
+def _heading(action: Action) -> str:
+    match action:
+        case CmdRunAction(command=command):
+            return f"$ {command}\n"
+        case FileReadAction(path=path):
+            return f"{path}:\n"
+        case _:
+            return ""

@@ -1,0 +1,90 @@
+"""The overview of a workspace: the names of its files, and the text of small ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from pydantic import Field
+
+from handiwork.events.action import CmdRunAction, FileReadAction
+from handiwork.events.base import Action, Observation, Run
+from handiwork.events.observation import CmdOutputObservation, FileReadObservation
+
+LISTED = 200
+"""Maximum number of files named."""
+READ = 30
+"""Maximum number of files read."""
+LONGEST = 6_000
+"""Bytes of the longest file that is read."""
+
+# Without git's word on what to ignore, the usual folders of tools are left out.
+_LIST = (
+    "(git ls-files -zco --exclude-standard 2>/dev/null || find . "
+    r"\( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune -o -type f -print0) "
+    "| xargs -0 -r wc -c 2>/dev/null | head -n 2000"
+)
+_ENTRY = re.compile(r"\s*(\d+) (?:\./)?(.+)")
+
+
+class WorkspaceOverviewAction(Action):
+    """List the workspace's files and read small ones, at most ``budget`` characters in all; nothing is changed.
+
+    Files whose name occurs in ``text`` are read first, then the smallest.
+    """
+
+    runnable: ClassVar[bool] = True
+    budget: int = Field(ge=0)
+    text: str = ""
+
+    async def execute(self, run: Run) -> Observation:
+        """List the files with one command, then read the chosen ones. Raises SandboxError."""
+        listing = await run(CmdRunAction(command=_LIST))
+        if not isinstance(listing, CmdOutputObservation):
+            return listing
+        sizes = _sizes(listing.text)
+        files: dict[str, str] = {}
+        remaining = self.budget - sum(len(path) for path in list(sizes)[:LISTED])
+        for path in _chosen(sizes, self.text, remaining):
+            observation = await run(FileReadAction(path=path))
+            if isinstance(observation, FileReadObservation) and observation.blob is None:
+                files[path] = observation.content
+        return WorkspaceOverviewObservation(
+            content=_text(sizes, files), paths=tuple(sorted(sizes)[:LISTED]), files=len(sizes)
+        )
+
+
+class WorkspaceOverviewObservation(Observation):
+    """``content`` has the names and texts; ``paths`` are the first files by name, of ``files`` in all."""
+
+    paths: tuple[str, ...] = ()
+    files: int = 0
+
+
+def _sizes(listing: str) -> dict[str, int]:
+    entries = (_ENTRY.fullmatch(line) for line in listing.splitlines())
+    return {entry[2]: int(entry[1]) for entry in entries if entry is not None and entry[2] != "total"}
+
+
+def _chosen(sizes: dict[str, int], text: str, budget: int) -> Sequence[str]:
+    def rank(path: str) -> tuple[bool, int]:
+        return path.rpartition("/")[2] not in text, sizes[path]
+
+    chosen: list[str] = []
+    for path in sorted(sizes, key=rank)[:READ]:
+        if sizes[path] <= min(LONGEST, budget):
+            chosen.append(path)
+            budget -= sizes[path]
+    return sorted(chosen)
+
+
+def _text(sizes: dict[str, int], files: dict[str, str]) -> str:
+    if not sizes:
+        return "The workspace has no files."
+    paths = sorted(sizes)
+    names = [f"{path} ({sizes[path]} bytes)" for path in paths[:LISTED]]
+    if len(paths) > LISTED:
+        names.append(f"and {len(paths) - LISTED} more files")
+    texts = [f"{path}:\n```\n{text.rstrip()}\n```" for path, text in files.items()]
+    return "\n\n".join(["Files:\n" + "\n".join(names), *texts])

@@ -1,0 +1,63 @@
+"""What servers have refused, remembered by address and model, so that only one request finds it out."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from handiwork.llm.strict_json import parse
+from handiwork.llm.types import Capabilities
+from handiwork.paths import cache_dir, locked
+
+LIFETIME = 7 * 24 * 3600.0
+"""Seconds for which a refusal is believed: servers are upgraded."""
+
+
+def recall(server: str, model: str, capabilities: Capabilities) -> Capabilities:
+    """Return the capabilities without those that the server has refused for the model."""
+    entry = _read(_file()).get(_key(server, model))
+    if not isinstance(entry, dict):
+        return capabilities
+    fields = cast("dict[str, Any]", entry)
+    if not isinstance(fields.get("time"), float | int) or time.time() - fields["time"] > LIFETIME:
+        return capabilities
+    return replace(
+        capabilities,
+        tools=capabilities.tools and fields.get("tools") is not False,
+        schema=capabilities.schema and fields.get("schema") is not False,
+    )
+
+
+def remember(server: str, model: str, capabilities: Capabilities) -> None:
+    """Remember the capabilities; a cache that cannot be written is left alone."""
+    file = _file()
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with locked(file.with_suffix(".lock"), flags=os.O_RDWR | os.O_CREAT):
+            entries = _read(file)
+            fields = {"tools": capabilities.tools, "schema": capabilities.schema, "time": time.time()}
+            with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as new:
+                json.dump({**entries, _key(server, model): fields}, new)
+            Path(new.name).replace(file)
+
+
+def _file() -> Path:
+    return cache_dir() / "capabilities.json"
+
+
+def _key(server: str, model: str) -> str:
+    return f"{server} {model}"
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        entries = parse(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", entries) if isinstance(entries, dict) else {}

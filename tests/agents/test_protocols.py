@@ -1,0 +1,261 @@
+"""The protocols: one set of tools, written and read in three ways; the golden files are to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.codeact import CodeActAgent
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.protocols import JSON, NATIVE, TEXT, Reply, ReplyProtocol, protocol_of
+from handiwork.agents.protocols.ask import read
+from handiwork.agents.protocols.message_cache import MessageCache
+from handiwork.agents.protocols.transcript import conversation
+from handiwork.agents.state import State
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentRejectAction,
+    CmdRunAction,
+    FileEditAction,
+    FileWriteAction,
+    ForkAction,
+    MessageAction,
+)
+from handiwork.events.base import Action, Event
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileEditObservation
+from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
+from handiwork.events.record import CondensationEvent
+from handiwork.llm.errors import UnsupportedError
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, ToolCall
+from tests.agents.states import check_golden, native_actions, reply, shown, state_of, task
+
+RUN = {"id": "c1", "name": "bash", "arguments": '{"command": "pytest"}'}
+EDIT = {"id": "c2", "name": "edit", "arguments": '{"path": "a.py", "old": "1", "new": "2"}'}
+PROTOCOLS: tuple[ReplyProtocol, ...] = (NATIVE, JSON, TEXT)
+
+
+def history() -> State:
+    output = CmdOutputObservation(command="pytest", content="1 failed\n", exit_code=1)
+    return state_of(
+        task("make the tests pass"),
+        WorkspaceOverviewAction(budget=100),
+        WorkspaceOverviewObservation(content="Files:\na.py (2 bytes)", paths=("a.py",), files=1),
+        reply("I run the tests.", RUN),
+        CmdRunAction(command="pytest", tool_call_id="c1"),
+        output,
+        task("and hurry"),
+        reply("", EDIT),
+        FileEditAction(path="a.py", old="1", new="2", tool_call_id="c2"),
+        FileEditObservation(path="a.py", content="-1\n+2\n"),
+        reply("", {"id": "c3", "name": "bash", "arguments": '{"command'}),
+        ErrorObservation(content="The arguments of bash do not fit: ...", error_id="malformed"),
+    )
+
+
+async def prompt(window: int | None, **capabilities: bool) -> Sequence[Message]:
+    """Return the first conversation of CodeActAgent with a model of these capabilities."""
+    llm = ScriptedLLM([""] * 9, capabilities=Capabilities(window=window, **capabilities))
+    overview = (
+        WorkspaceOverviewAction(budget=100),
+        WorkspaceOverviewObservation(content="Files:\na.py (2 bytes)", paths=("a.py",), files=1),
+    )
+    with pytest.raises(MalformedReplyError):
+        await CodeActAgent(llm).step(state_of(task("make the tests pass"), *overview))
+    return llm.requests[0]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+def test_a_session_that_began_with_native_calls_reads_on_in_each_protocol(protocol: ReplyProtocol) -> None:
+    check_golden(f"transcript_{protocol.name}", shown(conversation(history(), MessageCache(), protocol, ())))
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "capabilities"),
+    [
+        ("codeact_native", None, {}),
+        ("codeact_json", None, {"tools": False}),
+        ("codeact_small_json", 16_384, {"tools": False}),
+        ("codeact_small_text", 16_384, {"tools": False, "schema": False}),
+    ],
+)
+async def test_the_prompt_is_the_golden_one(name: str, window: int | None, capabilities: dict[str, bool]) -> None:
+    check_golden(name, shown(await prompt(window, **capabilities)))
+
+
+def test_the_messages_of_earlier_events_stay_the_same_objects() -> None:
+    cache, state = MessageCache(), history()
+    first, second = conversation(state, cache, NATIVE, ()), conversation(state, cache, NATIVE, ())
+    assert all(a is b for a, b in zip(first, second, strict=True))
+
+
+def test_an_output_that_collapsed_is_shown_short_and_all_else_stays_the_same() -> None:
+    output = CmdOutputObservation(command="pytest", content="1 failed\n" * 100, exit_code=1)
+    state = state_of(task(), reply("", RUN), CmdRunAction(command="pytest", tool_call_id="c1"), output)
+    cache = MessageCache()
+    before = conversation(state, cache, NATIVE, ())
+    state.apply(CondensationEvent(first=1, last=state.last_id, how="collapse").with_fields(id=state.last_id + 1))
+    after = conversation(state, cache, NATIVE, ())
+    assert shown(before[:2]) == shown(after[:2])
+    assert "900 bytes in all, exit code 1; left out here" in (after[-1].content[0].text or "")
+
+
+class TestNative:
+    def test_finish_runs_after_the_other_calls_of_a_reply(self) -> None:
+        calls = (ToolCall("a", "finish", '{"message": "ok"}'), ToolCall("b", "bash", '{"command": "ls"}'))
+        first, last = native_actions(Completion("", calls))
+        assert isinstance(first, CmdRunAction)
+        assert isinstance(last, AgentFinishAction)
+        assert (first.tool_call_id, last.tool_call_id) == ("b", "a")
+
+    def test_plain_text_asks_the_user(self) -> None:
+        (action,) = native_actions(Completion("which one?"))
+        assert isinstance(action, MessageAction)
+        assert action.wait_for_response
+
+    @pytest.mark.parametrize("arguments", ["[]", "null", '{"command": null}', "{", '{"cmd": "x"}'])
+    def test_arguments_that_do_not_fit_are_malformed(self, arguments: str) -> None:
+        with pytest.raises(MalformedReplyError, match="bash"):
+            native_actions(Completion("", (ToolCall("a", "bash", arguments),)))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            '<tool_call>\n{"name": "bash", "arguments": {"command": "ls"}}\n</tool_call>',
+            'I look.\n<tool_call>{"name": "bash", "arguments": {"command": "ls"}}',
+            '```json\n{"name": "bash", "arguments": {"command": "ls"}}\n```',
+            '{"name": "bash", "parameters": {"command": "ls"}}',
+            'Now:\n{"function": {"name": "bash", "arguments": "{\\"command\\": \\"ls\\"}"}}',
+            '[{"tool": "bash", "args": {"command": "ls"}}]',
+        ],
+    )
+    @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
+    def test_calls_written_as_text_are_understood(self, protocol: ReplyProtocol, text: str) -> None:
+        (action,) = read(protocol, Completion(text), TOOLS)
+        assert isinstance(action, CmdRunAction)
+        assert action.command == "ls"
+
+    def test_json_that_is_no_call_is_a_message(self) -> None:
+        (action,) = native_actions(Completion('It returns {"name": "Ann", "age": 3}.'))
+        assert isinstance(action, MessageAction)
+
+
+ARGUMENTS = st.text(max_size=40)
+
+
+@given(st.sampled_from(TOOLS), st.data())
+def test_a_call_is_read_as_it_is_written(tool: Any, data: st.DataObject) -> None:
+    """A session that changes its protocol shows earlier calls in the new one, which reads them as the same calls."""
+    arguments: dict[str, Any] = {}
+    for name, schema in tool.tool.parameters["properties"].items():
+        if name in tool.tool.parameters["required"]:
+            arguments[name] = data.draw(_value(schema))
+    for protocol in (JSON, TEXT):
+        written = protocol.reply(Reply("I do it.", (ToolCall("c1", tool.name, json.dumps(arguments)),)))
+        again = protocol.read(written.content[0].text or "", (), TOOLS)
+        assert again.text == "I do it."
+        assert [(call.name, json.loads(call.arguments)) for call in again.calls] == [(tool.name, arguments)]
+
+
+def _value(schema: JsonSchema) -> st.SearchStrategy[Any]:
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    return st.lists(ARGUMENTS, max_size=2) if schema["type"] == "array" else ARGUMENTS
+
+
+class TestText:
+    def acts(self, text: str) -> list[Action]:
+        return read(TEXT, Completion(text), TOOLS)
+
+    def test_several_blocks_are_several_actions_and_the_text_is_their_thought(self) -> None:
+        write, run = self.acts("A script.\n\n```write a/b.sh\necho 1\n```\n\nI try it.\n```sh\nsh a/b.sh\n```")
+        assert isinstance(write, FileWriteAction)
+        assert (write.path, write.content) == ("a/b.sh", "echo 1\n")
+        assert isinstance(run, CmdRunAction)
+        assert "A script." in run.thought
+
+    def test_a_file_may_hold_fences(self) -> None:
+        (write,) = self.acts("```write README.md\n# Use\n```bash\nls\n```\nThat is all.\n```")
+        assert isinstance(write, FileWriteAction)
+        assert write.content == "# Use\n```bash\nls\n```\nThat is all.\n"
+
+    def test_an_edit_is_a_search_and_its_replacement(self) -> None:
+        block = "```edit a.py\n<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n```"
+        first, second = self.acts(f"{block.format('x = 1', 'x = 2')}\n{block.format('gone', '')}")
+        assert isinstance(first, FileEditAction)
+        assert isinstance(second, FileEditAction)
+        assert (first.path, first.old, first.new) == ("a.py", "x = 1", "x = 2")
+        assert second.new == ""
+
+    def test_short_arguments_stand_after_the_name(self) -> None:
+        (action,) = self.acts("```bash background=true timeout=2.5\nsleep 9\n```")
+        assert isinstance(action, CmdRunAction)
+        assert (action.background, action.timeout) == (True, 2.5)
+
+    def test_a_fence_that_the_model_left_out_is_understood(self) -> None:
+        (action,) = self.acts("write report.py\nprint(1)\n```")
+        assert isinstance(action, FileWriteAction)
+        assert (action.path, action.content) == ("report.py", "print(1)\n")
+
+    @pytest.mark.parametrize(
+        "text", ["", " \n", "```edit a.py\nx = 2\n```", "```python\nprint(1)\n```", "```read\n```"]
+    )
+    def test_what_names_no_tool_or_lacks_an_argument_is_malformed(self, text: str) -> None:
+        with pytest.raises(MalformedReplyError):
+            self.acts(text)
+
+    def test_a_reply_that_was_cut_is_told_to_be(self) -> None:
+        with pytest.raises(MalformedReplyError, match="length limit"):
+            read(TEXT, Completion("```edit a.py\n<<<<<<< SEARCH\nx", finish_reason="length"), TOOLS)
+
+    def test_reject_and_fork_are_there_for_every_model(self) -> None:
+        reject, fork = self.acts('```reject\nno data\n```\n```fork\n{"tasks": ["a", "b"]}\n```')
+        assert isinstance(reject, AgentRejectAction)
+        assert isinstance(fork, ForkAction)
+        assert [inputs["task"] for _, inputs in fork.children] == ["a", "b"]
+
+
+class Stubborn:
+    """A model whose server refuses tools, then schemas, each once it meets them."""
+
+    name = "stubborn"
+
+    def __init__(self) -> None:
+        self.capabilities = Capabilities(window=16_384)
+        self.asked: list[str] = []
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        schema: JsonSchema | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        self.asked.append(protocol_of(self.capabilities).name)
+        if tools:
+            self.capabilities = Capabilities(tools=False, window=16_384)
+            raise UnsupportedError("it does not support tools")
+        if schema:
+            self.capabilities = Capabilities(tools=False, schema=False, window=16_384)
+            raise UnsupportedError("json_schema is not supported")
+        return Completion("```finish\ndone\n```")
+
+
+async def test_a_server_that_refuses_a_protocol_gets_the_next_one() -> None:
+    llm = Stubborn()
+    events: list[Event] = [task(), WorkspaceOverviewAction(budget=9), WorkspaceOverviewObservation()]
+    steps = await CodeActAgent(llm).step(state_of(*events))
+    assert isinstance(steps, list)
+    assert isinstance(steps[0], AgentFinishAction)
+    assert llm.asked[:3] == ["native", "json", "text"]
