@@ -13,7 +13,8 @@ class Conditions(Model):
 
     ``benchmark`` is a name or the absolute path of a file, ``data`` the absolute folder of its data. ``user_model``
     plays the user, or judges, if the benchmark has one. ``deadline`` is the running time of one rollout in seconds, and
-    ``limits`` are the other limits of its session.
+    ``limits`` are the other limits of its session. ``sandbox``, ``image`` and ``allow_net`` are settings of the session;
+    the hosts of the benchmark's own ``allow_net`` are added.
     """
 
     benchmark: str
@@ -26,3 +27,6 @@ class Conditions(Model):
     user_base_url: str | None = None
     limits: Limits = Limits()
     deadline: float = Field(default=1800.0, gt=0)
+    sandbox: str = "bubblewrap"
+    image: str | None = None
+    allow_net: tuple[str, ...] = ()

@@ -19,6 +19,7 @@ from handiwork.errors import BrowserError, SandboxError
 from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, UnfitError
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
+from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.base import Event
 from handiwork.events.codec import to_json
 from handiwork.events.observation import ErrorObservation
@@ -125,7 +126,7 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
         await asyncio.to_thread(benchmark.prepare, instance, workspace)
         await asyncio.to_thread(benchmark.provide, instance, provided)
         async with benchmark.turn(instance), Store.open(data) as store:
-            config = _config(conditions, workspace, job.budget, benchmark.allow_net(instance))
+            config = _config(conditions, benchmark, instance, workspace, job.budget)
             if any(provided.iterdir()):
                 config = config.model_copy(update={"mount_ro": (str(provided),)})
             opened = await create(store, data, config, lambda _: None, TITLE)
@@ -239,7 +240,9 @@ def _failed_outcome(state: State) -> Outcome:
             return "platform"
 
 
-def _config(conditions: Conditions, workspace: Path, budget: float | None, allow_net: tuple[str, ...]) -> SessionConfig:
+def _config(
+    conditions: Conditions, benchmark: Benchmark, instance: Instance, workspace: Path, budget: float | None
+) -> SessionConfig:
     costs = [cost for cost in (conditions.limits.cost, budget) if cost is not None]
     times = [time for time in (conditions.limits.time, conditions.deadline) if time is not None]
     return SessionConfig(
@@ -247,7 +250,10 @@ def _config(conditions: Conditions, workspace: Path, budget: float | None, allow
         model=conditions.model,
         base_url=conditions.base_url,
         workspace=str(workspace),
-        allow_net=allow_net,
+        sandbox=conditions.sandbox,
+        image=conditions.image,
+        writable_root=benchmark.writable_root,
+        allow_net=tuple(dict.fromkeys((*conditions.allow_net, *benchmark.allow_net(instance)))),
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),
         snapshots=0,  # such sessions are never rewound
     )
@@ -275,6 +281,12 @@ async def _converse(
     sandbox = await opened.sandbox()
     rollout = Rollout(instance, opened.state, sandbox, user.ask)
     end = _EndCheck(benchmark, rollout)
+    if benchmark.has_rehearsal(instance):
+        config = opened.config
+        options = {"image": config.image, "writable_root": config.writable_root, "allow_net": config.allow_net}
+        async with new_sandbox(config.sandbox, **options) as (second, _):
+            await second.start()
+            await benchmark.rehearse(instance, second)
     await benchmark.set_up(instance, sandbox)
     prompt: str | None = await benchmark.task(instance, sandbox, conditions.agent)
     for turn in range(1, benchmark.turns + 2):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from handiwork.cli.command import command
+from handiwork.cli.options import AllowNet, Image, SandboxKind
 from handiwork.errors import Exit
 
 app = typer.Typer(
@@ -70,6 +71,9 @@ def run(
     workers: Workers = 1,
     engine: EngineName = "local",
     ray_address: RayAddress = None,
+    sandbox: SandboxKind = None,
+    image: Image = None,
+    allow_net: AllowNet = None,
     deadline: Annotated[float, typer.Option(min=1, help="The time limit of a rollout in seconds.")] = 1800.0,
     max_iterations: Annotated[int | None, typer.Option(min=1, help="Steps per rollout; default: benchmark's.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="The budget of the whole run in US dollars.")] = None,
@@ -90,6 +94,7 @@ def run(
     from handiwork.cli.commands.eval import commands as evaluate
 
     flags: dict[str, Any] = {"agent": agent, "model": model, "base_url": base_url, "max_iterations": max_iterations}
+    flags |= {"sandbox": sandbox, "image": image, "allow_net": allow_net}
     caps: dict[str, Any] = {"cost": max_cost, "disk": None if max_disk is None else int(max_disk * 1e9)}
     execution = evaluate.execution_of(engine, ray_address, workers)
     if resume is not None:

@@ -91,7 +91,7 @@ def list_(folder: Path | None, as_json: bool) -> Exit:
 def run(
     request: EvalRequest, flags: Mapping[str, Any], caps: Mapping[str, Any], execution: Execution, as_json: bool
 ) -> Exit:
-    """Plan a run, carry it out, and show its report. Raises SettingsError, DataError, BenchmarkNotFoundError."""
+    """Plan a run, carry it out, and show its report. Raises SettingsError, DataError, SandboxError, BenchmarkNotFoundError."""
     if request.benchmark is None:
         raise SettingsError("BENCHMARK is missing: name one that `handiwork eval list` shows")
     settings, benchmark = load(flags), registry.find(request.benchmark)
@@ -108,6 +108,9 @@ def run(
         user_base_url=None if request.user_model else settings.base_url,
         limits=benchmark.limits.model_copy(update=steps),
         deadline=request.deadline,
+        sandbox=settings.sandbox,
+        image=settings.image,
+        allow_net=settings.allow_net,
     )
     run_plan = asyncio.run(
         plan.new(benchmark, conditions, InstanceSelection(request.limit, request.ids), request.trials, say)
@@ -118,8 +121,8 @@ def run(
 
 
 def resume(out: Path, caps: Mapping[str, Any], execution: Execution, as_json: bool) -> Exit:
-    """Resume the run in a folder. Raises ResultsError, DataError."""
-    return _execute_and_report(out, asyncio.run(plan.resume(out)), caps, execution, as_json)
+    """Resume the run in a folder. Raises ResultsError, DataError, SandboxError."""
+    return _execute_and_report(out, asyncio.run(plan.resume(out, say)), caps, execution, as_json)
 
 
 def _execute_and_report(
