@@ -50,13 +50,15 @@ class Instance:
 class Rollout:
     """An agent's finished work on an instance: the state of its session, and its sandbox, which still runs.
 
-    ``ask`` sends a prompt to the model that plays the user or judges, at temperature 0. Raises LLMError.
+    ``ask`` sends a prompt to the model that plays the user or judges, at temperature 0. Raises LLMError. ``feedback``
+    sends one to the model that comments on the agent's steps, and is None in a run without such a model.
     """
 
     instance: Instance
     state: State
     sandbox: Sandbox
     ask: Ask
+    feedback: Ask | None = None
 
     @property
     def final_message(self) -> str:
@@ -91,7 +93,8 @@ class Benchmark(ABC):
     user's answers. ``limits`` are those of one session; with ``fixed_steps`` their iterations are part of the rule: an
     agent that has used them up is scored on its result so far. ``agent`` is the default agent, "" for the one in the
     user's settings. With ``writable_root`` the tasks change the system itself: in a sandbox with an image the agent is
-    root of a container that vanishes afterwards, as ``sandbox.docker`` describes.
+    root of a container that vanishes afterwards, as ``sandbox.docker`` describes. ``has_feedback`` means that a second
+    model may comment on the agent's steps, see ``Rollout.feedback``.
     """
 
     name: ClassVar[str]
@@ -108,6 +111,7 @@ class Benchmark(ABC):
     fixed_steps: ClassVar[bool] = False
     agent: ClassVar[str] = ""
     writable_root: ClassVar[bool] = False
+    has_feedback: ClassVar[bool] = False
 
     @abstractmethod
     def files(self, split: str) -> Mapping[str, str]:

@@ -46,7 +46,17 @@ RECIPES = {
     "machine": Recipe(
         "bookworm",
         (
-            *(*SHELL_TOOLS, "base-passwd", "dash", "debianutils", "diffutils", "findutils", "gzip", "hostname", "login"),
+            *(
+                *SHELL_TOOLS,
+                "base-passwd",
+                "dash",
+                "debianutils",
+                "diffutils",
+                "findutils",
+                "gzip",
+                "hostname",
+                "login",
+            ),
             *("libpam-modules", "libpam-runtime", "mawk", "passwd", "tar", "util-linux"),
             *("curl", "git", "python3", "tree", "unzip", "vim-tiny", "wget", "zip"),
         ),

@@ -27,9 +27,9 @@ from tests.sandbox.helpers import Box, output, run
 pytestmark = pytest.mark.usefixtures("docker_daemon")
 
 USER = {
-    "description": "Let jack own /srv/file.",
-    "create": {"init": "useradd -m jack && touch /srv/file"},
-    "evaluation": {"check": "su jack -c 'echo mine > /srv/file'", "example": "chown jack /srv/file"},
+    "description": "Let jack own /usr/file.",
+    "create": {"init": "useradd -m jack && touch /usr/file"},
+    "evaluation": {"check": "su jack -c 'echo mine > /usr/file'", "example": "chown jack /usr/file"},
 }
 
 
@@ -42,11 +42,11 @@ async def machine(box: Box, **options: Any) -> Sandbox:
 
 async def test_its_root_changes_the_system_which_is_as_before_at_the_next_start(box: Box) -> None:
     sandbox = await machine(box)
-    assert await output(sandbox, "id -u; echo $HOME; touch /usr/mine && echo yes > README && cat README") == "0\n/root\nyes"
-    assert (await run(sandbox, "useradd -m jack && touch ~jack/it && chown jack ~jack/it && chmod 600 ~jack/it")).exit_code == 0
+    assert await output(sandbox, "id -u; echo $HOME; touch /usr/mine && echo yes > README") == "0\n/root"
+    assert await output(sandbox, "useradd -m jack && touch ~jack/it && chown jack ~jack/it && chmod 600 ~jack/it") == ""
     assert await output(sandbox, "su jack -c 'echo his > ~/it; id -un'; cat ~jack/it") == "jack\nhis"
     await sandbox.start()
-    assert await output(sandbox, "cat README; test -e /usr/mine || id jack 2>&1") == "yes\nid: \u2018jack\u2019: no such user"
+    assert await output(sandbox, "cat README; ls /usr/mine ~jack 2>&1 | wc -l; whoami") == "yes\n2\nroot"
 
 
 async def test_what_its_root_may_not_do(box: Box) -> None:
@@ -86,7 +86,7 @@ async def test_a_task_that_changes_the_system_is_set_up(record: Mapping[str, Any
     async with prepared(AGENTBENCH, instance, tmp_path, image("machine")) as sandbox:
         if record is USER:
             assert await scored(instance, "Done.", sandbox) == 0
-            await do(sandbox, "chown jack /srv/file")
+            await do(sandbox, "chown jack /usr/file")
             assert await scored(instance, "Done.", sandbox) == 1
 
 

@@ -38,8 +38,8 @@ class Manifest(Model):
 
     ``commit`` is the project's, with "+" if files have changed since, "" if it was installed without its history;
     ``code`` hashes the whole package and ``agent_code`` the agent's own files, including its prompts. ``image`` is the
-    id of the content of a container's image, "" for a sandbox on the machine's own system. ``skipped`` gives the reasons for
-    instances that cannot run here; ``instances`` are those that can.
+    id of the content of a container's image, "" for a sandbox on the machine's own system. ``skipped`` gives the
+    reasons for instances that cannot run here; ``instances`` are those that can.
     """
 
     conditions: Conditions

@@ -63,6 +63,9 @@ def run(
         str | None,
         typer.Option("--user-model", help="The model that plays the user or judges; by default the same model."),
     ] = None,
+    feedback_model: Annotated[
+        str | None, typer.Option(help="A model that comments on the agent's steps, for mint.")
+    ] = None,
     split: Annotated[str | None, typer.Option(help="A split of the benchmark; by default its first.")] = None,
     data: Data = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first LIMIT instances.")] = None,
@@ -93,14 +96,16 @@ def run(
     """
     from handiwork.cli.commands.eval import commands as evaluate
 
-    flags: dict[str, Any] = {"agent": agent, "model": model, "base_url": base_url, "max_iterations": max_iterations}
-    flags |= {"sandbox": sandbox, "image": image, "allow_net": allow_net}
+    place = {"sandbox": sandbox, "image": image, "allow_net": allow_net}
+    flags = {"agent": agent, "model": model, "base_url": base_url, "max_iterations": max_iterations, **place}
     caps: dict[str, Any] = {"cost": max_cost, "disk": None if max_disk is None else int(max_disk * 1e9)}
     execution = evaluate.execution_of(engine, ray_address, workers)
     if resume is not None:
         return evaluate.resume(resume, caps, execution, as_json)
     selection = None if ids is None else [one.strip() for one in ids.split(",")]
-    request = evaluate.EvalRequest(benchmark, split, data, limit, selection, trials, user_model, deadline, out)
+    request = evaluate.EvalRequest(
+        benchmark, split, data, limit, selection, trials, user_model, feedback_model, deadline, out
+    )
     return evaluate.run(request, flags, caps, execution, as_json)
 
 

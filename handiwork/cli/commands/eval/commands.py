@@ -48,6 +48,7 @@ class EvalRequest:
     ids: Sequence[str] | None
     trials: int
     user_model: str | None
+    feedback_model: str | None
     deadline: float
     out: Path | None
 
@@ -91,11 +92,17 @@ def list_(folder: Path | None, as_json: bool) -> Exit:
 def run(
     request: EvalRequest, flags: Mapping[str, Any], caps: Mapping[str, Any], execution: Execution, as_json: bool
 ) -> Exit:
-    """Plan a run, carry it out, and show its report. Raises SettingsError, DataError, SandboxError, BenchmarkNotFoundError."""
+    """Plan a run, carry it out, and show its report.
+
+    Raises SettingsError, DataError, SandboxError, BenchmarkNotFoundError.
+    """
     if request.benchmark is None:
         raise SettingsError("BENCHMARK is missing: name one that `handiwork eval list` shows")
     settings, benchmark = load(flags), registry.find(request.benchmark)
     model = model_name(settings.model)
+    if request.feedback_model and not benchmark.has_feedback:
+        able = ", ".join(one.name for one in registry.all_of() if one.has_feedback)
+        raise SettingsError(f"--feedback-model is for {able}: {benchmark.name} has no rule for feedback")
     steps = {} if flags["max_iterations"] is None else {"iterations": flags["max_iterations"]}
     conditions = Conditions(
         benchmark=request.benchmark if request.benchmark == benchmark.name else str(Path(request.benchmark).absolute()),
@@ -106,6 +113,7 @@ def run(
         base_url=settings.base_url,
         user_model=model_name(request.user_model or model),
         user_base_url=None if request.user_model else settings.base_url,
+        feedback_model=model_name(request.feedback_model or ""),
         limits=benchmark.limits.model_copy(update=steps),
         deadline=request.deadline,
         sandbox=settings.sandbox,
