@@ -46,18 +46,8 @@ RECIPES = {
     "machine": Recipe(
         "bookworm",
         (
-            *(
-                *SHELL_TOOLS,
-                "base-passwd",
-                "dash",
-                "debianutils",
-                "diffutils",
-                "findutils",
-                "gzip",
-                "hostname",
-                "login",
-            ),
-            *("libpam-modules", "libpam-runtime", "mawk", "passwd", "tar", "util-linux"),
+            *(*SHELL_TOOLS, "base-passwd", "dash", "debianutils", "diffutils", "findutils", "gzip", "hostname"),
+            *("libc-bin", "libpam-modules", "libpam-runtime", "login", "mawk", "passwd", "tar", "util-linux"),
             *("curl", "git", "python3", "tree", "unzip", "vim-tiny", "wget", "zip"),
         ),
     ),

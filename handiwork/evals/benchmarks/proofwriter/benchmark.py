@@ -122,9 +122,9 @@ class ProofWriter(Benchmark):
                 "Correct the program if it does not say what the text says."
             )
         return (
-            f"{task}\n\nYou can write this as a logic program into a file: `{command} FILE` prints whether its query is "
-            "True, False or Unknown, or what is wrong with the program. The last word of each literal is its truth, and "
-            f"a name that begins with $ is a variable, as in this example:\n{LANGUAGE}"
+            f"{task}\n\nYou can write this as a logic program into a file: `{command} FILE` prints whether its query "
+            "is True, False or Unknown, or what is wrong with the program. The last word of each literal is its truth, "
+            f"and a name that begins with $ is a variable, as in this example:\n{LANGUAGE}"
         )
 
     def instruction(self, instance: Instance) -> str:
