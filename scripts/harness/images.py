@@ -85,7 +85,9 @@ def _link_applets(root: Path) -> None:
 
 
 def _make_accounts(root: Path) -> None:
-    """Do what the packages' own scripts would: accounts, the rules by which users are let in, and links."""
+    """Do what the packages' own scripts would: accounts, the rules by which users are let in, folders and links."""
+    for folder in ("usr/local/bin", "usr/local/sbin", "srv"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
     for name in ("passwd", "group"):
         (root / "etc" / name).write_text((root / f"usr/share/base-passwd/{name}.master").read_text())
     accounts = (root / "etc/passwd").read_text().splitlines()

@@ -10,10 +10,12 @@ import pytest
 from handiwork.evals.benchmark import Instance, Rollout
 from handiwork.evals.benchmarks.mint import feedback
 from handiwork.evals.benchmarks.mint.benchmark import CODE, PROPOSALS, STEPS, Mint, correct
-from handiwork.evals.running import plan
+from handiwork.evals.reporting import tables
+from handiwork.evals.reporting.summary import summarise
+from handiwork.evals.running import manifest, plan
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection
-from handiwork.evals.running.results import Result
+from handiwork.evals.running.results import Result, Results
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.codec import from_json
 from handiwork.events.observation import CmdOutputObservation
@@ -242,6 +244,11 @@ async def test_a_second_model_comments_on_each_step_that_does_not_solve_the_task
     found, trajectory = await result(tmp_path, agent, script(tmp_path / "critic", *comments))
     assert (found.score, found.steps) == (1, 4)
     assert (found.feedback_cost, found.feedback_usage.total, found.cost) == (0.75, 330, 0)
+    manifest_of, results = manifest.read(tmp_path / "out"), list(Results(tmp_path / "out").by_key.values())
+    summary = summarise(manifest_of.facts, results, {})
+    assert tables.headline(summary).startswith(f"mint gsm8k with feedback from scripted:{tmp_path / 'critic'}: ")
+    rows = {row[0]: row[2] for table in tables.of_run(summary) for row in table.rows if table.title == "What they took"}
+    assert (rows["cost of the feedback, USD"], rows["tokens of the feedback"]) == ("0.7500", "330")
     form = "Finish with your answer between <answer> and </answer>: a number, and nothing else."
     assert messages(trajectory) == [
         f"Expert feedback:\nComment 1.\nYou have 4 steps left and can propose 2 more answers. {form}",

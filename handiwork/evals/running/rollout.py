@@ -306,9 +306,10 @@ async def _converse(
     rollout = Rollout(instance, opened.state, sandbox, helpers.user.ask, feedback)
     end = _EndCheck(benchmark, rollout)
     if benchmark.has_rehearsal(instance):
-        config = opened.config
-        options = {"image": config.image, "writable_root": config.writable_root, "allow_net": config.allow_net}
-        async with new_sandbox(config.sandbox, **options) as (second, _):
+        used = opened.config
+        async with new_sandbox(
+            used.sandbox, image=used.image, writable_root=used.writable_root, allow_net=used.allow_net
+        ) as (second, _):
             await second.start()
             await benchmark.rehearse(instance, second)
     await benchmark.set_up(instance, sandbox)
