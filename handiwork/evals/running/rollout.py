@@ -70,7 +70,7 @@ class FinishedRollout:
     trajectory: str
 
 
-class Assistant:
+class SideModel:
     """A model beside the agent's: it plays the user, judges, or gives feedback; it is created at the first call.
 
     ``cost`` is USD of all but the ``unpriced`` calls, ``usage`` their tokens.
@@ -100,11 +100,11 @@ class Assistant:
 
 
 @dataclass(frozen=True, slots=True)
-class Helpers:
+class SideModels:
     """The models beside the agent's: one plays the user or judges, the ``critic`` gives feedback if the run has it."""
 
-    user: Assistant
-    critic: Assistant | None
+    user: SideModel
+    critic: SideModel | None
 
     async def close(self) -> None:
         """Close the models' connections."""
@@ -150,30 +150,30 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
             if any(provided.iterdir()):
                 config = config.model_copy(update={"mount_ro": (str(provided),)})
             opened = await create(store, data, config, lambda _: None, TITLE)
-            helpers = Helpers(
-                Assistant(conditions.user_model, conditions.user_base_url),
-                Assistant(conditions.feedback_model, None) if conditions.feedback_model else None,
+            models = SideModels(
+                SideModel(conditions.user_model, conditions.user_base_url),
+                SideModel(conditions.feedback_model, None) if conditions.feedback_model else None,
             )
             try:
-                fields = await _result_fields(conditions, benchmark, replace(job, instance=instance), opened, helpers)
+                fields = await _result_fields(conditions, benchmark, replace(job, instance=instance), opened, models)
             finally:
                 await opened.close()
-                await helpers.close()
+                await models.close()
             events = "".join(f"{to_json(event)}\n" for event in await opened.log.read())
-            return FinishedRollout(result.model_copy(update=fields | _cost_fields(opened.state, helpers)), events)
+            return FinishedRollout(result.model_copy(update=fields | _cost_fields(opened.state, models)), events)
     except Exception as error:  # noqa: BLE001 - one rollout never ends a run; its result has the error
         outcome, why = _blame(error)
         return FinishedRollout(result.model_copy(update={"outcome": outcome, "why": why}), "")
 
 
 async def _result_fields(
-    conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Session, helpers: Helpers
+    conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Session, models: SideModels
 ) -> dict[str, Any]:
     """Return the fields of a result about the rollout's end and its score."""
     factor, grace = HANGING
     try:
         async with asyncio.timeout(factor * conditions.deadline + grace), opened.hold_lease():
-            rollout = await _converse(conditions, benchmark, job.instance, opened, helpers)
+            rollout = await _converse(conditions, benchmark, job.instance, opened, models)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
             if outcome == "limit" and job.budget is not None and rollout.state.cost >= job.budget:
                 outcome, why = "stopped", "the run had spent what it may"
@@ -298,12 +298,12 @@ class _EndCheck:
 
 
 async def _converse(
-    conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Session, helpers: Helpers
+    conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Session, models: SideModels
 ) -> Rollout:
     """Let the agent and the simulated user talk until one of them ends the conversation."""
     sandbox = await opened.sandbox()
-    feedback = None if helpers.critic is None else helpers.critic.ask
-    rollout = Rollout(instance, opened.state, sandbox, helpers.user.ask, feedback)
+    feedback = None if models.critic is None else models.critic.ask
+    rollout = Rollout(instance, opened.state, sandbox, models.user.ask, feedback)
     end = _EndCheck(benchmark, rollout)
     if benchmark.has_rehearsal(instance):
         used = opened.config
@@ -325,8 +325,8 @@ async def _converse(
     return rollout
 
 
-def _cost_fields(state: State, helpers: Helpers) -> dict[str, Any]:
-    user, critic = helpers.user, helpers.critic
+def _cost_fields(state: State, models: SideModels) -> dict[str, Any]:
+    user, critic = models.user, models.critic
     feedback = {} if critic is None else {"feedback_cost": critic.cost, "feedback_usage": critic.usage}
     return {
         **feedback,
