@@ -1,4 +1,4 @@
-"""The three ways in which one repair is tried: CodeActAgent, mini-swe-agent, and the model asked once."""
+"""The ways in which one repair is tried: CodeActAgent, mini-swe-agent, and the model asked once, or several times."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from handiwork.agents.state import State
 from handiwork.events.observation import ErrorObservation
-from handiwork.events.record import CompletionEvent, Limits
+from handiwork.events.record import CompletionEvent, Limits, Usage
 from handiwork.llm import create as llms
 from handiwork.llm.local.model import LONGEST_ANSWER
 from handiwork.llm.local.server import Address
@@ -50,23 +50,27 @@ Arm = Callable[[Repair, Path], Awaitable[Try]]
 """Tries a repair, with a folder of its own for what is to be kept."""
 
 
-async def direct(model: str, repair: Repair, folder: Path) -> Try:
-    """Ask the model once, at temperature 0, and take the code block of its answer."""
+async def direct(model: str, samples: int, temperature: float, repair: Repair, folder: Path) -> Try:
+    """Ask the model anew until the code block of an answer passes the tests, ``samples`` times at the most.
+
+    The last answer counts if none passes. Every answer has the same prompt: the model sees no test's output.
+    """
     llm = llms.create(model, status=lambda _: None)
     began = time.monotonic()
+    outcome: Outcome = "format"
+    usage, calls = Usage(), 0
     try:
-        answer = await llm.complete([Message.text("user", repair.direct)], temperature=0.0)
+        while calls < samples and outcome != "solved":
+            answer = await llm.complete([Message.text("user", repair.direct)], temperature=temperature)
+            usage, calls = usage + answer.usage, calls + 1
+            (folder / f"answer-{calls}.md").write_text(answer.content)
+            block = re.search(r"```(?:python|py)?\n(.*?)(?:```|\Z)", answer.content, re.DOTALL)
+            code = block[1] if block else answer.content if "def " in answer.content else None
+            outcome = "format" if code is None else "solved" if await passes(repair, code) else "wrong answer"
     finally:
         await llm.close()
     seconds = time.monotonic() - began
-    (folder / "answer.md").write_text(answer.content)
-    block = re.search(r"```(?:python|py)?\n(.*?)(?:```|\Z)", answer.content, re.DOTALL)
-    code = block[1] if block else answer.content if "def " in answer.content else None
-    usage = answer.usage
-    spent = Try(repair.id, "format", 1, usage.total - usage.output, usage.output, seconds, "")
-    if code is None:
-        return spent
-    return replace(spent, outcome="solved" if await passes(repair, code) else "wrong answer")
+    return Try(repair.id, outcome, calls, usage.total - usage.output, usage.output, seconds, "")
 
 
 async def codeact(model: str, limits: Limits, repair: Repair, folder: Path) -> Try:

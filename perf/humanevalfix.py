@@ -1,4 +1,4 @@
-"""Repairs the 100 Python tasks of HumanEvalFix in three ways with one local model, and compares them task by task.
+"""Repairs the 100 Python tasks of HumanEvalFix in four ways with one local model, and compares them task by task.
 
 ``python -m perf.humanevalfix`` runs what is not yet in ``--out`` and prints the report; it can be stopped and
 started again at any time. The benchmark's data are read from HANDIWORK_BENCHDATA.
@@ -24,7 +24,7 @@ from typing import get_args
 from rich.console import Console
 from rich.progress import Progress
 
-from handiwork.evals.reporting.statistics import bootstrap, mcnemar_exact
+from handiwork.evals.reporting.statistics import bootstrap, mcnemar_exact, wilson
 from handiwork.events.record import Limits
 from handiwork.llm.local.model import LocalLLM, server_folder_of
 from handiwork.llm.local.weights import find
@@ -36,7 +36,9 @@ from perf.report import machine, write
 from perf.table import aligned
 
 MODEL = "qwen2.5-coder-1.5b"
-OURS, DIRECT, MINI = ARMS = ("CodeActAgent", "direct prompt", "mini-swe-agent")
+OURS, DIRECT, SAMPLED, MINI = ARMS = ("CodeActAgent", "direct prompt", "sampled prompt", "mini-swe-agent")
+SAMPLES, TEMPERATURE = 13, 0.8
+"""The answers of the sampled prompt at the most, as many as CodeActAgent asks for on average, and their temperature."""
 DEADLINE = 900.0
 """Seconds a try may take."""
 STEPS = 25
@@ -75,7 +77,8 @@ async def run(chosen: Sequence[str], repairs: Sequence[Repair], out: Path, bar: 
     model = f"local:{MODEL}"
     known: dict[str, Arm] = {
         OURS: partial(arms.codeact, model, Limits(time=DEADLINE)),
-        DIRECT: partial(arms.direct, model),
+        DIRECT: partial(arms.direct, model, 1, 0.0),
+        SAMPLED: partial(arms.direct, model, SAMPLES, TEMPERATURE),
         MINI: partial(arms.mini, environment("mini_swe_agent", (3, 10)), address, MODEL, STEPS, DEADLINE),
     }
     try:
@@ -94,15 +97,24 @@ def section(found: dict[str, dict[str, Try]]) -> str:
         ends.append(
             [outcome, *(f"{100 * n / len(tries):.0f} %" for n, tries in zip(counts, found.values(), strict=True))]
         )
+    ends.insert(3, ["solved, 95 %", *(interval_text(tries) for tries in found.values())])
     for what, text in MEANS.items():
         means = [statistics.fmean(getattr(one, what) for one in tries.values()) for tries in found.values()]
         ends.append([text, *(f"{mean:,.1f}" for mean in means)])
     day = datetime.datetime.now(datetime.UTC).date().isoformat()
-    said = [f"Measured on {day}: {machine()}; {MODEL}, first asked at temperature 0."]
+    said = [
+        f"Measured on {day}: {machine()}; {MODEL}, first asked at temperature 0, by the {SAMPLED} at {TEMPERATURE}."
+    ]
     said.append(aligned(ends, range(1, len(found) + 1)))
     if others:
         said.append(aligned([HEADINGS, *(compared(name, found[name], one, found[one]) for one in others)], range(1, 7)))
     return "\n\n".join(said)
+
+
+def interval_text(tries: dict[str, Try]) -> str:
+    """Return the 95 % interval of the share that was solved (Wilson's)."""
+    interval = wilson(sum(one.outcome == "solved" for one in tries.values()), len(tries))
+    return f"{100 * interval.low:.0f} to {100 * interval.high:.0f} %"
 
 
 def compared(one: str, tries: dict[str, Try], other: str, others: dict[str, Try]) -> list[str]:

@@ -50,13 +50,15 @@ class Instance:
 class Rollout:
     """An agent's finished work on an instance: the state of its session, and its sandbox, which still runs.
 
-    ``ask`` sends a prompt to the model that plays the user or judges, at temperature 0. Raises LLMError.
+    ``ask`` sends a prompt to the model that plays the user or judges, at temperature 0. Raises LLMError. ``feedback``
+    sends one to the model that comments on the agent's steps, and is None in a run without such a model.
     """
 
     instance: Instance
     state: State
     sandbox: Sandbox
     ask: Ask
+    feedback: Ask | None = None
 
     @property
     def final_message(self) -> str:
@@ -90,7 +92,9 @@ class Benchmark(ABC):
     the user's steps before the download, and is "" if there are none. ``turns`` is the maximum number of the simulated
     user's answers. ``limits`` are those of one session; with ``fixed_steps`` their iterations are part of the rule: an
     agent that has used them up is scored on its result so far. ``agent`` is the default agent, "" for the one in the
-    user's settings.
+    user's settings. With ``writable_root`` the tasks change the system itself: in a sandbox with an image the agent is
+    root of a container that vanishes afterwards, as ``sandbox.docker`` describes. ``has_feedback`` means that a second
+    model may comment on the agent's steps, see ``Rollout.feedback``.
     """
 
     name: ClassVar[str]
@@ -106,6 +110,8 @@ class Benchmark(ABC):
     limits: ClassVar[Limits] = Limits()
     fixed_steps: ClassVar[bool] = False
     agent: ClassVar[str] = ""
+    writable_root: ClassVar[bool] = False
+    has_feedback: ClassVar[bool] = False
 
     @abstractmethod
     def files(self, split: str) -> Mapping[str, str]:
@@ -118,6 +124,10 @@ class Benchmark(ABC):
     def further_files(self, split: str) -> Sequence[str]:
         """Return further paths in the data folder, besides ``files``, that instances use if they exist."""
         return ()
+
+    def linked_files(self, data: Path, split: str) -> Mapping[str, str]:
+        """Return the files that the fetched ``files`` refer to, as they are given: fetched too, but not required."""
+        return {}
 
     def skipped(self, instance: Instance) -> str:
         """Return why the instance cannot run on this machine, "" if it can."""
@@ -136,6 +146,16 @@ class Benchmark(ABC):
 
     def provide(self, instance: Instance, folder: Path) -> None:  # noqa: B027 - few need it
         """Write files that score the agent into an empty folder beside the workspace, read-only in the sandbox."""
+
+    def has_rehearsal(self, instance: Instance) -> bool:
+        """Return whether ``rehearse`` is to be called for the instance."""
+        return False
+
+    async def rehearse(self, instance: Instance, sandbox: Sandbox) -> None:  # noqa: B027 - few need it
+        """Try in a second sandbox, made like the agent's and empty, whether the instance can be solved in such a one.
+
+        Called before ``set_up``. Raises UnfitError, SandboxError.
+        """
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:  # noqa: B027 - few need it
         """Set the running sandbox up as the instance requires. Raises UnfitError, SandboxError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,6 +35,7 @@ class SandboxOptions:
     snapshots: Snapshots | None
     egress: Egress | None
     image: str | None
+    writable_root: bool
     on_status: OnStatus
     withheld: Collection[str]
 
@@ -68,7 +69,14 @@ def _docker(options: SandboxOptions) -> Sandbox:
         options.snapshots,
         options.egress,
         options.on_status,
+        writable_root=options.writable_root,
     )
+
+
+async def _docker_image_id(image: str, on_status: OnStatus) -> str:
+    from handiwork.sandbox.docker.cli import image_of
+
+    return (await image_of(image, on_status)).id
 
 
 def _none(options: SandboxOptions) -> Sandbox:
@@ -83,14 +91,20 @@ class SandboxKind:
     """A kind of sandbox: its factory ``make``, and its properties known before a sandbox is created.
 
     ``isolated``: commands see no file and no process of this machine, and the workspace is an overlay over a copy.
-    ``takes_image``: an image is required. ``layer_owner`` returns the owner of the files in a snapshot's
-    layer; without it the sandbox maps owners itself.
+    ``image_id`` returns the id of an image's content, and pulls the image if it is missing; without it the kind takes
+    no image, with it one is required. ``layer_owner`` returns the owner of the files in a snapshot's layer; without it
+    the sandbox maps owners itself.
     """
 
     make: Callable[[SandboxOptions], Sandbox]
     isolated: bool = True
-    takes_image: bool = False
+    image_id: Callable[[str, OnStatus], Awaitable[str]] | None = None
     layer_owner: LayerOwner | None = None
+
+    @property
+    def takes_image(self) -> bool:
+        """Whether an image is required."""
+        return self.image_id is not None
 
 
 def _container_ids(base: Path) -> tuple[int, int]:
@@ -101,7 +115,7 @@ def _container_ids(base: Path) -> tuple[int, int]:
 
 SANDBOXES: dict[str, SandboxKind] = {
     "bubblewrap": SandboxKind(_bubblewrap),
-    "docker": SandboxKind(_docker, takes_image=True, layer_owner=_container_ids),
+    "docker": SandboxKind(_docker, image_id=_docker_image_id, layer_owner=_container_ids),
     "none": SandboxKind(_none, isolated=False),
 }
 """Every kind of sandbox, by its name: settings, flags and sessions take these names."""
@@ -110,6 +124,12 @@ SANDBOXES: dict[str, SandboxKind] = {
 def is_isolated(kind: str) -> bool:
     """Return whether the commands of a kind of sandbox run apart from this machine; True for an unknown kind."""
     return kind not in SANDBOXES or SANDBOXES[kind].isolated
+
+
+async def image_id(kind: str, image: str | None, on_status: OnStatus) -> str:
+    """Return the id of the content of a sandbox's image, "" for a sandbox without one. Raises SandboxError."""
+    make_id = SANDBOXES[kind].image_id
+    return "" if make_id is None or image is None else await make_id(image, on_status)
 
 
 def _check_kind(kind: str) -> str:
@@ -134,12 +154,14 @@ def create(
     snapshots: Snapshots | None = None,
     egress: Egress | None = None,
     image: str | None = None,
+    writable_root: bool = False,
     on_status: OnStatus = lambda _: None,
     withheld: Collection[str] = (),
 ) -> Sandbox:
     """Return the sandbox of a kind of SANDBOXES, not started.
 
-    "docker" needs an ``image``, and reports to ``on_status`` why its start takes time. "none" works directly in the
+    "docker" needs an ``image``, and reports to ``on_status`` why its start takes time; with ``writable_root``, which
+    the other kinds ignore, the agent is root and may change the system, see DockerSandbox. "none" works directly in the
     base, if any, with the user's environment except the variables ``withheld``; it has no mounts and takes no
     snapshots. Raises SandboxError.
     """
@@ -155,6 +177,7 @@ def create(
             snapshots,
             egress,
             image,
+            writable_root,
             on_status,
             withheld,
         )

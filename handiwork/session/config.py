@@ -35,6 +35,8 @@ class SessionConfig(SessionSettings):
     limits: Limits = Limits()
     temperature: float | None = None
     """The minimum sampling temperature of model calls; None leaves it to the agent."""
+    writable_root: bool = False
+    """Whether the agent may change the system of its container, as root; only evaluations set it."""
 
     @classmethod
     def of(cls, settings: Settings, workspace: Path, *, in_place: bool = False) -> SessionConfig:

@@ -161,6 +161,7 @@ def sandbox_of(
         snapshots=files.snapshots(paths, config.snapshots, store.redactor.bytes) if snapshots else None,
         egress=egress,
         image=config.image,
+        writable_root=config.writable_root,
         on_status=on_status,
         withheld=[secret.partition("=")[0] for secret in config.secrets],
     )

@@ -42,6 +42,15 @@ RECIPES = {
             "VOLUME /var/lib/odd",
         ),
     ),
+    # A machine whose root adds users, changes their files and becomes them, with AgentBench's programs.
+    "machine": Recipe(
+        "bookworm",
+        (
+            *(*SHELL_TOOLS, "base-passwd", "dash", "debianutils", "diffutils", "findutils", "gzip", "hostname"),
+            *("libc-bin", "libpam-modules", "libpam-runtime", "login", "mawk", "passwd", "tar", "util-linux"),
+            *("curl", "git", "python3", "tree", "unzip", "vim-tiny", "wget", "zip"),
+        ),
+    ),
 }
 
 
@@ -58,6 +67,8 @@ def _make(name: str, recipe: Recipe, tag: str) -> None:
     root = unpacked(recipe.packages, cache_dir() / "test-docker", recipe.suite)
     if name == "musl":
         _link_applets(root)
+    if name == "machine":
+        _make_accounts(root)
     changes = [f"--change={change}" for change in recipe.changes]
     packing = ["tar", "-c", "--owner=0", "--group=0", "-C", root, "--exclude=./usr/share/doc", "."]
     with subprocess.Popen(packing, stdout=subprocess.PIPE) as archive:
@@ -71,3 +82,18 @@ def _link_applets(root: Path) -> None:
         link = root / "bin" / applet
         if not link.exists():
             link.symlink_to("busybox")
+
+
+def _make_accounts(root: Path) -> None:
+    """Do what the packages' own scripts would: accounts, the rules by which users are let in, folders and links."""
+    for folder in ("usr/local/bin", "usr/local/sbin", "srv"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    for name in ("passwd", "group"):
+        (root / "etc" / name).write_text((root / f"usr/share/base-passwd/{name}.master").read_text())
+    accounts = (root / "etc/passwd").read_text().splitlines()
+    (root / "etc/shadow").write_text("".join(f"{line.partition(':')[0]}:*:19000:0:99999:7:::\n" for line in accounts))
+    for kind in ("auth", "account", "password", "session"):
+        (root / f"etc/pam.d/common-{kind}").write_text(f"{kind} required pam_unix.so\n")
+    for link, program in {"usr/bin/awk": "mawk", "usr/bin/vim": "vim.tiny", "bin/sh": "dash"}.items():
+        if not (root / link).is_symlink():
+            (root / link).symlink_to(program)

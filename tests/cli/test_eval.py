@@ -115,9 +115,34 @@ def test_a_run_is_done_again_under_its_conditions(program: Program, data: Path, 
     assert (found["difference"]["mean"], found["difference"]["n"], found["p"]) == (0.0, 2, 1.0)
 
 
+def test_sandbox_and_network_are_those_of_a_run_and_are_kept(program: Program, data: Path, tmp_path: Path) -> None:
+    out, again = tmp_path / "out", tmp_path / "again"
+    program.settings.parent.mkdir(parents=True, exist_ok=True)
+    program.settings.write_text('allow_net = ["pypi"]\n')
+    given = flags(program, data, out), "--ids", "sum-1", "--sandbox", "none", "--allow-net", "example.org"
+    done = program(*given[0], *given[1:], "--allow-net", "127.0.0.2:81")
+    assert done.returncode == 0, done.stderr
+    assert program("eval", "reproduce", str(out), "--out", str(again)).returncode == 0
+    run = json.loads((out / "report.json").read_text())["run"]
+    assert (run["sandbox"], run["image"], run["image id"]) == ("none", None, "")
+    assert run["allow_net"] == ["example.org", "127.0.0.2:81"]
+    for folder in (out, again):
+        (trajectory,) = (folder / "trajectories").iterdir()
+        settings = json.loads(trajectory.read_text().splitlines()[0])["settings"]
+        assert (settings["sandbox"], settings["allow_net"]) == ("none", ["example.org", "127.0.0.2:81"])
+    assert program(*flags(program, data, tmp_path / "third"), "--ids", "sum-1").returncode == 0
+    conditions = json.loads((tmp_path / "third/manifest.json").read_text())["conditions"]
+    assert (conditions["sandbox"], conditions["allow_net"]) == ("bubblewrap", ["pypi"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["run", ADDING, "--sandbox", "docker"], "the sandbox docker needs an image: add --image NAME"),
+        (["run", ADDING, "--sandbox", "cage"], "--sandbox: input should be 'bubblewrap', 'docker' or 'none', not"),
+        (["run", ADDING, "--sandbox", "none", "--image", "debian:12"], "the image debian:12 needs the sandbox docker"),
+        (["run", ADDING, "--allow-net", "http://x"], "--allow-net: "),
+        (["run", ADDING, "--feedback-model", "openai:x"], "--feedback-model is for mint: adding has no rule"),
         (["run"], "BENCHMARK is missing"),
         (["run", "nothing"], "there is no benchmark 'nothing': there are agentbench_os"),
         (["run", ADDING, "--split", "dev"], "adding has no split 'dev': it has test"),

@@ -13,7 +13,7 @@ from tests.sandbox.conftest import blobs, box, project, runtime_dir_of_its_own, 
 
 __all__ = ["blobs", "box", "project", "runtime_dir_of_its_own", "session_dir"]
 
-IMAGES = list(RECIPES)
+IMAGES = [name for name in RECIPES if name != "machine"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

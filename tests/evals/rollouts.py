@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from handiwork.agents.state import State
 from handiwork.evals.benchmark import Ask, Benchmark, Instance, Rollout
+from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.sandbox import create as sandboxes
@@ -83,16 +87,37 @@ async def no_blobs(_: AsyncIterator[bytes]) -> str:
 
 
 @asynccontextmanager
-async def prepared(benchmark: Benchmark, instance: Instance, place: Path) -> AsyncGenerator[Sandbox]:
-    """The sandbox that an agent gets for an instance, running, made in the folder ``place``."""
+async def prepared(
+    benchmark: Benchmark, instance: Instance, place: Path, image: str | None = None
+) -> AsyncGenerator[Sandbox]:
+    """The sandbox that an agent gets for an instance, running, made in the folder ``place``; of an image if named."""
+    kind, writable_root = "bubblewrap" if image is None else "docker", benchmark.writable_root
+    if benchmark.has_rehearsal(instance):
+        async with new_sandbox(kind, image=image, writable_root=writable_root) as (second, _):
+            await second.start()
+            await benchmark.rehearse(instance, second)
     session, workspace = place / "session", place / "workspace"
     session.mkdir()
     workspace.mkdir()
     benchmark.prepare(instance, workspace)
-    sandbox = sandboxes.create("bubblewrap", SandboxPaths(session, workspace), no_blobs)
+    paths = SandboxPaths(session, workspace)
+    sandbox = sandboxes.create(kind, paths, no_blobs, image=image, writable_root=writable_root)
     try:
         await sandbox.start()
         await benchmark.set_up(instance, sandbox)
         yield sandbox
     finally:
         await sandbox.close()
+
+
+@contextmanager
+def serving(folder: Path, host: str = "127.0.0.1") -> Generator[str]:
+    """The address of a web server with the files of a folder."""
+    with ThreadingHTTPServer((host, 0), partial(SimpleHTTPRequestHandler, directory=str(folder))) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://{host}:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -32,6 +32,10 @@ def script(file: Path, *replies: dict[str, object]) -> str:
     return f"scripted:{file}"
 
 
+def no_status(_: str) -> None:
+    """Takes what a plan says about its progress."""
+
+
 async def planned(
     data: Path, model: str, choice: InstanceSelection = InstanceSelection(), trials: int = 1, **limits: float
 ) -> RunPlan:
@@ -44,7 +48,7 @@ async def planned(
         user_model=model,
         limits=Limits.model_validate(limits),
     )
-    return await plan.new(registry.find(ADDING), conditions, choice, trials, lambda _: None)
+    return await plan.new(registry.find(ADDING), conditions, choice, trials, no_status)
 
 
 async def finished(out: Path, planned: RunPlan, caps: Caps = Caps(), workers: int = 2) -> dict[tuple[str, int], Result]:

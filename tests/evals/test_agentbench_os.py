@@ -16,15 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import DataError, Instance, UnfitError
-from handiwork.evals.benchmarks.agentbench.benchmark import ROUNDS, AgentBenchOS
-from handiwork.evals.benchmarks.agentbench.scripts import COMPARISONS, AgentBenchTask, run, task_of
+from handiwork.evals.benchmarks.agentbench.benchmark import FILES, ROUNDS, AgentBenchOS
+from handiwork.evals.benchmarks.agentbench.scripts import COMPARISONS, run, task_of
+from handiwork.evals.scoring.data import get
 from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.observation import AgentStateChangedObservation
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.workspace.layers import SandboxPaths
 from tests.agents.states import state_of
-from tests.evals.rollouts import instances, no_blobs, prepared, rollout, sample, some_or_all
+from tests.evals.rollouts import instances, no_blobs, prepared, rollout, sample, serving, some_or_all
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +70,13 @@ def loaded(place: Path, *records: Mapping[str, Any]) -> list[Instance]:
 
 async def scored(instance: Instance, answer: str, sandbox: Sandbox | None = None) -> float:
     return (await AGENTBENCH.score(rollout(instance, answer, sandbox))).value
+
+
+def from_address(address: str) -> AgentBenchOS:
+    class Elsewhere(AgentBenchOS):
+        upstream = address
+
+    return Elsewhere()
 
 
 async def do(sandbox: Sandbox, command: str) -> None:
@@ -198,6 +206,41 @@ async def test_scripts_are_taken_from_the_data_folder_and_tasks_without_theirs_a
             pass
 
 
+async def test_the_scripts_that_tasks_name_are_fetched_with_the_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upstream, cache = tmp_path / "upstream", tmp_path / "cache"
+    monkeypatch.setenv("HANDIWORK_CACHE", str(cache))
+    monkeypatch.delenv("HANDIWORK_BENCHDATA", raising=False)
+    loaded(upstream, LOST, {**COUNT, "create": {"init": {"file": "init/gone.sh"}}})
+    for name in FILES["std"]:
+        (upstream / f"data/{name}.json").parent.mkdir(parents=True, exist_ok=True)
+        (upstream / f"data/{name}.json").touch()
+        (upstream / f"data/{name}.json").write_text((upstream / f"data/{name}.json").read_text() or "[]")
+    (upstream / "scripts/4/init").mkdir(parents=True)
+    (upstream / "scripts/4/init/words.sh").write_text("mkdir box; touch box/word")
+    with serving(upstream) as address:
+        benchmark = from_address(address)
+        said: list[str] = []
+        found = await get(benchmark, "std", None, said.append)
+    assert found == cache / "benchmarks/agentbench_os"
+    with_script, without = benchmark.load(found, "std")
+    assert benchmark.skipped(with_script) == ""
+    assert benchmark.skipped(without) == "the data folder has no scripts/4/init/gone.sh"
+    assert said[-1].startswith(f"no scripts/4/init/gone.sh: {address}/scripts/4/init/gone.sh answered 404")
+    async with prepared(benchmark, with_script, tmp_path) as sandbox:
+        assert await scored(with_script, "1", sandbox) == 1
+    # Later runs look again for what could not be had, and do without it where there is no network.
+    assert await get(benchmark, "std", None, said.append) == found
+    assert "cannot be reached" in said[-1]
+
+
+def test_scripts_outside_their_folder_are_refused(tmp_path: Path) -> None:
+    for file in ("../../../words.sh", "/etc/words.sh"):
+        with pytest.raises(DataError, match="a script is outside the folder of scripts"):
+            loaded(tmp_path, {**COUNT, "create": {"init": {"file": file}}})
+
+
 def test_tasks_have_upstreams_names_and_broken_ones_are_told(tmp_path: Path) -> None:
     assert [one.id for one in loaded(tmp_path, COUNT, TOOL)] == ["std-004-N4-00000", "std-004-N4-00001"]
     with pytest.raises(DataError, match=r"data/dev\.json"):
@@ -249,20 +292,19 @@ async def test_every_real_task_is_scored_by_its_own_solution_or_has_no_score(
         place.mkdir()
         try:
             async with prepared(AGENTBENCH, instance, place) as sandbox:
-                task = task_of(instance.row, instance.row["scripts"])
-                right = await _solved(instance, task, sandbox)
-                outcomes["full" if right else "none"].append(instance.id)
+                outcomes["full" if await solved(instance, sandbox) else "none"].append(instance.id)
         except UnfitError:
             outcomes["no machine"].append(instance.id)
     assert outcomes["full"]
     assert not outcomes["none"], outcomes
 
 
-async def _solved(instance: Instance, task: AgentBenchTask, sandbox: Sandbox) -> bool:
+async def solved(instance: Instance, sandbox: Sandbox) -> bool:
     """Whether the task scores nothing before, and 1 with what its example makes and says.
 
     What moves by itself, as the memory in use, is looked at again.
     """
+    task = task_of(instance.row, instance.row["scripts"])
     if task.example is None:
         assert task.match is not None
         assert await scored(instance, "", sandbox) == await scored(instance, "Nothing.", sandbox) == 0

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import DataError
 from handiwork.evals.benchmarks.gaia import GAIA, answer_in, matches
-from tests.evals.rollouts import rollout
+from handiwork.evals.running import plan
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.plan import InstanceSelection
+from tests.cli.program import bash, finish
+from tests.evals.rollouts import rollout, serving
+from tests.evals.runs import finished, no_status, script
 
 
 def row(task: str, truth: str, file: str = "", level: int = 1) -> dict[str, object]:
@@ -144,3 +149,26 @@ def test_a_file_of_something_else_is_told(data: Path) -> None:
     (data / "2023/test/metadata.jsonl").write_text('{"task_id": "x"}\n')
     with pytest.raises(DataError, match="line 1 has no Question, Level, Final answer, file_name"):
         GAIA().load(data, "test")
+
+
+@pytest.mark.slow
+async def test_with_hosts_allowed_an_agent_finds_an_answer_on_the_web(data: Path, tmp_path: Path) -> None:
+    page = tmp_path / "web/answer.txt"
+    page.parent.mkdir()
+    page.write_text("1,234.5")
+    with serving(page.parent, "127.0.0.2") as address:
+        host = address.removeprefix("http://")
+        fetch = f"python3 -c 'import urllib.request as u; print(u.urlopen(\"{address}/{page.name}\").read())'"
+        model = script(tmp_path / "script", bash(fetch), finish("<answer>1,234.5</answer>"))
+        conditions = Conditions(
+            benchmark="gaia", split="validation", data=str(data), agent="CodeActAgent", model=model, user_model=model
+        )
+        seen: dict[bool, str] = {}
+        for allowed in (False, True):
+            chosen = conditions.model_copy(update={"allow_net": (host,) if allowed else ()})
+            planned = await plan.new(GAIA(), chosen, InstanceSelection(ids=["number"]), 1, no_status)
+            (result,) = (await finished(tmp_path / f"out-{allowed}", planned)).values()
+            assert result.score == 1
+            seen[allowed] = (tmp_path / f"out-{allowed}" / result.trajectory).read_text()
+    assert "b'1,234.5'" in seen[True]
+    assert "b'1,234.5'" not in seen[False]

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from handiwork.evals.benchmark import Instance, Rollout
-from handiwork.evals.benchmarks.mint import CODE, Mint, correct
+from handiwork.evals.benchmarks.mint import feedback
+from handiwork.evals.benchmarks.mint.benchmark import CODE, PROPOSALS, STEPS, Mint, correct
+from handiwork.evals.reporting import tables
+from handiwork.evals.reporting.summary import summarise
+from handiwork.evals.running import manifest, plan
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.plan import InstanceSelection
+from handiwork.evals.running.results import Result, Results
+from handiwork.events.action import AgentFinishAction, CmdRunAction, MessageAction
+from handiwork.events.codec import from_json
+from handiwork.events.observation import CmdOutputObservation
+from tests.agents.states import state_of
+from tests.cli.program import bash, finish
 from tests.evals.rollouts import instances, needs_benchdata, rollout, sample, some_or_all
+from tests.evals.runs import finished, no_status, script
 
 MINT = Mint()
 
@@ -71,7 +87,6 @@ async def test_a_wrong_proposal_is_answered_once_and_a_right_one_not_at_all(spli
     told = await MINT.reply(rollout(instance, "<answer>-12345.5</answer>"), 1)
     assert told is not None
     assert told.startswith("That answer is wrong. You have 5 steps left and can propose 1 more answer. Finish with")
-    assert MINT.turns == 1
     assert await MINT.reply(answered(instance, gold(instance)), 1) is None
     mended = rollout(instance, ["<answer>-12345.5</answer>", f"<answer>{gold(instance)}</answer>"])
     assert (await MINT.score(mended)).value == 1
@@ -180,3 +195,95 @@ def test_the_instruction_says_the_form_and_the_limits(split: str) -> None:
     assert "2 times" in told
     assert "between <answer> and </answer>" in told
     assert '"""\nWrite' not in told
+
+
+def a_sum(folder: Path) -> Path:
+    (folder / "gsm8k").mkdir(parents=True)
+    line = {"id": 1, "prompt": "Six rows of 4 eggs, 3 are broken. How many are whole?", "reference": "21"}
+    (folder / "gsm8k/test_prompts.json").write_text(json.dumps(line) + "\n")
+    return folder
+
+
+async def result(place: Path, agent: str, critic: str) -> tuple[Result, str]:
+    """The result of the task, and the trajectory."""
+    data = str(a_sum(place / "data"))
+    conditions = Conditions(
+        benchmark="mint",
+        split="gsm8k",
+        data=data,
+        agent="CodeActAgent",
+        model=agent,
+        user_model=agent,
+        feedback_model=critic,
+        limits=MINT.limits,
+    )
+    planned = await plan.new(MINT, conditions, InstanceSelection(), 1, no_status)
+    (found,) = (await finished(place / "out", planned)).values()
+    return found, (place / "out" / found.trajectory).read_text()
+
+
+def messages(trajectory: str) -> list[str]:
+    """What the simulated user said after the task."""
+    events = map(from_json, trajectory.splitlines())
+    return [event.content for event in events if isinstance(event, MessageAction) and event.source == "user"][1:]
+
+
+@pytest.mark.slow
+async def test_a_second_model_comments_on_each_step_that_does_not_solve_the_task(tmp_path: Path) -> None:
+    agent = script(
+        tmp_path / "agent",
+        bash("echo $((6 * 4))"),
+        finish("<answer>7</answer>"),
+        bash("echo $((6 * 4 - 3))"),
+        finish("<answer>21</answer>"),
+    )
+    comments = [
+        {"content": f"Comment {number}.\nAssistant:\nI finish.", "usage": {"input": 100, "output": 10}, "cost": 0.25}
+        for number in range(1, 5)
+    ]
+    found, trajectory = await result(tmp_path, agent, script(tmp_path / "critic", *comments))
+    assert (found.score, found.steps) == (1, 4)
+    assert (found.feedback_cost, found.feedback_usage.total, found.cost) == (0.75, 330, 0)
+    manifest_of, results = manifest.read(tmp_path / "out"), list(Results(tmp_path / "out").by_key.values())
+    summary = summarise(manifest_of.facts, results, {})
+    assert tables.headline(summary).startswith(f"mint gsm8k with feedback from scripted:{tmp_path / 'critic'}: ")
+    rows = {row[0]: row[2] for table in tables.of_run(summary) for row in table.rows if table.title == "What they took"}
+    assert (rows["cost of the feedback, USD"], rows["tokens of the feedback"]) == ("0.7500", "330")
+    form = "Finish with your answer between <answer> and </answer>: a number, and nothing else."
+    assert messages(trajectory) == [
+        f"Expert feedback:\nComment 1.\nYou have 4 steps left and can propose 2 more answers. {form}",
+        "That answer is wrong.\nExpert feedback:\nComment 2.\nYou have 3 steps left and can propose 1 more answer. "
+        f"{form}",
+        f"Expert feedback:\nComment 3.\nYou have 2 steps left and can propose 1 more answer. {form}",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("critic", [False, True])
+async def test_steps_and_proposals_are_as_many_with_feedback_as_without(critic: bool, tmp_path: Path) -> None:
+    comments = script(tmp_path / "critic", *[{"content": "No."}] * 9) if critic else ""
+    working = script(tmp_path / "working", *(bash(f"echo {number}") for number in range(9)))
+    found, trajectory = await result(tmp_path / "working-place", working, comments)
+    assert (found.score, found.steps, len(messages(trajectory))) == (0, STEPS, (STEPS - 1) * critic)
+    guessing = script(tmp_path / "guessing", *(finish(f"<answer>{number}</answer>") for number in range(9)))
+    found, trajectory = await result(tmp_path / "guessing-place", guessing, comments)
+    assert (found.score, found.steps, len(messages(trajectory))) == (0, PROPOSALS, PROPOSALS - 1)
+
+
+def test_the_feedback_model_sees_the_conversation_and_the_reference_and_only_it_does() -> None:
+    instance = Instance("1", row("gsm8k", "21", "How many eggs?"), "gsm8k")
+    ran = CmdRunAction(command="echo 24", id=2, source="agent")
+    state = state_of(
+        MessageAction(content="A long instruction.", source="user"),
+        ran,
+        CmdOutputObservation(content="24\n", command="echo 24", exit_code=0, cause=2),
+        AgentFinishAction(outputs={"message": "<answer>24</answer>"}),
+    )
+    prompt = feedback.prompt(instance, state, "That answer is wrong.")
+    assert (
+        "Task:\nHow many eggs?\nAssistant:\nrun echo 24\nObservation:\n24\nAssistant:\nfinish <answer>24</answer>\n"
+        "Observation:\nThat answer is wrong.\n\nCorrect solution (please DO NOT disclose the correct solution to the "
+        "assistant): 21\n"
+    ) in prompt
+    assert "A long instruction" not in prompt
+    assert "21" not in MINT.instruction(instance)

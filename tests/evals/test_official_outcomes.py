@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from handiwork.evals.benchmarks.mint import correct
-from handiwork.evals.benchmarks.proofwriter import letter_in
+from handiwork.evals.benchmarks.mint.benchmark import correct
+from handiwork.evals.benchmarks.proofwriter.benchmark import letter_in
 
 OFFICIAL: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("official_outcomes.json").read_text())
 

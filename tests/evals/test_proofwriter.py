@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.evals.benchmark import DataError
-from handiwork.evals.benchmarks.proofwriter import FILE, LETTERS, PHRASES, ProofWriter, letter_in
+from handiwork.evals.benchmarks.proofwriter.benchmark import FILE, LETTERS, PHRASES, ProofWriter, letter_in
 from tests.evals.rollouts import instances, needs_benchdata, rollout
 
 PROOFWRITER = ProofWriter()

@@ -28,7 +28,7 @@ from handiwork.events.record import CompletionEvent, SessionStarted, Usage
 from tests.agents.states import state_of
 from tests.cli.program import bash, finish
 from tests.evals.adding import Adding
-from tests.evals.runs import by_id, finished, planned, script, sums
+from tests.evals.runs import by_id, finished, no_status, planned, script, sums
 
 
 async def test_every_instance_has_a_result_and_its_trajectory(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ async def test_going_on_runs_what_is_missing_and_nothing_else(tmp_path: Path) ->
     await finished(out, await planned(data, script(tmp_path / "script"), trials=2))
     lines = (out / FILE).read_text().splitlines()
     (out / FILE).write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])  # killed while it wrote
-    found = await finished(out, await plan.resume(out))
+    found = await finished(out, await plan.resume(out, no_status))
     assert set(found) == {(one, trial) for one in "abc" for trial in (1, 2)}
     after = (out / FILE).read_text().splitlines()
     assert after[:4] == lines[:4]
@@ -256,4 +256,4 @@ async def test_a_run_does_not_go_on_with_other_data(tmp_path: Path) -> None:
     await finished(out, await planned(data, script(tmp_path / "script")))
     sums(data, "a", "b")
     with pytest.raises(DataError, match="not those that the run began with"):
-        await plan.resume(out)
+        await plan.resume(out, no_status)

@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 
-from perf.arms import Outcome, Try
+from perf.arms import Outcome, Try, direct
 from perf.humanevalfix import compared, section
 from perf.repairs import Repair, load, passes
 
@@ -69,3 +69,24 @@ def test_every_way_to_fail_has_its_line() -> None:
     cells = dict([cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|"))
     assert set(get_args(Outcome)) < set(cells)
     assert (cells["solved"], cells["not submitted"], cells["model calls"]) == ("50 %", "0 %", "2.0")
+    assert cells["solved, 95 %"] == "15 to 85 %"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answers", "samples", "outcome", "calls"),
+    [
+        (["a + b", "a * b", "a - b"], 3, "solved", 2),
+        (["a + b", "a - b", "a * b"], 2, "wrong answer", 2),
+        (["a + b", None], 2, "format", 2),
+        (["a * b"], 1, "solved", 1),
+    ],
+)
+async def test_a_sampled_prompt_takes_the_first_answer_that_passes_or_the_last(
+    answers: list[str | None], samples: int, outcome: str, calls: int, tmp_path: Path
+) -> None:
+    texts = ["I cannot." if one is None else f"```python\ndef area(a, b):\n    return {one}\n```" for one in answers]
+    lines = [json.dumps({"content": text, "usage": {"input": 10, "output": 2}}) for text in texts]
+    (tmp_path / "script").write_text("\n".join(lines))
+    tried = await direct(f"scripted:{tmp_path / 'script'}", samples, 0.8, AREA, tmp_path)
+    assert (tried.outcome, tried.calls, tried.tokens_in, tried.tokens_out) == (outcome, calls, 10 * calls, 2 * calls)

@@ -74,6 +74,8 @@ class Summary(Model):
     endings: dict[str, Ending]
     cost: Amount
     user_cost: Amount
+    feedback_cost: Amount = Amount(total=0.0, mean=0.0)
+    feedback_tokens: Amount = Amount(total=0.0, mean=0.0)
     unpriced: int
     usage: Usage
     tokens: Amount
@@ -106,6 +108,8 @@ def summarise(run: Mapping[str, Any], results: Sequence[Result], figures: Mappin
         endings=_endings(results),
         cost=_amount(r.cost for r in results),
         user_cost=_amount(r.user_cost for r in results),
+        feedback_cost=_amount(r.feedback_cost for r in results),
+        feedback_tokens=_amount(r.feedback_usage.total for r in results),
         unpriced=sum(r.unpriced for r in results),
         usage=sum((r.usage for r in results), Usage()),
         tokens=_amount(r.usage.total for r in results),

@@ -33,7 +33,8 @@ class Table(NamedTuple):
 def headline(summary: Summary) -> str:
     """Return the benchmark and its score with the interval in one line."""
     run, score = summary.run, summary.score
-    name = f"{run.get('benchmark', '')} {run.get('split', '')}".strip()
+    critic = f"with feedback from {run['feedback_model']}" if run.get("feedback_model") else ""
+    name = " ".join(filter(None, (str(run.get("benchmark", "")), str(run.get("split", "")), critic)))
     counts = f"{summary.measured} of {summary.wanted} instances measured"
     if score is None:
         return f"{name}: no score, {counts}"
@@ -170,6 +171,9 @@ def _amounts(summary: Summary) -> Iterator[tuple[str, ...]]:
     yield "cost, USD", *_row(summary.cost, 4)
     if summary.user_cost.total:
         yield "cost of the simulated user or judge, USD", *_row(summary.user_cost, 4)
+    if summary.run.get("feedback_model"):
+        yield "cost of the feedback, USD", *_row(summary.feedback_cost, 4)
+        yield "tokens of the feedback", *_row(summary.feedback_tokens, 0)
     yield "tokens", *_row(summary.tokens, 0)
     classes = {"read": usage.input, "read from a cache": usage.cache_read, "written to a cache": usage.cache_write}
     for name, count in {**classes, "written": usage.output}.items():

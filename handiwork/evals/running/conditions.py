@@ -12,8 +12,10 @@ class Conditions(Model):
     """The settings of a run.
 
     ``benchmark`` is a name or the absolute path of a file, ``data`` the absolute folder of its data. ``user_model``
-    plays the user, or judges, if the benchmark has one. ``deadline`` is the running time of one rollout in seconds, and
-    ``limits`` are the other limits of its session.
+    plays the user, or judges, if the benchmark has one; ``feedback_model`` comments on the agent's steps, "" for a run
+    without feedback. ``deadline`` is the running time of one rollout in seconds, and ``limits`` are the other limits of
+    its session. ``sandbox``, ``image`` and ``allow_net`` are settings of the session; the hosts of the benchmark's own
+    ``allow_net`` are added.
     """
 
     benchmark: str
@@ -25,5 +27,9 @@ class Conditions(Model):
     protocol: ProtocolName = "auto"
     user_model: str
     user_base_url: str | None = None
+    feedback_model: str = ""
     limits: Limits = Limits()
     deadline: float = Field(default=1800.0, gt=0)
+    sandbox: str = "bubblewrap"
+    image: str | None = None
+    allow_net: tuple[str, ...] = ()

@@ -38,8 +38,8 @@ class Manifest(Model):
 
     ``commit`` is the project's, with "+" if files have changed since, "" if it was installed without its history;
     ``code`` hashes the whole package and ``agent_code`` the agent's own files, including its prompts. ``image`` is the
-    digest of a container's image, "" for a sandbox on the machine's own system. ``skipped`` gives the reasons for
-    instances that cannot run here; ``instances`` are those that can.
+    id of the content of a container's image, "" for a sandbox on the machine's own system. ``skipped`` gives the
+    reasons for instances that cannot run here; ``instances`` are those that can.
     """
 
     conditions: Conditions
@@ -64,13 +64,20 @@ class Manifest(Model):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The facts of a report, conditions included; "instances" is their number."""
-        fields = self.model_dump(mode="json", exclude={"conditions", "instances"})
-        return {**self.conditions.model_dump(mode="json"), "instances": len(self.instances), **fields}
+        """The facts of a report, conditions included; "instances" is their number, "image" the image's name."""
+        fields = self.model_dump(mode="json", exclude={"conditions", "instances", "image"})
+        conditions = self.conditions.model_dump(mode="json")
+        return {**conditions, "image id": self.image, "instances": len(self.instances), **fields}
 
 
 def make(
-    conditions: Conditions, benchmark: Benchmark, instances: list[str], skipped: dict[str, str], trials: int, data: str
+    conditions: Conditions,
+    benchmark: Benchmark,
+    instances: list[str],
+    skipped: dict[str, str],
+    trials: int,
+    data: str,
+    image: str,
 ) -> Manifest:
     """Return the manifest of a run that starts now. Raises AgentNotFoundError."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -85,6 +92,7 @@ def make(
         commit=_commit(),
         code=_code_hash(PACKAGE),
         agent_code=_code_hash(_files_of(conditions.agent)),
+        image=image,
         host=Host(
             system=platform.platform(), python=platform.python_version(), cpus=os.cpu_count() or 0, memory=memory
         ),

@@ -13,6 +13,7 @@ from handiwork.evals.running import manifest
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
 from handiwork.evals.scoring import data
+from handiwork.sandbox.create import image_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ async def new(
 ) -> RunPlan:
     """Plan a run. If ``conditions.data`` is "", the data are located, or fetched from upstream.
 
-    Raises DataError, AgentNotFoundError.
+    Raises DataError, AgentNotFoundError, SandboxError.
     """
     if conditions.split not in benchmark.splits:
         splits = ", ".join(benchmark.splits)
@@ -50,12 +51,16 @@ async def new(
         why = next(iter(skipped.values()), "there are none")
         raise DataError(f"no instance of {benchmark.name}, {conditions.split}, can be run here: {why}")
     digest = await data.digest(benchmark, conditions.split, folder)
-    run_manifest = manifest.make(conditions, benchmark, [one.id for one in chosen], skipped, trials, digest)
+    image = await image_id(conditions.sandbox, conditions.image, status)
+    run_manifest = manifest.make(conditions, benchmark, [one.id for one in chosen], skipped, trials, digest, image)
     return RunPlan(benchmark, {one.id: one for one in chosen}, run_manifest)
 
 
-async def resume(out: Path) -> RunPlan:
-    """Plan to resume the run in a folder. Raises ResultsError, and DataError if the data have changed."""
+async def resume(out: Path, status: Callable[[str], None]) -> RunPlan:
+    """Plan to resume the run in a folder.
+
+    Raises ResultsError, SandboxError, and DataError if the data or the image have changed.
+    """
     run_manifest = manifest.read(out)
     conditions = run_manifest.conditions
     benchmark, folder = registry.find(conditions.benchmark), Path(conditions.data)
@@ -63,6 +68,8 @@ async def resume(out: Path) -> RunPlan:
         raise DataError(f"the data of the run are no longer in {folder}")
     if await data.digest(benchmark, conditions.split, folder) != run_manifest.data_hash:
         raise DataError(f"the data in {folder} are not those that the run began with: begin another run")
+    if await image_id(conditions.sandbox, conditions.image, status) != run_manifest.image:
+        raise DataError(f"the image {conditions.image} is not the one that the run began with: begin another run")
     instances = {one.id: one for one in await _load(benchmark, conditions)}
     return RunPlan(benchmark, {one: instances[one] for one in run_manifest.instances}, run_manifest)
 

@@ -57,9 +57,10 @@ class Result(Model):
     """One rollout of an instance: ``trial`` counts from 1; ``score`` is from 0 to 1, None if it was not measured.
 
     ``cost`` is USD for the agent's model in all attempts, as far as known (``unpriced`` completions are not), and
-    ``user_cost`` that for the model that played the user or judged. ``seconds`` is wall time, scoring included;
-    ``attempts`` counts starts: more than one after infrastructure failures. ``trajectory`` is the file of its events in
-    the run's folder. ``why`` explains an end other than the agent's answer.
+    ``user_cost`` that for the model that played the user or judged, ``feedback_cost`` and ``feedback_usage`` are cost
+    and tokens of the model that gave feedback. ``seconds`` is wall time, scoring included; ``attempts`` counts starts:
+    more than one after infrastructure failures. ``trajectory`` is the file of its events in the run's folder. ``why``
+    explains an end other than the agent's answer.
     """
 
     id: str
@@ -73,6 +74,8 @@ class Result(Model):
     cost: float = 0.0
     unpriced: int = 0
     user_cost: float = 0.0
+    feedback_cost: float = 0.0
+    feedback_usage: Usage = Usage()
     usage: Usage = Usage()
     steps: int = 0
     seconds: float = 0.0
@@ -81,7 +84,7 @@ class Result(Model):
 
     def after(self, previous: Result) -> Result:
         """Return this result with the cost, tokens, time and attempts of the previous one added."""
-        names = ("cost", "unpriced", "user_cost", "usage", "seconds", "attempts")
+        names = ("cost", "unpriced", "user_cost", "feedback_cost", "feedback_usage", "usage", "seconds", "attempts")
         return self.model_copy(update={name: getattr(previous, name) + getattr(self, name) for name in names})
 
     @property
@@ -128,7 +131,7 @@ class Results:
         self._count(result)
 
     def _count(self, result: Result) -> None:
-        cost = result.cost + result.user_cost
+        cost = result.cost + result.user_cost + result.feedback_cost
         self.spent += cost
         self.dearest = max(self.dearest or 0.0, cost)
         previous = self.by_key.get(result.key)

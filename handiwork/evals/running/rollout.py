@@ -19,9 +19,11 @@ from handiwork.errors import BrowserError, SandboxError
 from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, UnfitError
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
+from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.base import Event
 from handiwork.events.codec import to_json
 from handiwork.events.observation import ErrorObservation
+from handiwork.events.record import Usage
 from handiwork.llm import create as llms
 from handiwork.llm.errors import LLMError
 from handiwork.llm.types import LLM, Message
@@ -45,6 +47,9 @@ TITLE = "task"
 MALFORMED = 3
 """The number of malformed replies at the end that makes the format the cause of the failure."""
 
+COSTS = ("cost", "user_cost", "feedback_cost")
+"""The fields of a result that are USD."""
+
 T = TypeVar("T")
 
 
@@ -65,10 +70,10 @@ class FinishedRollout:
     trajectory: str
 
 
-class User:
-    """The model that plays the user of a benchmark, or judges an answer; it is created at the first call.
+class SideModel:
+    """A model beside the agent's: it plays the user, judges, or gives feedback; it is created at the first call.
 
-    ``cost`` is USD of all but the ``unpriced`` calls.
+    ``cost`` is USD of all but the ``unpriced`` calls, ``usage`` their tokens.
     """
 
     def __init__(self, model: str, base_url: str | None) -> None:
@@ -76,6 +81,7 @@ class User:
         self._llm: LLM | None = None
         self.cost = 0.0
         self.unpriced = 0
+        self.usage = Usage()
 
     async def ask(self, prompt: str) -> str:
         """Return the model's answer to the prompt, at temperature 0. Raises LLMError."""
@@ -84,6 +90,7 @@ class User:
         answer = await self._llm.complete([Message.text("user", prompt)], temperature=0.0)
         self.cost += answer.cost or 0.0
         self.unpriced += answer.cost is None
+        self.usage += answer.usage
         return answer.content
 
     async def close(self) -> None:
@@ -92,20 +99,34 @@ class User:
             await self._llm.close()
 
 
+@dataclass(frozen=True, slots=True)
+class SideModels:
+    """The models beside the agent's: one plays the user or judges, the ``critic`` gives feedback if the run has it."""
+
+    user: SideModel
+    critic: SideModel | None
+
+    async def close(self) -> None:
+        """Close the models' connections."""
+        await self.user.close()
+        if self.critic is not None:
+            await self.critic.close()
+
+
 async def roll_out(conditions: Conditions, benchmark: Benchmark, job: RolloutJob, parent: Path) -> FinishedRollout:
     """Execute a rollout in a temporary folder below ``parent``; errors become outcomes, not exceptions."""
-    began, cost, user_cost, attempt = time.monotonic(), 0.0, 0.0, 0
+    began, attempt, spent = time.monotonic(), 0, dict.fromkeys(COSTS, 0.0)
     while True:
         attempt += 1
         # Agents see the path of their workspace: a name derived from the instance could reveal the answer.
         folder = parent / secrets.token_hex(8)
         done = await _attempt(conditions, benchmark, job, folder)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-        cost, user_cost = cost + done.result.cost, user_cost + done.result.user_cost
+        spent = {name: cost + getattr(done.result, name) for name, cost in spent.items()}
         if done.result.outcome not in INFRASTRUCTURE or attempt == ATTEMPTS:
             break
         await asyncio.sleep(PAUSE * 3 ** (attempt - 1))
-    totals = {"attempts": attempt, "cost": cost, "user_cost": user_cost, "seconds": time.monotonic() - began}
+    totals = {"attempts": attempt, **spent, "seconds": time.monotonic() - began}
     return FinishedRollout(done.result.model_copy(update=totals), done.trajectory)
 
 
@@ -125,31 +146,34 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
         await asyncio.to_thread(benchmark.prepare, instance, workspace)
         await asyncio.to_thread(benchmark.provide, instance, provided)
         async with benchmark.turn(instance), Store.open(data) as store:
-            config = _config(conditions, workspace, job.budget, benchmark.allow_net(instance))
+            config = _config(conditions, benchmark, instance, workspace, job.budget)
             if any(provided.iterdir()):
                 config = config.model_copy(update={"mount_ro": (str(provided),)})
             opened = await create(store, data, config, lambda _: None, TITLE)
-            user = User(conditions.user_model, conditions.user_base_url)
+            models = SideModels(
+                SideModel(conditions.user_model, conditions.user_base_url),
+                SideModel(conditions.feedback_model, None) if conditions.feedback_model else None,
+            )
             try:
-                fields = await _result_fields(conditions, benchmark, replace(job, instance=instance), opened, user)
+                fields = await _result_fields(conditions, benchmark, replace(job, instance=instance), opened, models)
             finally:
                 await opened.close()
-                await user.close()
+                await models.close()
             events = "".join(f"{to_json(event)}\n" for event in await opened.log.read())
-            return FinishedRollout(result.model_copy(update=fields | _cost_fields(opened.state, user)), events)
+            return FinishedRollout(result.model_copy(update=fields | _cost_fields(opened.state, models)), events)
     except Exception as error:  # noqa: BLE001 - one rollout never ends a run; its result has the error
         outcome, why = _blame(error)
         return FinishedRollout(result.model_copy(update={"outcome": outcome, "why": why}), "")
 
 
 async def _result_fields(
-    conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Session, user: User
+    conditions: Conditions, benchmark: Benchmark, job: RolloutJob, opened: Session, models: SideModels
 ) -> dict[str, Any]:
     """Return the fields of a result about the rollout's end and its score."""
     factor, grace = HANGING
     try:
         async with asyncio.timeout(factor * conditions.deadline + grace), opened.hold_lease():
-            rollout = await _converse(conditions, benchmark, job.instance, opened, user)
+            rollout = await _converse(conditions, benchmark, job.instance, opened, models)
             steps, (outcome, why) = rollout.state.iteration, outcome_of(rollout.state, await opened.log.read())
             if outcome == "limit" and job.budget is not None and rollout.state.cost >= job.budget:
                 outcome, why = "stopped", "the run had spent what it may"
@@ -239,7 +263,9 @@ def _failed_outcome(state: State) -> Outcome:
             return "platform"
 
 
-def _config(conditions: Conditions, workspace: Path, budget: float | None, allow_net: tuple[str, ...]) -> SessionConfig:
+def _config(
+    conditions: Conditions, benchmark: Benchmark, instance: Instance, workspace: Path, budget: float | None
+) -> SessionConfig:
     costs = [cost for cost in (conditions.limits.cost, budget) if cost is not None]
     times = [time for time in (conditions.limits.time, conditions.deadline) if time is not None]
     return SessionConfig(
@@ -248,7 +274,10 @@ def _config(conditions: Conditions, workspace: Path, budget: float | None, allow
         base_url=conditions.base_url,
         protocol=conditions.protocol,
         workspace=str(workspace),
-        allow_net=allow_net,
+        sandbox=conditions.sandbox,
+        image=conditions.image,
+        writable_root=benchmark.writable_root,
+        allow_net=tuple(dict.fromkeys((*conditions.allow_net, *benchmark.allow_net(instance)))),
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),
         snapshots=0,  # such sessions are never rewound
     )
@@ -270,12 +299,20 @@ class _EndCheck:
 
 
 async def _converse(
-    conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Session, user: User
+    conditions: Conditions, benchmark: Benchmark, instance: Instance, opened: Session, models: SideModels
 ) -> Rollout:
     """Let the agent and the simulated user talk until one of them ends the conversation."""
     sandbox = await opened.sandbox()
-    rollout = Rollout(instance, opened.state, sandbox, user.ask)
+    feedback = None if models.critic is None else models.critic.ask
+    rollout = Rollout(instance, opened.state, sandbox, models.user.ask, feedback)
     end = _EndCheck(benchmark, rollout)
+    if benchmark.has_rehearsal(instance):
+        used = opened.config
+        async with new_sandbox(
+            used.sandbox, image=used.image, writable_root=used.writable_root, allow_net=used.allow_net
+        ) as (second, _):
+            await second.start()
+            await benchmark.rehearse(instance, second)
     await benchmark.set_up(instance, sandbox)
     prompt: str | None = await benchmark.task(instance, sandbox, conditions.agent)
     for turn in range(1, benchmark.turns + 2):
@@ -289,10 +326,13 @@ async def _converse(
     return rollout
 
 
-def _cost_fields(state: State, user: User) -> dict[str, Any]:
+def _cost_fields(state: State, models: SideModels) -> dict[str, Any]:
+    user, critic = models.user, models.critic
+    feedback = {} if critic is None else {"feedback_cost": critic.cost, "feedback_usage": critic.usage}
     return {
+        **feedback,
         "cost": state.cost,
-        "unpriced": state.unpriced + user.unpriced,
+        "unpriced": state.unpriced + user.unpriced + (0 if critic is None else critic.unpriced),
         "user_cost": user.cost,
         "usage": state.usage,
         "steps": state.iteration,

@@ -35,10 +35,14 @@ def missing(benchmark: Benchmark, split: str, folder: Path) -> list[str]:
 
 
 async def get(benchmark: Benchmark, split: str, data: Path | None, status: Callable[[str], None]) -> Path:
-    """Return the folder with the data of a split, fetched from upstream if no folder was given. Raises DataError."""
-    folder = folder_of(benchmark, data)
-    lacking = missing(benchmark, split, folder)
-    if not lacking:
+    """Return the folder with the data of a split, fetched from upstream if no folder was given. Raises DataError.
+
+    Files that these link to are fetched too; if one cannot be, ``status`` gets the reason.
+    """
+    folder, cache = folder_of(benchmark, data), cache_dir() / "benchmarks" / benchmark.name
+    if not (lacking := missing(benchmark, split, folder)):
+        if folder == cache:
+            await _fetch_linked(benchmark, split, cache, status)
         return folder
     if data is not None:
         names = ", ".join(lacking)
@@ -47,14 +51,28 @@ async def get(benchmark: Benchmark, split: str, data: Path | None, status: Calla
         )
     if benchmark.gated and not os.environ.get("HF_TOKEN"):
         raise DataError(f"{benchmark.title} is not given out freely. {benchmark.gated} Or name its folder with --data.")
-    folder = cache_dir() / "benchmarks" / benchmark.name
-    for path in missing(benchmark, split, folder):
+    for path in missing(benchmark, split, cache):
         address = benchmark.files(split)[path]
         if not address:
             raise DataError(f"{path} of {benchmark.title} cannot be fetched: see {benchmark.source}, and give --data")
         status(f"fetching {path}")
-        await _fetch(address, folder / path)
-    return folder
+        await _fetch(address, cache / path)
+    await _fetch_linked(benchmark, split, cache, status)
+    return cache
+
+
+async def _fetch_linked(benchmark: Benchmark, split: str, folder: Path, status: Callable[[str], None]) -> None:
+    try:
+        addresses = benchmark.linked_files(folder, split)
+    except (OSError, ValueError, KeyError):
+        return  # loading the instances will report what is wrong with the files
+    for path, address in addresses.items():
+        if (folder / path).exists():
+            continue
+        try:
+            await _fetch(address, folder / path)
+        except DataError as error:
+            status(f"no {path}: {error}")
 
 
 async def _fetch(address: str, file: Path) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import shlex
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from handiwork.errors import SandboxError
 from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.record import EgressEvent
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.egress.proxy import Egress
 from handiwork.workspace.layers import SandboxPaths
 
 PATIENCE = 3
@@ -42,8 +44,13 @@ async def run_code(files: Mapping[str, str], command: str, seconds: float) -> Cm
 
 
 @asynccontextmanager
-async def new_sandbox(kind: str) -> AsyncGenerator[tuple[Sandbox, Path]]:
-    """Yield a sandbox of this kind, to be started, and its workspace, an empty folder; remove both at the end."""
+async def new_sandbox(
+    kind: str, *, image: str | None = None, writable_root: bool = False, allow_net: Collection[str] = ()
+) -> AsyncGenerator[tuple[Sandbox, Path]]:
+    """Yield a sandbox of this kind, to be started, and its workspace, an empty folder; remove both at the end.
+
+    The options are those of a session.
+    """
 
     async def no_blobs(_: AsyncIterator[bytes]) -> str:
         return ""
@@ -53,11 +60,17 @@ async def new_sandbox(kind: str) -> AsyncGenerator[tuple[Sandbox, Path]]:
         session, workspace = Path(name, "session"), Path(name, "workspace")
         session.mkdir()
         workspace.mkdir()
-        sandbox = sandboxes.create(kind, SandboxPaths(session, workspace), no_blobs)
+        egress = Egress(lambda: allow_net, _allow) if allow_net else None
+        paths = SandboxPaths(session, workspace)
+        sandbox = sandboxes.create(kind, paths, no_blobs, image=image, writable_root=writable_root, egress=egress)
         try:
             yield sandbox, workspace
         finally:
             await sandbox.close()
+
+
+async def _allow(_: EgressEvent) -> bool:
+    return True
 
 
 async def command_in(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:

@@ -57,9 +57,14 @@ SERVER = "/run/handiwork-server/socket"
 """The path of the server's socket inside, on a remote daemon."""
 
 _HARDENED = [
-    *("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
+    *("--cap-drop=ALL", "--security-opt=no-new-privileges", "--network=none", "--ipc=private"),
     *("--hostname=sandbox", "--log-driver=none", "--no-healthcheck"),
 ]
+
+_ROOT_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
+"""With a writable root: what root needs to own all files, to end all processes, and to become another user."""
+
+_ROOT_IDENTITY = {"HOME": "/root", "USER": "root", "LOGNAME": "root"}
 
 
 class NotSeenError(SandboxError):
@@ -72,6 +77,10 @@ class DockerSandbox(ServedSandbox):
     The other parameters are those of BubblewrapSandbox. ``on_status`` receives a description of each slow step. If the
     daemon does not see this machine's files, they are copied there and back, see ``docker.remote_files``; then only
     Docker's own limits of ``limits`` hold, and ``disk`` for the files copied back.
+
+    With ``writable_root`` the actions run as root, with ``_ROOT_CAPABILITIES``, and may change the container's own
+    files, which vanish when it is closed; ``disk`` counts them if the daemon says where they are. The files of the
+    workspace then belong to root on this machine too, unless the daemon is rootless: only root may use any other.
     """
 
     name = "docker"
@@ -87,6 +96,8 @@ class DockerSandbox(ServedSandbox):
         snapshots: Snapshots | None = None,
         egress: Egress | None = None,
         on_status: docker_cli.OnStatus = lambda _: None,
+        *,
+        writable_root: bool = False,
     ) -> None:
         super().__init__(paths.workspace, save_blob, limits, soft_timeout, snapshots, egress)
         self._image = image
@@ -95,6 +106,8 @@ class DockerSandbox(ServedSandbox):
         self._egress = egress
         self._certificates = find_certificates(os.environ)
         self._on_status = on_status
+        self._writable_root = writable_root
+        self._root_layer: list[Path] = []
         self._container = ""
         self._filter: list[str] = []
         self._lifeline: socket.socket | None = None
@@ -114,14 +127,15 @@ class DockerSandbox(ServedSandbox):
         )
         self._record_image(image.id)
         self._filter = _filter_options(daemon.machine)
-        uid, gid = (0, 0) if daemon.rootless else container_ids(self._paths.base or self._paths.workspace)
+        uid, gid = self._ids(daemon)
         if self._paths.base is None and not is_remote:
             await self._enter_folder(self._paths.workspace, self._paths.session_dir)
         owner = (os.getuid(), os.getgid()) if daemon.rootless else (uid, gid)
         self._paths.make(*owner, "home")
         make_points(self._paths, *owner)
         self._container = f"handiwork-{endpoint.id}"
-        options = [*_HARDENED, "--user", f"{uid}:{gid}", *self._labels(), *self._limit_options()]
+        options = [*_HARDENED, *self._root_options(), "--user", f"{uid}:{gid}"]
+        options += [*self._labels(), *self._limit_options()]
         options += [f"--env={name}={value}" for name, value in self._environment(image).items()]
         egress_arguments = {} if self._proxy is None else variables(self._certificates is not None)
         if not is_remote:
@@ -144,6 +158,7 @@ class DockerSandbox(ServedSandbox):
         try:
             process = await asyncio.shield(starting)
             await self._hand_over(endpoint.socket, process)
+            self._root_layer = await self._find_root_layer()
         except asyncio.CancelledError:
             await self._stop(await starting)
             raise
@@ -175,6 +190,32 @@ class DockerSandbox(ServedSandbox):
             await self._stop(await starting)
             raise
         return process
+
+    def _ids(self, daemon: docker_cli.Daemon) -> tuple[int, int]:
+        """Return the uid and gid of the container's processes. Raises SandboxError."""
+        if self._writable_root and not daemon.rootless and os.geteuid() != 0:
+            raise SandboxError(
+                "a container whose system the agent may change needs a rootless Docker daemon (set DOCKER_HOST to its "
+                "socket), or root as the user of Handiwork: its files would be root's, and you could not remove them."
+            )
+        if self._writable_root or daemon.rootless:
+            return 0, 0
+        return container_ids(self._paths.base or self._paths.workspace)
+
+    def _root_options(self) -> list[str]:
+        return [f"--cap-add={name}" for name in _ROOT_CAPABILITIES] if self._writable_root else ["--read-only"]
+
+    async def _find_root_layer(self) -> list[Path]:
+        """Return the folder of the container's own changed files, if it is writable and the daemon names a local one.
+
+        Daemons whose images are in containerd's store name none.
+        """
+        if not self._writable_root:
+            return []
+        code, folder = await docker_cli.run(
+            "container", "inspect", "--format", "{{.GraphDriver.Data.UpperDir}}", self._container
+        )
+        return [Path(folder)] if code == 0 and folder.startswith("/") else []
 
     def _command(self, options: Sequence[str], listen: Sequence[str]) -> list[str]:
         python, *arguments = bundle.INSIDE_PYTHON
@@ -226,7 +267,7 @@ class DockerSandbox(ServedSandbox):
         if self._root_process is None:
             return LimitMonitor(self._limits, 0, Counters(()), None, client.interrupt)  # Docker's own limits hold there
         session_dir = self._paths.session_dir
-        folders = [session_dir / name for name in ("overlay", "home")]
+        folders = [*(session_dir / name for name in ("overlay", "home")), *self._root_layer]
         disk = Disk(folders, session_dir, self._limits.disk)
         return LimitMonitor(
             self._limits, self._root_process[0], Counters(groups_of(self._root_process[0])), disk, client.interrupt
@@ -322,6 +363,7 @@ class DockerSandbox(ServedSandbox):
             **agent_environment(
                 f"{bundle.PREFIX}/bin/bash", f"{image.environment.get('PATH') or _DEFAULT_PATH}:{bundle.PREFIX}/bin"
             ),
+            **(_ROOT_IDENTITY if self._writable_root else {}),
         }
 
     def _mounts(self, endpoint: Endpoint) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from handiwork.cli.command import command
-from handiwork.cli.options import Protocol
+from handiwork.cli.options import AllowNet, Image, Protocol, SandboxKind
 from handiwork.errors import Exit
 
 app = typer.Typer(
@@ -64,6 +64,9 @@ def run(
         str | None,
         typer.Option("--user-model", help="The model that plays the user or judges; by default the same model."),
     ] = None,
+    feedback_model: Annotated[
+        str | None, typer.Option(help="A model that comments on the agent's steps, for mint.")
+    ] = None,
     split: Annotated[str | None, typer.Option(help="A split of the benchmark; by default its first.")] = None,
     data: Data = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first LIMIT instances.")] = None,
@@ -72,6 +75,9 @@ def run(
     workers: Workers = 1,
     engine: EngineName = "local",
     ray_address: RayAddress = None,
+    sandbox: SandboxKind = None,
+    image: Image = None,
+    allow_net: AllowNet = None,
     deadline: Annotated[float, typer.Option(min=1, help="The time limit of a rollout in seconds.")] = 1800.0,
     max_iterations: Annotated[int | None, typer.Option(min=1, help="Steps per rollout; default: benchmark's.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="The budget of the whole run in US dollars.")] = None,
@@ -91,14 +97,17 @@ def run(
     """
     from handiwork.cli.commands.eval import commands as evaluate
 
-    flags: dict[str, Any] = {"agent": agent, "model": model, "base_url": base_url, "protocol": protocol}
+    place = {"sandbox": sandbox, "image": image, "allow_net": allow_net}
+    flags: dict[str, Any] = {"agent": agent, "model": model, "base_url": base_url, "protocol": protocol, **place}
     flags["max_iterations"] = max_iterations
     caps: dict[str, Any] = {"cost": max_cost, "disk": None if max_disk is None else int(max_disk * 1e9)}
     execution = evaluate.execution_of(engine, ray_address, workers)
     if resume is not None:
         return evaluate.resume(resume, caps, execution, as_json)
     selection = None if ids is None else [one.strip() for one in ids.split(",")]
-    request = evaluate.EvalRequest(benchmark, split, data, limit, selection, trials, user_model, deadline, out)
+    request = evaluate.EvalRequest(
+        benchmark, split, data, limit, selection, trials, user_model, feedback_model, deadline, out
+    )
     return evaluate.run(request, flags, caps, execution, as_json)
 
 

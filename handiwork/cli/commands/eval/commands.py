@@ -48,6 +48,7 @@ class EvalRequest:
     ids: Sequence[str] | None
     trials: int
     user_model: str | None
+    feedback_model: str | None
     deadline: float
     out: Path | None
 
@@ -91,11 +92,17 @@ def list_(folder: Path | None, as_json: bool) -> Exit:
 def run(
     request: EvalRequest, flags: Mapping[str, Any], caps: Mapping[str, Any], execution: Execution, as_json: bool
 ) -> Exit:
-    """Plan a run, carry it out, and show its report. Raises SettingsError, DataError, BenchmarkNotFoundError."""
+    """Plan a run, carry it out, and show its report.
+
+    Raises SettingsError, DataError, SandboxError, BenchmarkNotFoundError.
+    """
     if request.benchmark is None:
         raise SettingsError("BENCHMARK is missing: name one that `handiwork eval list` shows")
     settings, benchmark = load(flags), registry.find(request.benchmark)
     model = model_name(settings.model)
+    if request.feedback_model and not benchmark.has_feedback:
+        able = ", ".join(one.name for one in registry.all_of() if one.has_feedback)
+        raise SettingsError(f"--feedback-model is for {able}: {benchmark.name} has no rule for feedback")
     steps = {} if flags["max_iterations"] is None else {"iterations": flags["max_iterations"]}
     conditions = Conditions(
         benchmark=request.benchmark if request.benchmark == benchmark.name else str(Path(request.benchmark).absolute()),
@@ -107,8 +114,12 @@ def run(
         protocol=settings.protocol,
         user_model=model_name(request.user_model or model),
         user_base_url=None if request.user_model else settings.base_url,
+        feedback_model=model_name(request.feedback_model or ""),
         limits=benchmark.limits.model_copy(update=steps),
         deadline=request.deadline,
+        sandbox=settings.sandbox,
+        image=settings.image,
+        allow_net=settings.allow_net,
     )
     run_plan = asyncio.run(
         plan.new(benchmark, conditions, InstanceSelection(request.limit, request.ids), request.trials, say)
@@ -119,8 +130,8 @@ def run(
 
 
 def resume(out: Path, caps: Mapping[str, Any], execution: Execution, as_json: bool) -> Exit:
-    """Resume the run in a folder. Raises ResultsError, DataError."""
-    return _execute_and_report(out, asyncio.run(plan.resume(out)), caps, execution, as_json)
+    """Resume the run in a folder. Raises ResultsError, DataError, SandboxError."""
+    return _execute_and_report(out, asyncio.run(plan.resume(out, say)), caps, execution, as_json)
 
 
 def _execute_and_report(

@@ -4,9 +4,9 @@ The rule is upstream's (https://github.com/THUDM/AgentBench, src/server/tasks/os
 compared with the record's; or scripts check the machine after the agent has ended, one after the other, each of which
 must exit with 0. An agent has 8 rounds, and its work counts only if it then reports that it is done.
 
-The tasks assume a machine on which the agent is root. A sandbox without root cannot be that machine for all of them:
-an instance runs only if its set-up, and then its own example on a second such machine, succeed; otherwise it has no
-score.
+The tasks assume a machine on which the agent is root. With an image the sandbox is such a machine, a container with a
+writable root; without one it cannot be that machine for all of them. An instance runs only if its set-up, and then its
+own example on a second such machine, succeed; otherwise it has no score.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score, UnfitError
 from handiwork.evals.benchmarks.agentbench import scripts
 from handiwork.evals.scoring.answers import tagged
-from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.record import Limits
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
@@ -51,11 +51,14 @@ class AgentBenchOS(Benchmark):
     metric = "success rate"
     splits = ("std", "dev")
     limits = Limits(iterations=ROUNDS)
+    writable_root = True
+    upstream: ClassVar[str] = f"{UPSTREAM}/data/os_interaction"
+    """The address of the data."""
 
     def files(self, split: str) -> Mapping[str, str]:
-        """Return the files with the tasks; scripts that some refer to are used if the data folder has them."""
+        """Return the files with the tasks."""
         paths = [f"data/{name}.json" for name in FILES[split]]
-        return {path: f"{UPSTREAM}/data/os_interaction/{path}" for path in paths}
+        return {path: f"{self.upstream}/{path}" for path in paths}
 
     def further_files(self, split: str) -> Sequence[str]:
         """Return the scripts that tasks refer to."""
@@ -68,23 +71,30 @@ class AgentBenchOS(Benchmark):
             raise DataError(f"{data} has none of {', '.join(self.files(split))}: is it AgentBench's os_interaction?")
         return [instance for path in paths for instance in _instances(data, path, split)]
 
+    def linked_files(self, data: Path, split: str) -> Mapping[str, str]:
+        """Return the scripts that tasks refer to and the folder lacks, except known comparisons. Raises DataError."""
+        paths = [path for instance in self.load(data, split) for path in _missing_files(instance)]
+        return {path: f"{self.upstream}/{path}" for path in paths}
+
     def skipped(self, instance: Instance) -> str:
         """Return which of the task's scripts are missing in the data folder."""
-        missing = _task(instance).missing_files
-        folder = f"scripts/{instance.row['folder']}"
-        return f"the data folder has no {', '.join(f'{folder}/{name}' for name in missing)}" if missing else ""
+        missing = _missing_files(instance)
+        return f"the data folder has no {', '.join(missing)}" if missing else ""
+
+    def has_rehearsal(self, instance: Instance) -> bool:
+        """Return whether the task has an example to try."""
+        return _task(instance).example is not None
+
+    async def rehearse(self, instance: Instance, sandbox: Sandbox) -> None:
+        """Set the machine up, and check that the task's example passes. Raises UnfitError, SandboxError."""
+        await self.set_up(instance, sandbox)
+        await scripts.try_out(sandbox, _task(instance))
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
-        """Set the machine up, after the task's example has passed on a second one. Raises UnfitError, SandboxError."""
+        """Set the machine up. Raises UnfitError, SandboxError."""
         if not sandboxes.is_isolated(sandbox.name):
             raise UnfitError("AgentBench's tasks change the machine they are made on: never without a sandbox.")
-        task = _task(instance)
-        if task.example is not None:
-            async with new_sandbox(sandbox.name) as (other, _):
-                await other.start()
-                await scripts.make(other, task)
-                await scripts.try_out(other, task)
-        await scripts.make(sandbox, task)
+        await scripts.make(sandbox, _task(instance))
 
     def instruction(self, instance: Instance) -> str:
         """Return the task and the form of the answer."""
@@ -112,6 +122,11 @@ class AgentBenchOS(Benchmark):
 
 def _task(instance: Instance) -> scripts.AgentBenchTask:
     return scripts.task_of(instance.row, instance.row["scripts"])
+
+
+def _missing_files(instance: Instance) -> list[str]:
+    """Return the paths of the task's scripts that are missing in the data folder."""
+    return [f"scripts/{instance.row['folder']}/{name}" for name in _task(instance).missing_files]
 
 
 def _instances(data: Path, path: str, split: str) -> Iterator[Instance]:

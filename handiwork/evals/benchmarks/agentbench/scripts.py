@@ -113,6 +113,8 @@ def task_of(record: Mapping[str, Any], files: Mapping[str, str]) -> AgentBenchTa
         language, file = value.get("language", "bash"), value.get("file", "")
         if language not in INTERPRETERS:
             raise DataError(f"a script is in {language}; known are {', '.join(INTERPRETERS)}")
+        if PurePosixPath(file).is_absolute() or ".." in PurePosixPath(file).parts:
+            raise DataError(f"a script is outside the folder of scripts: {file}")
         return Script(language, files.get(file) if file else value["code"], file)
 
     create: Any = record.get("create")
@@ -213,7 +215,7 @@ def _unfit(sandbox: Sandbox, step: str, output: str) -> UnfitError:
     reason = next((line for line in output.splitlines() if REFUSED.search(line)), output.strip()[:200] or "no output")
     return UnfitError(
         f"this {sandbox.name} sandbox cannot be the machine of the task: {step} failed ({reason.strip()}). Such a task "
-        "needs a sandbox whose system the agent may change."
+        "needs an image with its programs, whose system the agent may change: --image."
     )
 
 

@@ -1,4 +1,4 @@
-"""MINT: reasoning and code, with one chance to correct a wrong proposal."""
+"""MINT: reasoning and code, with one chance to correct a wrong proposal, and optional feedback of a second model."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from handiwork.agents.state import State
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
+from handiwork.evals.benchmarks.mint import feedback
 from handiwork.evals.scoring import jsonlines
 from handiwork.evals.scoring.answers import fenced, tagged
 from handiwork.evals.scoring.arithmetic import Value, value_of
 from handiwork.evals.scoring.programs import run_program
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.record import Limits
 
 _RAW = "https://raw.githubusercontent.com/xingyaoww/mint-bench/3f7f12c10bf763be1e6dbdeb42feb57624121f61/"
@@ -45,7 +48,9 @@ FORMS = {
 
 
 class Mint(Benchmark):
-    """Six sets of tasks of MINT; the simulated user says whether a proposal is right, as upstream without feedback.
+    """Six sets of tasks of MINT; the simulated user says whether a proposal is right.
+
+    With a feedback model the agent is also stopped after each of its steps, and reads that model's comment on it.
 
     The rules are those of upstream's mint/tasks and mint/envs: 5 steps in all, of which 2 may be proposals; ``correct``
     describes right answers. Every step of the agent counts. In two ways it is stricter than upstream's
@@ -64,7 +69,8 @@ class Mint(Benchmark):
     citation = "Wang et al., MINT: Evaluating LLMs in Multi-turn Interaction, ICLR 2024, arXiv:2309.10691"
     metric = "success rate"
     splits = tuple(FORMS)
-    turns = PROPOSALS - 1
+    turns = STEPS - 1
+    has_feedback = True
     limits = Limits(iterations=STEPS)
 
     def files(self, split: str) -> Mapping[str, str]:
@@ -88,16 +94,27 @@ class Mint(Benchmark):
             f"{PROPOSALS} times, and are told whether it is right. {_answer_form(instance)}"
         )
 
+    async def over(self, rollout: Rollout) -> bool:
+        """Return whether the agent stops for feedback: after a step without a proposal, unless it was the last one."""
+        state = rollout.state
+        return rollout.feedback is not None and not state.pending and state.iteration < STEPS
+
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
-        """Return that the proposal is wrong, if it is and a step is left for another."""
-        remaining = STEPS - rollout.state.iteration
-        if remaining < 1 or (await self.score(rollout)).value == 1:
+        """Return that the proposal is wrong, if it is and a step is left for another, and the feedback on the step."""
+        state, instance = rollout.state, rollout.instance
+        remaining, more = STEPS - state.iteration, PROPOSALS - _proposals(state)
+        wrong = "" if state.change is not None and state.change.reason == "over" else "That answer is wrong."
+        if remaining < 1 or more < 1 or (wrong and (await self.score(rollout)).value == 1):
             return None
-        more = PROPOSALS - turn
-        return (
-            f"That answer is wrong. You have {remaining} step{'s' * (remaining > 1)} left and can propose {more} more "
-            f"answer{'s' * (more > 1)}. {_answer_form(rollout.instance)}"
+        left = (
+            f"You have {remaining} step{'s' * (remaining > 1)} left and can propose {more} more "
+            f"answer{'s' * (more > 1)}. {_answer_form(instance)}"
         )
+        said = [wrong] if wrong else []
+        if rollout.feedback is None:
+            return " ".join([*said, left])
+        comment = await rollout.feedback(feedback.prompt(instance, state, wrong))
+        return "\n".join([*said, feedback.message(comment), left])
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the last proposal is right."""
@@ -134,6 +151,15 @@ def correct(row: Mapping[str, Any], answer: str, whole: bool = False) -> bool:
             return _same(value_of(_theorem_answer(answer)), reference)
         case _:
             return _near(str(reference).strip().lower(), answer.lower(), whole)
+
+
+def _proposals(state: State) -> int:
+    """Return how many answers the agent has proposed: each ends a turn, as a message to the user does."""
+    return sum(
+        isinstance(action, AgentFinishAction | AgentRejectAction)
+        or (isinstance(action, MessageAction) and action.wait_for_response)
+        for action, _ in state.history
+    )
 
 
 def _answer_form(instance: Instance) -> str:

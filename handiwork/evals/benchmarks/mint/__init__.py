@@ -1,0 +1,1 @@
+"""MINT: tasks of reasoning and code, with feedback in natural language."""

@@ -1,0 +1,1 @@
+"""ProofWriter, with logic programs and a solver."""
