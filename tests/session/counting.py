@@ -1,4 +1,7 @@
-"""A process that goes on with the session of a counter until it kills itself at EVENT: counting.py FOLDER [EVENT]."""
+"""A process that goes on with the session of a counter: counting.py FOLDER [EVENT KIND].
+
+It kills itself at the first event of the kind, or of any kind if that is "Event", that is not before EVENT.
+"""
 
 from __future__ import annotations
 
@@ -51,9 +54,9 @@ class Root(Agent[Count]):
                 return CmdRunAction(command=f"echo {number}")
 
 
-async def main(folder: Path, end: int | None) -> None:
+async def main(folder: Path, end: int | None = None, kind: str = "Event") -> None:
     def watch(item: object) -> None:
-        if end is not None and isinstance(item, Event) and item.id >= end:
+        if end is not None and isinstance(item, Event) and item.id >= end and kind in ("Event", item.kind):
             os.kill(os.getpid(), signal.SIGKILL)
 
     data, project = folder / "data", folder / "project"
@@ -74,4 +77,4 @@ async def main(folder: Path, end: int | None) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None))
+    asyncio.run(main(Path(sys.argv[1]), *map(int, sys.argv[2:3]), *sys.argv[3:]))

@@ -22,7 +22,9 @@ async def test_the_count_is_that_of_the_recorded_steps_after_every_kill(tmp_path
     chance = random.Random(seed := random.randrange(10**9))
     head = 0
     for kill in range(KILLS + 1):
-        end = [str(head + chance.randrange(1, 2 * EVENTS // KILLS))] if kill < KILLS else []
+        event = str(head + chance.randrange(1, 2 * EVENTS // KILLS))
+        # Between the data and the action would be the worst moment: every other kill is at the data.
+        end = [event, ("AgentDataEvent", "Event")[kill % 2]] if kill < KILLS else []
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tests.session.counting", str(tmp_path), *end), stderr=asyncio.subprocess.PIPE
         )
