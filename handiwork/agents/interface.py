@@ -36,22 +36,23 @@ class ExtraDataError(InterfaceError):
     """The extra data in the log do not fit the agent's model."""
 
 
-def parse(model: type[M], values: Mapping[str, JsonValue]) -> M:
-    """Return the JSON object ``values`` as an object of the model. Raises InterfaceError."""
+def parse(model: type[M], values: Mapping[str, JsonValue], name: str) -> M:
+    """Return the JSON object ``values`` as an object of the model. Raises InterfaceError, which calls them ``name``."""
     try:
         return model.model_validate_json(to_json(values))
     except ValidationError as error:
-        raise InterfaceError(f"{problems_text(error)}. {model.__name__} has: {fields_text(model)}.") from None
+        problem = f"{name} do not fit {model.__name__}: {problems_text(error)}."
+        raise InterfaceError(f"{problem} {model.__name__} has: {fields_text(model)}.") from None
 
 
-def dump(model: type[BaseModel], value: BaseModel) -> dict[str, JsonValue]:
+def dump(model: type[BaseModel], value: BaseModel, name: str) -> dict[str, JsonValue]:
     """Return an object of the model as JSON from which ``parse`` makes it again.
 
     Raises InterfaceError if a field has a value that the model does not allow, and ValueError for one that JSON cannot
     hold.
     """
     values = from_json(value.model_dump_json(by_alias=True, round_trip=True, warnings="none"))
-    parse(model, values)
+    parse(model, values, name)
     return values
 
 

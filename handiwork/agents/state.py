@@ -163,7 +163,7 @@ class State(Generic[Data]):
 
         Raises InterfaceError if they do not fit.
         """
-        return parse(model, self.inputs or {"task": self.task})
+        return parse(model, self.inputs or {"task": self.task}, f"the inputs of {self.agent}")
 
     def tree(self) -> list[State]:
         """Return this State and the States of all subtasks that have not returned their outcome yet."""

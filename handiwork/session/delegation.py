@@ -145,11 +145,11 @@ def _agent(name: str, inputs: dict[str, JsonValue]) -> type[Agent] | ErrorObserv
     """Return the agent, or the error for its delegator if there is none or it does not take these inputs."""
     try:
         agent = find(name)
-        parse(agent.inputs, inputs)
+        parse(agent.inputs, inputs, f"the inputs of {name}")
     except AgentNotFoundError as error:
         return ErrorObservation(content=str(error), error_id="no_agent")
     except InterfaceError as error:
-        return ErrorObservation(content=f"{name} does not take these inputs: {error}", error_id="invalid_inputs")
+        return ErrorObservation(content=str(error), error_id="invalid_inputs")
     return agent
 
 

@@ -180,9 +180,9 @@ class Listed(Agent[RootModel[list[int]]]):
     ("agent", "told"),
     [
         (Careless, "Careless raised ValidationError"),
-        (Mistyped, "Mistyped raised InterfaceError: steps: Input should be a valid integer"),
+        (Mistyped, "Mistyped raised InterfaceError: the data do not fit Count: steps: Input should be a valid integer"),
         (Bypass, "keeps a Count: change state.data"),
-        (Listed, "that Listed kept does not fit its model RootModel"),
+        (Listed, "the data of Listed do not fit RootModel[list[int]]: Input should be a valid array"),
     ],
 )
 async def test_data_that_cannot_be_kept_are_the_agents_error(bench: Bench, agent: type[Agent], told: str) -> None:
@@ -223,7 +223,7 @@ async def test_data_that_no_longer_fit_stop_the_session_until_the_agent_is_mende
     assert state.change is not None
     assert (state.agent_state, state.change.reason) == ("error", "agent")
     assert state.change.content == (
-        "the data that Changed kept does not fit its model Renamed: count: Field required. "
+        "the data of Changed do not fit Renamed: count: Field required. "
         "Renamed has: count: int. Give the model defaults and validators that accept the data, then resume the session."
     )
     state = await (await bench.session([], log, MendedCounter)).run()

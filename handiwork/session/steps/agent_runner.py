@@ -22,6 +22,8 @@ from handiwork.events.base import Action
 from handiwork.events.record import AgentDataEvent
 from handiwork.session.steps.recorded_llm import BlockingLLM, RecordedLLM
 
+REMEDY = "Give the model defaults and validators that accept the data, then resume the session."
+
 
 class AgentRunner:
     """One agent object and its model. Cancelling ``step`` cancels the model call and drops the agent's result."""
@@ -51,7 +53,7 @@ class AgentRunner:
         actions = [result] if isinstance(result, Action) else list(result)
         for action in actions:
             if isinstance(action, AgentFinishAction):
-                parse(self._agent.outputs, action.outputs)
+                parse(self._agent.outputs, action.outputs, "the outputs")
         return [a if a.completion else a.with_fields(completion=self._llm.last_event) for a in actions]
 
     def changed_data(self) -> list[AgentDataEvent]:
@@ -115,10 +117,10 @@ class ExtraData:
         self.view.extra_data = deepcopy(state.extra_data)
         if model is not None:
             try:
-                self.view.data = parse(model, state.extra_data)
+                self.view.data = parse(model, state.extra_data, f"the data of {state.agent}")
             except InterfaceError as error:
-                raise ExtraDataError(_misfit(state, model, error)) from None
-            self._loaded = dump(model, self.view.data)
+                raise ExtraDataError(f"{error} {REMEDY}") from None
+            self._loaded = dump(model, self.view.data, "the data")
 
     def change(self) -> list[AgentDataEvent]:
         """Return the event for the data if the step changed it. Raises ValueError, InterfaceError."""
@@ -126,13 +128,6 @@ class ExtraData:
         if self._model is not None:
             if before != after:
                 raise InterfaceError(f"the agent keeps a {self._model.__name__}: change state.data, not extra_data")
-            before, after = self._loaded, dump(self._model, self.view.data)
+            before, after = self._loaded, dump(self._model, self.view.data, "the data")
         event = AgentDataEvent(data=after, subtask=self._state.id)
         return [] if json.dumps(event.data) == json.dumps(before) else [event]  # to Python 1, 1.0 and True are equal
-
-
-def _misfit(state: State, model: type[BaseModel], error: InterfaceError) -> str:
-    return (
-        f"the data that {state.agent} kept does not fit its model {model.__name__}: {error} "
-        "Give the model defaults and validators that accept the data, then resume the session."
-    )
