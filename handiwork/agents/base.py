@@ -53,7 +53,8 @@ class Agent(Generic[Data]):
 
     Only ``state.extra_data`` persists between steps: after a crash a new object resumes from the log. A subclass of
     ``Agent[Notes]``, where ``Notes`` is a pydantic model whose fields all have defaults, reads and changes its data as
-    ``state.data``, a Notes; its ``step`` takes a ``State[Notes]``.
+    ``state.data``, a Notes; its ``step`` takes a ``State[Notes]``. The log gets a step's change of the data together
+    with its actions, or its malformed reply; the change of a step that is interrupted or fails is dropped.
     """
 
     description: ClassVar[str] = ""
@@ -80,7 +81,7 @@ class Agent(Generic[Data]):
 
     @classmethod
     def _set_data_model(cls, model: object) -> None:
-        if isinstance(model, TypeVar):
+        if model is Any or isinstance(model, TypeVar):
             return
         if not (isinstance(model, type) and issubclass(model, BaseModel)):
             raise TypeError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from pydantic import BaseModel, Field
 
@@ -39,9 +41,21 @@ class Chosen(Generic[Notes]):
     pass
 
 
+class Free(Agent[Any]):
+    pass
+
+
 @pytest.mark.parametrize(
     ("agent", "model"),
-    [(Keeper, Notes), (Heir, Notes), (Sharing, Notes), (Chosen, Notes), (Generic, None), (CodeActAgent, None)],
+    [
+        (Keeper, Notes),
+        (Heir, Notes),
+        (Sharing, Notes),
+        (Chosen, Notes),
+        (Generic, None),
+        (Free, None),
+        (CodeActAgent, None),
+    ],
 )
 def test_a_class_and_its_subclasses_have_the_model_of_their_data(
     agent: type[Agent], model: type[BaseModel] | None
