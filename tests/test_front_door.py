@@ -57,7 +57,7 @@ def test_the_import_loads_nothing_else() -> None:
 def test_the_names_are_those_of_the_modules() -> None:
     code = "import handiwork; print([(name, getattr(handiwork, name).__module__) for name in handiwork.__all__])"
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert printed.count("handiwork.") == len(handiwork.__all__) == 5
+    assert printed.count("handiwork.") == len(handiwork.__all__) == 8
     assert (handiwork.Agent, handiwork.State, handiwork.Session) == (Agent, State, Session)
     assert handiwork.ScriptedLLM is ScriptedLLM
     assert [name for name in dir(handiwork) if name in handiwork.__all__] == handiwork.__all__

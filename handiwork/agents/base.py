@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Generic, Protocol, get_args, get_origin
 
+from pydantic import BaseModel
+from typing_extensions import TypeVar, get_original_bases
+
+from handiwork.agents.interface import AnyOutputs, Data, TaskInputs
 from handiwork.agents.state import State
 from handiwork.events.base import Action
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
@@ -44,10 +48,13 @@ class AgentLLM(Protocol):
         ...
 
 
-class Agent:
+class Agent(Generic[Data]):
     """Base class of agents: subclass it, implement ``step``, register it as an entry point in ``handiwork.agents``.
 
-    Only ``state.extra_data`` persists between steps: after a crash a new object resumes from the log.
+    Only ``state.extra_data`` persists between steps: after a crash a new object resumes from the log. A subclass of
+    ``Agent[Notes]``, where ``Notes`` is a pydantic model whose fields all have defaults, reads and changes its data as
+    ``state.data``, a Notes; its ``step`` takes a ``State[Notes]``. The log gets a step's change of the data together
+    with its actions, or its malformed reply; the change of a step that is interrupted or fails is dropped.
     """
 
     description: ClassVar[str] = ""
@@ -56,6 +63,32 @@ class Agent:
     tools: ClassVar[Sequence[Callable[..., object]]] = ()
     """Functions and Action classes that the model may call (see ``handiwork.agents.tools``)."""
 
+    inputs: ClassVar[type[BaseModel]] = TaskInputs
+    """The pydantic model of a delegation's inputs; a delegation whose inputs do not fit does not begin."""
+
+    outputs: ClassVar[type[BaseModel]] = AnyOutputs
+    """The pydantic model of the outputs; a finish whose outputs do not fit is an error of the agent."""
+
+    data_model: ClassVar[type[BaseModel] | None] = None
+    """The ``Notes`` of an ``Agent[Notes]``; None means that ``state.extra_data`` is any JSON object."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for base in get_original_bases(cls):
+            origin = get_origin(base)
+            if isinstance(origin, type) and issubclass(origin, Agent):
+                cls._set_data_model(*get_args(base))
+
+    @classmethod
+    def _set_data_model(cls, model: object) -> None:
+        if model is Any or isinstance(model, TypeVar):
+            return
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+            raise TypeError(
+                f"{cls.__name__}: Agent[...] takes a pydantic model that is defined above it, not {model!r}"
+            )
+        cls.data_model = model
+
     def __init__(self, llm: AgentLLM) -> None:
         self.llm = llm
         self.reset()
@@ -63,7 +96,7 @@ class Agent:
     def reset(self) -> None:
         """Reset the agent for a new session."""
 
-    def step(self, state: State) -> Step | Awaitable[Step]:
+    def step(self, state: State[Data]) -> Step | Awaitable[Step]:
         """Return the next action, or several that run in order.
 
         Raises MalformedReplyError if the model's reply is not an action.

@@ -5,11 +5,17 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any, cast
+
+from pydantic import PydanticUserError
 
 from handiwork.agents.base import Agent
+from handiwork.agents.interface import fields_text
 from handiwork.errors import HandiworkError
+from handiwork.llm.types import JsonSchema
 
 GROUP = "handiwork.agents"
 
@@ -36,15 +42,42 @@ def find(name: str) -> type[Agent]:
         )
     if not (isinstance(agent, type) and issubclass(agent, Agent)):
         raise AgentNotFoundError(f"{name!r} is not a subclass of handiwork.agents.base.Agent")
-    return agent
+    return cast("type[Agent]", agent)
 
 
-def describe(name: str) -> str:
-    """Return an agent's description, or why it cannot be loaded."""
+@dataclass(frozen=True)
+class InstalledAgent:
+    """An installed agent. ``source`` is where its package defines it.
+
+    ``about`` is its description, or the reason why it cannot be loaded. ``takes`` and ``gives`` are the fields of its
+    inputs and outputs as code, ``inputs`` and ``outputs`` their JSON Schemas; all four are empty without the agent.
+    """
+
+    name: str
+    about: str
+    package: str
+    source: str
+    takes: str = ""
+    gives: str = ""
+    inputs: JsonSchema = field(default_factory=dict[str, Any])
+    outputs: JsonSchema = field(default_factory=dict[str, Any])
+
+
+def descriptions() -> list[InstalledAgent]:
+    """Return the installed agents, by name."""
+    return [_described(name, point) for name, point in installed().items()]
+
+
+def _described(name: str, point: EntryPoint) -> InstalledAgent:
+    package = point.dist.name if point.dist is not None else ""
     try:
-        return find(name).description
-    except (AgentNotFoundError, ImportError, AttributeError) as error:
-        return f"cannot be loaded: {error}"
+        agent = find(name)
+        models = (agent.inputs, agent.outputs)
+        takes, gives = map(fields_text, models)
+        inputs, outputs = (model.model_json_schema() for model in models)
+    except (AgentNotFoundError, ImportError, AttributeError, PydanticUserError) as error:
+        return InstalledAgent(name, f"cannot be loaded: {error}", package, point.value)
+    return InstalledAgent(name, agent.description, package, point.value, takes, gives, inputs, outputs)
 
 
 def _load(name: str) -> object:

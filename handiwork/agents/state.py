@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, Generic, cast
 
 from pydantic import JsonValue
 
 from handiwork.agents.history import History, condense
+from handiwork.agents.interface import Data, M, parse
 from handiwork.agents.plan import Plan
 from handiwork.agents.totals import Totals
 from handiwork.events.action import (
@@ -47,14 +49,16 @@ ENDED: frozenset[AgentState] = frozenset({"finished", "rejected", "stopped", "er
 
 
 @dataclass
-class State:
+class State(Generic[Data]):
     """A fold over the log: apply every event in order to the root State to get the session's current state.
 
     A delegated subtask has its own State in the root's ``subtasks``, keyed by the id of the action that opened it;
     the root's id is 0. ``history`` holds (action, observation) pairs in the order of the actions; the observation is
     None if the action needs none or has none yet. ``history`` is the agent's view and leaves out condensed
     events; the log keeps them all. ``totals`` counts all subtasks together, ``local_*`` this one. ``inputs`` and
-    ``outputs`` are a delegate's arguments and results. ``extra_data`` belongs to the agent.
+    ``outputs`` are a delegate's arguments and results. ``extra_data`` belongs to the agent: a step changes it in place,
+    and the log gets the change together with the step's actions. ``data`` is the same as an object of the agent's
+    model, if it declares one; only a step's State has it, and only ``data`` is to be changed then.
     """
 
     id: int = 0
@@ -72,6 +76,7 @@ class State:
     inputs: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     outputs: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     extra_data: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    data: Data = field(default=cast("Any", None), compare=False, repr=False)
     plan: Plan = field(default_factory=Plan)
     loop: LoopEvent | None = None
     last_error: str = ""
@@ -152,6 +157,13 @@ class State:
     def last_timestamp(self) -> datetime | None:
         """The time of the last applied event."""
         return self.totals.last_timestamp
+
+    def inputs_as(self, model: type[M]) -> M:
+        """Return the inputs as an object of the agent's model; those of the session's own task are its "task".
+
+        Raises InterfaceError if they do not fit.
+        """
+        return parse(model, self.inputs or {"task": self.task}, f"the inputs of {self.agent}")
 
     def tree(self) -> list[State]:
         """Return this State and the States of all subtasks that have not returned their outcome yet."""

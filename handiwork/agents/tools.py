@@ -22,6 +22,7 @@ from pydantic_core import to_jsonable_python
 from typing_extensions import TypeIs
 
 from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.interface import problems_text
 from handiwork.events.action import IPythonRunCellAction
 from handiwork.events.base import Action
 from handiwork.llm.types import Tool
@@ -60,8 +61,7 @@ def call(function: Function, arguments: JsonValue) -> Action:
         validated = _adapter(function).validate_python(arguments)
         values: dict[str, Any] = json.loads(json.dumps(to_jsonable_python(validated), allow_nan=False))
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        raise MalformedReplyError(f"The arguments of {name} do not fit: {problems}.") from None
+        raise MalformedReplyError(f"The arguments of {name} do not fit: {problems_text(error)}.") from None
     except ValueError as error:
         raise MalformedReplyError(f"The arguments of {name} do not fit: {error}.") from None
     argument_list = ", ".join(f"{name}={value!r}" for name, value in values.items())

@@ -313,8 +313,8 @@ def models() -> None:
 
 
 @command(app, "listing:agents")
-def agents() -> None:
-    """List the installed agents."""
+def agents(as_json: AsJson = False) -> None:
+    """List the installed agents, what each takes from an agent that delegates to it, and what it gives back."""
 
 
 @command(app, "doctor:doctor")

@@ -20,13 +20,15 @@ def sandbox_ids(session_dir: Path) -> tuple[int, int]:
     """
     if os.geteuid() != 0:
         return os.getuid(), os.getgid()
-    record = session_dir / "uid"
-    # The file is empty if the platform was killed while writing it.
-    if record.exists() and (text := record.read_text()):
-        uid = int(text)
-    else:
-        uid = _next_uid(session_dir.parent / "next-uid")
-        write_private(record, str(uid))
+    record, counter = session_dir / "uid", session_dir.parent / "next-uid"
+    uid = _recorded(record)
+    if uid is None:
+        with locked(counter, flags=os.O_RDWR | os.O_CREAT) as descriptor:
+            # Children that begin at the same time ask at the same time.
+            uid = _recorded(record)
+            if uid is None:
+                uid = _next_uid(descriptor)
+                write_private(record, str(uid))
     return uid, uid
 
 
@@ -43,8 +45,13 @@ def container_ids(files: Path) -> tuple[int, int]:
     return status.st_uid, status.st_gid
 
 
-def _next_uid(counter: Path) -> int:
-    with locked(counter, flags=os.O_RDWR | os.O_CREAT) as descriptor, open(descriptor, "r+", closefd=False) as file:
+def _recorded(record: Path) -> int | None:
+    # The file is empty if the platform was killed while writing it.
+    return int(text) if record.exists() and (text := record.read_text()) else None
+
+
+def _next_uid(counter: int) -> int:
+    with open(counter, "r+", closefd=False) as file:
         # A random start keeps two folders of sessions on one machine apart.
         number = int(file.read() or secrets.randbelow(_COUNT))
         file.seek(0)

@@ -9,6 +9,8 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from handiwork.agents.base import Agent
+from handiwork.agents.interface import InterfaceError, parse
 from handiwork.agents.plan import InvalidTaskError
 from handiwork.agents.registry import AgentNotFoundError, find
 from handiwork.agents.state import State
@@ -77,10 +79,9 @@ class Delegation:
     async def _delegate(self, loop: Loop, action: AgentDelegateAction) -> Observation | None:
         if loop.state.delegate_level >= DEPTH:
             return ErrorObservation(content=f"Delegates are nested {DEPTH} deep: do it yourself.", error_id="too_deep")
-        try:
-            agent = find(action.agent)
-        except AgentNotFoundError as error:
-            return ErrorObservation(content=str(error), error_id="no_agent")
+        agent = _agent(action.agent, action.inputs)
+        if isinstance(agent, ErrorObservation):
+            return agent
         await Loop(loop.context, action.id, agent, loop.executor).run()
         child = loop.root.of(action.id)
         if not _has_ended(child):
@@ -97,6 +98,9 @@ class Delegation:
             problem = f"A ForkAction has 1 to {CHILDREN} children, and they are nested at most {DEPTH} deep."
             return ErrorObservation(content=problem, error_id="too_many")
         if action.id not in loop.root.forked:
+            for number, (name, inputs) in enumerate(action.children, 1):
+                if isinstance(problem := _agent(name, inputs), ErrorObservation):
+                    return problem.with_fields(content=f"Child {number}: {problem.content}")
             delegations: Sequence[Event] = [
                 AgentDelegateAction(
                     agent=agent, inputs=inputs, source="environment", cause=action.id, subtask=loop.subtask
@@ -135,6 +139,18 @@ class Delegation:
                 await Loop(parent.context, child, agent, executor).run()
             finally:
                 await executor.close()
+
+
+def _agent(name: str, inputs: dict[str, JsonValue]) -> type[Agent] | ErrorObservation:
+    """Return the agent, or the error for its delegator if there is none or it does not take these inputs."""
+    try:
+        agent = find(name)
+        parse(agent.inputs, inputs, f"the inputs of {name}")
+    except AgentNotFoundError as error:
+        return ErrorObservation(content=str(error), error_id="no_agent")
+    except InterfaceError as error:
+        return ErrorObservation(content=str(error), error_id="invalid_inputs")
+    return agent
 
 
 def _has_ended(child: State) -> bool:

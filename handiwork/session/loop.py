@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from handiwork.agents.base import Agent, MalformedReplyError
+from handiwork.agents.interface import ExtraDataError
 from handiwork.agents.state import State
 from handiwork.errors import SandboxError
 from handiwork.events.action import AgentState
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import ErrorObservation, StateReason
-from handiwork.events.record import LoopEvent, StepStarted
+from handiwork.events.record import AgentDataEvent, LoopEvent, StepStarted
 from handiwork.llm.errors import ContextWindowError, LLMError, RequestRejectedError
 from handiwork.log.errors import LogError
 from handiwork.session.approval.gate import Gate
@@ -33,7 +34,6 @@ STUCK = "{} Go on, rewind to before the loop, give it a hint, or stop."
 
 Answer = Callable[["Loop", Action], Awaitable[Observation | None]]
 """Answers an action that needs no sandbox; returns None while its answer is pending."""
-
 
 Over = Callable[[], Awaitable[bool]]
 """Returns whether to end the task, regardless of the agent's plans."""
@@ -107,6 +107,8 @@ class Loop:
                 await self.journal.change("error", "model", str(error))
             except SandboxError as error:
                 await self.journal.change("error", "sandbox", str(error))
+            except ExtraDataError as error:
+                await self.journal.change("error", "agent", str(error))
             except LogError:
                 raise
             except Exception as error:  # noqa: BLE001 - an agent may raise anything; its session must stay whole
@@ -131,13 +133,12 @@ class Loop:
             actions = await self.journal.interrupt.unless_set(self._runner.step(self.state), time_left(self.root))
         except MalformedReplyError as error:
             malformed = ErrorObservation(content=str(error), error_id="malformed", cause=self._llm.last_event)
-            await self.journal.append(malformed.with_fields(subtask=self.subtask))
+            await self.journal.append(*self._runner.changed_data(), malformed.with_fields(subtask=self.subtask))
         except ContextWindowError:
             await self._condense(overflow=True)
         else:
-            for changed in self._runner.changed_data(self.state):
-                await self.journal.append(changed.with_fields(subtask=self.subtask))
-            await self._take(actions or [])
+            if actions is not None:
+                await self._take(actions, self._runner.changed_data())
 
     async def _condense(self, *, overflow: bool = False) -> None:
         """Condense the history if it no longer fits the model's context window."""
@@ -145,15 +146,16 @@ class Loop:
         if condensed := await self.journal.interrupt.unless_set(condensing, time_left(self.root)):
             await self.journal.append(condensed.with_fields(subtask=self.subtask))
 
-    async def _take(self, actions: list[Action]) -> None:
-        """Append the actions and run them; append the action that ends the task only after all others have run."""
+    async def _take(self, actions: list[Action], data: list[AgentDataEvent]) -> None:
+        """Append the actions with the agent's changed data and run them; an action that ends the task comes last."""
         actions = [action.with_fields(subtask=self.subtask) for action in actions]
         first_end = next((n for n, action in enumerate(actions) if ends(action)), len(actions))
-        if first_end:
-            await self.journal.append(*actions[:first_end])
+        if first_end or not actions:
+            await self.journal.append(*data, *actions[:first_end])
             await self._act()
+            data = []
         if first_end < len(actions) and self.may_act and not self.state.pending:
-            await self.journal.append(actions[first_end])
+            await self.journal.append(*data, actions[first_end])
 
     async def _act(self) -> None:
         """Run the pending actions in order while the session runs."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from handiwork.agents.state import State
 from handiwork.events.action import CmdRunAction
-from handiwork.events.base import Event
+from handiwork.events.base import Action, Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.events.record import AgentDataEvent
 from handiwork.log.store import Store
 from handiwork.process import Process
 from handiwork.sandbox.endpoint import sweep_stale
@@ -83,6 +85,14 @@ def check_commands(events: Collection[Event], tally: Collection[str]) -> None:
                 assert times in (0, 1), f"{action.command!r} was cut and run {times} times"
             elif not isinstance(answer, CmdOutputObservation):
                 assert times == 0, f"{action.command!r} was run {times} times, answer {answer}"
+
+
+def check_counts(events: Collection[Event]) -> None:
+    """See that the agents have counted the steps whose actions the log has; each step calls the model once."""
+    steps = {(event.subtask, event.completion) for event in events if isinstance(event, Action) and event.completion}
+    recorded = Counter(subtask for subtask, _ in steps)
+    kept = {event.subtask: event.data["steps"] for event in events if isinstance(event, AgentDataEvent)}
+    assert kept == recorded, f"the agents counted {kept}, the log has {recorded}"
 
 
 def check_database(data: Path) -> None:

@@ -8,7 +8,7 @@ from handiwork.events.action import CmdRunAction
 from handiwork.events.record import ApprovalEvent
 from tests.crash.agents import ASKER, PLANNER
 from tests.crash.bench import FINISH, Bench, bash, folded, handiwork, lines_of, newest, run_task, say, sessions, wait
-from tests.crash.checks import Told, check_commands, check_events, close_all, finish_all
+from tests.crash.checks import Told, check_commands, check_counts, check_events, close_all, finish_all
 
 STEPS = (
     bash("echo one >> tally; mkdir -p deep/er; seq 20000 > deep/er/large", content="a\nb\n", delay=0.02),
@@ -87,9 +87,12 @@ def tally(bench: Bench) -> list[str]:
 
 
 def recover_delegate(bench: Bench, told: Told) -> None:
+    for info in wait(sessions(bench.data)):
+        check_counts(check_events(bench.data, info.id, told)[0])
     finish_all(bench, begun=False)
     for info in wait(sessions(bench.data)):
         events, state = check_events(bench.data, info.id, told)
+        check_counts(events)
         assert (state.pending, state.subtasks) == ([], {})
         check_commands(events, tally(bench))
         wait(close_all(bench))
@@ -128,6 +131,7 @@ def recover_approval(bench: Bench, told: Told) -> None:
     assert asked <= set(state.totals.asked), f"{asked} was asked, and {set(state.totals.asked)} is now"
     assert work_approval(bench) == 0
     events, _ = check_events(bench.data, session, told)
+    check_counts(events)
     check_commands(events, tally(bench))
     allowed = {event.action for event in events if isinstance(event, ApprovalEvent) and event.allowed}
     for event in events:

@@ -52,6 +52,20 @@ def test_the_tool_is_called_by_its_name_and_runs_in_the_sandbox(project: Path) -
     assert "not" not in said
 
 
+def test_the_agent_with_data_goes_on_with_the_next_line_in_another_process(project: Path) -> None:
+    task = "echo one >> tally\necho two >> tally\necho three >> tally"
+    agent, model = f"{EXAMPLES}/custom_data.py:ScriptAgent", "scripted:/dev/null"
+    stopped = handiwork.run(task, workspace=project, agent=agent, model=model, max_iterations=2)
+    assert (stopped.outcome, stopped.state.extra_data) == ("paused", {"commands": 2})
+    program = Path(sys.executable).with_name("handiwork")
+    command = [program, "resume", stopped.session, "--max-iterations", "9", "--json"]
+    resumed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    finished = json.loads(resumed.splitlines()[-1])
+    assert (finished["type"], finished["outputs"]) == ("AgentFinishAction", {"commands": 3})
+    diff = subprocess.run([program, "diff", stopped.session], capture_output=True, text=True, check=True).stdout
+    assert diff.endswith("+one\n+two\n+three\n")
+
+
 def test_the_action_is_a_tool_runs_in_the_sandbox_and_stays_in_the_log(project: Path) -> None:
     asked = {"command": "echo 3 passed, 1 failed in 0.1s"}
     called = {"tool_calls": [{"name": "run_tests", "arguments": asked}]}

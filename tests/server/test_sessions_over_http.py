@@ -190,7 +190,10 @@ def test_models_agents_and_settings_are_told(api: Api) -> None:
     models = api.get("/api/models")
     assert models["default"] == "local:qwen2.5-coder-1.5b"
     assert {"local:qwen2.5-coder-1.5b", "anthropic:NAME"} <= {model["name"] for model in models["models"]}
-    assert "CodeActAgent" in {agent["name"] for agent in api.get("/api/agents")["agents"]}
+    agents = {agent["name"]: agent for agent in api.get("/api/agents")["agents"]}
+    assert agents["CodeActAgent"]["package"] == "handiwork"
+    assert agents["BrowsingAgent"]["inputs"]["required"] == ["task"]
+    assert agents["BrowsingAgent"]["outputs"]["required"] == ["message"]
     settings = api.get("/api/settings")
     assert (settings["sandbox"], settings["version"]) == ("bubblewrap", version("handiwork"))
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, ConfigDict, Field
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.state import State
@@ -149,6 +151,86 @@ async def test_a_delegate_that_does_not_finish_is_reported_and_not_fatal(
     assert state.agent_state == "finished"
 
 
+class Page(BaseModel):
+    """The inputs of an agent that takes no other."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    lines: int = Field(default=10, ge=1)
+
+
+class Lines(BaseModel):
+    read: list[str]
+
+
+class Reader(Agent):
+    """Gives as many lines as it is asked for; of the task "wrong" it gives something else."""
+
+    inputs = Page
+    outputs = Lines
+
+    def step(self, state: State) -> Step:
+        page = state.inputs_as(Page)
+        if page.task == "wrong":
+            return AgentFinishAction(outputs={"read": page.lines})
+        return AgentFinishAction(outputs=Lines(read=[page.task] * page.lines).model_dump())
+
+
+class Asking(Agent):
+    """Delegates what its task says as JSON, or forks children if that is a list, and finishes with what came back."""
+
+    def step(self, state: State) -> Step:
+        if (found := outcome(state)) is not None:
+            return AgentFinishAction(outputs={"message": found.content})
+        inputs = json.loads(state.task)
+        if isinstance(inputs, list):
+            return ForkAction(children=tuple((f"{HERE}:{agent}", given) for agent, given in inputs))
+        return AgentDelegateAction(agent=f"{HERE}:Reader", inputs=inputs)
+
+
+TAKES = "Page has: task: str, lines: typing.Annotated[int, Ge(ge=1)] = 10."
+
+
+@pytest.mark.parametrize(
+    ("inputs", "problem"),
+    [
+        ({"lines": 2}, "task: Field required"),
+        ({"task": "a", "lines": "two"}, "lines: Input should be a valid integer, unable to parse string as an integer"),
+        ({"task": "a", "lines": 0, "line": 3}, "lines: Input should be greater than or equal to 1; line: Extra inputs"),
+    ],
+)
+async def test_inputs_that_do_not_fit_are_an_error_before_the_first_step(
+    bench: Bench, inputs: dict[str, object], problem: str
+) -> None:
+    state = await (await bench.session([], agent=Asking)).run(json.dumps(inputs))
+    assert isinstance(found := outcome(state), ErrorObservation)
+    assert found.error_id == "invalid_inputs"
+    assert found.content.startswith(f"the inputs of {HERE}:Reader do not fit Page: {problem}")
+    assert found.content.endswith(TAKES)
+    assert [event.subtask for event in bench.events if isinstance(event, StepStarted)] == [0, 0]
+    assert (state.agent_state, state.subtasks) == ("finished", {})
+
+
+async def test_inputs_and_outputs_are_objects_of_the_agents_models(bench: Bench) -> None:
+    state = await (await bench.session([], agent=Asking)).run('{"task": "a", "lines": 2}')
+    assert isinstance(came := outcome(state), AgentDelegateObservation)
+    assert Lines.model_validate(came.outputs) == Lines(read=["a", "a"])
+    session = await bench.session([], agent=Reader)
+    assert (await session.run("b")).outputs == {"read": ["b"] * 10}  # the session's own task is the input "task"
+
+
+async def test_outputs_that_do_not_fit_end_the_subtask_with_an_error(bench: Bench) -> None:
+    state = await (await bench.session([], agent=Asking)).run('{"task": "wrong", "lines": 2}')
+    assert isinstance(came := outcome(state), AgentDelegateObservation)
+    assert (came.outcome, came.outputs) == ("error", {})
+    assert came.content == (
+        f"{HERE}:Reader failed: Reader raised InterfaceError: the outputs do not fit Lines: "
+        "read: Input should be a valid array. Lines has: read: list[str]."
+    )
+    assert state.agent_state == "finished"
+
+
 async def test_an_unknown_agent_is_an_error_that_lists_those_there_are(bench: Bench) -> None:
     state = await (await bench.session([], agent=Delegator)).run("Missing do it")
     assert isinstance(found := outcome(state), ErrorObservation)
@@ -222,14 +304,16 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
         yield opened
 
 
-async def session_of(store: Store, folder: Path, sandbox: str, task_costs: float = 0.0, **limits: float) -> Session:
+async def session_of(
+    store: Store, folder: Path, sandbox: str, task_costs: float = 0.0, agent: str = "Forker", **limits: float
+) -> Session:
     project = folder / "project"
     project.mkdir()
     (project / "f").write_text("before\n")
     script = folder / "script.jsonl"
     script.write_text(f'{{"content": "reply", "cost": {task_costs}}}\n' * 40)
     config = SessionConfig(
-        agent=f"{HERE}:Forker",
+        agent=f"{HERE}:{agent}",
         model=f"scripted:{script}",
         workspace=str(project),
         sandbox=sandbox,
@@ -252,6 +336,46 @@ async def test_children_work_side_by_side_on_copies_of_their_own(store: Store, t
     assert "deleted file" in came.outcomes[1].diff
     assert state.agent_state == "finished"
     assert list((tmp_path / "data/sessions" / opened.id / "children").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("children", "problem"),
+    [
+        (
+            [("Reader", {"task": "a"}), ("Reader", {})],
+            "Child 2: the inputs of tests.session.test_delegation:Reader do not fit Page",
+        ),
+        ([("Missing", {"task": "a"}), ("Reader", {"task": "a"})], "Child 1: the agent"),
+        ([("Worker", {}), ("Reader", {"task": "a"})], "task: Field required. TaskInputs has: task: str, ..."),
+    ],
+)
+async def test_no_child_begins_if_one_cannot(
+    store: Store, tmp_path: Path, children: list[tuple[str, dict[str, str]]], problem: str
+) -> None:
+    opened = await session_of(store, tmp_path, "none", agent="Asking")
+    try:
+        state = await opened.run(json.dumps(children))
+        events = await opened.log.read()
+    finally:
+        await opened.close()
+    assert isinstance(found := outcome(state), ErrorObservation)
+    assert problem in found.content
+    assert (state.agent_state, state.forked) == ("finished", {})
+    assert not any(isinstance(event, AgentDelegateAction) for event in events)
+
+
+async def test_each_child_gives_its_outputs_or_its_error(store: Store, tmp_path: Path) -> None:
+    opened = await session_of(store, tmp_path, "none", agent="Asking")
+    try:
+        state = await opened.run(json.dumps([("Reader", {"task": "a", "lines": 1}), ("Reader", {"task": "wrong"})]))
+    finally:
+        await opened.close()
+    assert isinstance(found := outcome(state), ForkObservation)
+    assert [(child.outcome, child.outputs) for child in found.outcomes] == [
+        ("finished", {"read": ["a"]}),
+        ("error", {}),
+    ]
+    assert "read: Input should be a valid array" in found.content
 
 
 async def test_children_share_the_budget_and_go_on_once_it_is_raised(store: Store, tmp_path: Path) -> None:

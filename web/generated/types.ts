@@ -173,12 +173,14 @@ export interface AgentFinishAction extends Action {
   outputs: JsonObject;
 }
 /**
- * An installed agent.
+ * An installed agent; ``inputs`` and ``outputs`` of a delegation to it are JSON Schemas.
  */
 export interface AgentInfo {
   name: string;
   about: string;
   package: string;
+  inputs: JsonObject;
+  outputs: JsonObject;
 }
 /**
  * The installed agents; ``default`` is the one in the settings.

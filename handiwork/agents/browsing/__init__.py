@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import ClassVar
 
+from pydantic import BaseModel, ConfigDict
+
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.browsing import free
 from handiwork.agents.browsing.constrained import step as constrained_step
@@ -28,14 +30,29 @@ LOOK = "noop(0)"
 """A call that changes nothing and shows the page."""
 
 
+class BrowsingInputs(BaseModel):
+    """The inputs of a delegation: ``url`` is the page to begin at, the one that is open if it is empty."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    url: str = ""
+
+
+class BrowsingOutputs(BaseModel):
+    """The outputs: what the agent has to say about the task."""
+
+    message: str
+
+
 class BrowsingAgent(Agent):
     """Works in the browser by its accessibility tree; the replies of models without native tools are bound to a schema.
 
-    As a delegate it takes the input "task" and optionally "url", the page to begin at. It finishes with the output
-    "message", or rejects with "reason".
+    It finishes with the output "message", or rejects with "reason".
     """
 
     description = "Works in the web browser: reads pages, fills in forms, finds answers."
+    inputs, outputs = BrowsingInputs, BrowsingOutputs
     pictures: ClassVar[bool] = False
 
     def reset(self) -> None:
@@ -74,8 +91,7 @@ class BrowsingAgent(Agent):
             return AgentRejectAction(outputs={"reason": f"{ERRORS} actions in a row failed, the last with: {why}"})
         if any(isinstance(a, BrowseURLAction | BrowseInteractiveAction) for a, _ in state.history):
             return None
-        url = state.inputs.get("url")
-        if isinstance(url, str) and url:
+        if url := state.inputs_as(BrowsingInputs).url:
             return BrowseURLAction(url=url, marks=self.pictures)
         return BrowseInteractiveAction(browser_actions=LOOK, marks=self.pictures)
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
+
 from rich.text import Text
 
-from handiwork.agents.registry import describe, installed
+from handiwork.agents.registry import descriptions
+from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
@@ -29,13 +33,19 @@ def models() -> Exit:
     return Exit.FINISHED
 
 
-def agents() -> Exit:
-    """List the installed agents with their description and the package they come from."""
+def agents(as_json: bool) -> Exit:
+    """List the installed agents with their package, and the fields of their inputs and outputs."""
+    if as_json:
+        for agent in descriptions():
+            write_json(json.dumps(asdict(agent), ensure_ascii=False))
+        return Exit.FINISHED
     console = terminal_console()
-    for name, point in installed().items():
-        about = describe(name) or "(no description)"
-        source = point.dist.name if point.dist is not None else "?"
-        row = Text.assemble((f"{name:24}", "bold"), plain(about), (f"  ({source}, {point.value})", "dim"))
+    for agent in descriptions():
+        source = f"  ({agent.package or '?'}, {agent.source})"
+        row = Text.assemble((f"{agent.name:24}", "bold"), plain(agent.about or "(no description)"), (source, "dim"))
         console.print(row, soft_wrap=True)
+        if agent.takes:
+            models = f"takes {agent.takes}; gives {agent.gives}"
+            console.print(Text(f"{'':24}{plain(models)}", "dim"), soft_wrap=True)
     console.print(Text("\nuse your own with --agent file.py:Class or --agent module:Class"), soft_wrap=True)
     return Exit.FINISHED

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from starlette.responses import PlainTextResponse, Response
 
-from handiwork.agents.registry import describe, installed
+from handiwork.agents.registry import descriptions
 from handiwork.llm import offered
 from handiwork.server.operations import Operation, OperationCall
 from handiwork.server.schemas.sessions import AgentInfo, AgentList, ModelInfo, ModelList, SettingsView, Success
@@ -27,10 +27,7 @@ async def list_models(call: OperationCall[None, None]) -> ModelList:
 
 async def list_agents(call: OperationCall[None, None]) -> AgentList:
     """List the installed agents."""
-    agents = [
-        AgentInfo(name=name, about=describe(name), package=point.dist.name if point.dist is not None else "")
-        for name, point in installed().items()
-    ]
+    agents = [AgentInfo.model_validate(agent) for agent in descriptions()]
     return AgentList(default=load({}).agent, agents=agents)
 
 

@@ -299,11 +299,13 @@ class ModelList(Shape):
 
 
 class AgentInfo(Shape):
-    """An installed agent."""
+    """An installed agent; ``inputs`` and ``outputs`` of a delegation to it are JSON Schemas."""
 
     name: str
     about: str
     package: str
+    inputs: dict[str, JsonValue]
+    outputs: dict[str, JsonValue]
 
 
 class AgentList(Shape):

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from copy import deepcopy
+from copy import copy, deepcopy
 from functools import partial
 from typing import cast
 
-from pydantic import JsonValue
+from pydantic import BaseModel
 
 from handiwork.agents.base import Agent, Step
+from handiwork.agents.interface import ExtraDataError, InterfaceError, dump, parse
 from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction
 from handiwork.events.base import Action
 from handiwork.events.record import AgentDataEvent
 from handiwork.session.steps.recorded_llm import BlockingLLM, RecordedLLM
+
+REMEDY = "Give the model defaults and validators that accept the data, then resume the session."
 
 
 class AgentRunner:
@@ -30,27 +35,34 @@ class AgentRunner:
             None if inspect.iscoroutinefunction(agent.step) else BlockingLLM(llm, asyncio.get_running_loop())
         )
         self._agent = agent(self._blocking or llm)
-        self._recorded: dict[str, JsonValue] | None = None
+        self._extra_data = ExtraData(State(), None)
 
     async def step(self, state: State) -> list[Action]:
-        """Return the agent's next actions in order. Raises the agent's errors."""
+        """Return the agent's next actions in order.
+
+        Raises the agent's errors, ExtraDataError before the step, and InterfaceError for a finish with outputs that do
+        not fit.
+        """
         self._llm.last_event = None
-        if self._recorded is None:
-            self._recorded = deepcopy(state.extra_data)
+        self._extra_data = ExtraData(state, self._agent.data_model)
+        view = self._extra_data.view
         if self._blocking is None:
-            result = await cast("Awaitable[Step]", self._agent.step(state))
+            result = await cast("Awaitable[Step]", self._agent.step(view))
         else:
-            result = await self._in_thread(self._blocking, state)
+            result = await self._in_thread(self._blocking, view)
         actions = [result] if isinstance(result, Action) else list(result)
+        for action in actions:
+            if isinstance(action, AgentFinishAction):
+                parse(self._agent.outputs, action.outputs, "the outputs")
         return [a if a.completion else a.with_fields(completion=self._llm.last_event) for a in actions]
 
-    def changed_data(self, state: State) -> list[AgentDataEvent]:
-        """Return the event for ``state.extra_data`` if a step changed it. Raises ValidationError if it is not JSON."""
-        if state.extra_data == self._recorded:
-            return []
-        event = AgentDataEvent(data=state.extra_data)
-        self._recorded = deepcopy(event.data)
-        return [event.model_copy(deep=True)]
+    def changed_data(self) -> list[AgentDataEvent]:
+        """Return the event for the agent's data if the last step changed it.
+
+        Append it together with the step's actions: then a crash keeps both or neither. Raises ValueError if the data
+        is not JSON, and InterfaceError if it does not fit the agent's model.
+        """
+        return self._extra_data.change()
 
     async def _in_thread(self, blocking: BlockingLLM, state: State) -> Step:
         turn = blocking.turn
@@ -90,3 +102,32 @@ async def in_daemon_thread(function: Callable[[], Step]) -> Step:
 
     threading.Thread(target=run, name="agent-step", daemon=True).start()
     return await outcome
+
+
+class ExtraData:
+    """The agent's data during one step: ``view`` is the step's State, with ``extra_data`` and ``data`` of its own.
+
+    A step that fails or is interrupted, even if its thread runs on, leaves the data as the log has it.
+    """
+
+    def __init__(self, state: State, model: type[BaseModel] | None) -> None:
+        """Raises ExtraDataError if the data do not fit the model."""
+        self._state, self._model = state, model
+        self.view = copy(state)
+        self.view.extra_data = deepcopy(state.extra_data)
+        if model is not None:
+            try:
+                self.view.data = parse(model, state.extra_data, f"the data of {state.agent}")
+            except InterfaceError as error:
+                raise ExtraDataError(f"{error} {REMEDY}") from None
+            self._loaded = dump(model, self.view.data, "the data")
+
+    def change(self) -> list[AgentDataEvent]:
+        """Return the event for the data if the step changed it. Raises ValueError, InterfaceError."""
+        before, after = self._state.extra_data, self.view.extra_data
+        if self._model is not None:
+            if before != after:
+                raise InterfaceError(f"the agent keeps a {self._model.__name__}: change state.data, not extra_data")
+            before, after = self._loaded, dump(self._model, self.view.data, "the data")
+        event = AgentDataEvent(data=after, subtask=self._state.id)
+        return [] if json.dumps(event.data) == json.dumps(before) else [event]  # to Python 1, 1.0 and True are equal
