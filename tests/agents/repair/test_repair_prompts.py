@@ -15,7 +15,7 @@ from handiwork.events.base import Event
 from handiwork.events.observation import ChildOutcome, ForkObservation
 from handiwork.events.record import SessionStarted
 from handiwork.llm.scripted.model import ScriptedLLM
-from tests.agents.states import check_golden, ran, read, reply, shown, state_of, task
+from tests.agents.states import check_golden, file_read, ran, reply, shown, state_of, task
 
 CODE = "def half(x):\n    return x / 2\n\n\ndef area(a, b):\n    return a + b\n"
 USES = "from lib.area import area\n\n\ndef tiles(a, b):\n    return area(a, b) * 4\n"
@@ -30,9 +30,9 @@ def failing(*more: Event, trace: str = TRACE) -> State:
         task(f"`{CHECK}` fails: the tiles are too few."),
         *ran(LIST, files, 0),
         *ran(CHECK, trace, 1),
-        *read("tests/test_tiles.py", TESTS),
-        *read("lib/tiles.py", USES),
-        *read("lib/area.py", CODE),
+        *file_read("tests/test_tiles.py", TESTS),
+        *file_read("lib/tiles.py", USES),
+        *file_read("lib/area.py", CODE),
         *more,
     )
 
@@ -93,7 +93,7 @@ async def test_a_missing_function_and_a_whole_file_are_asked_for() -> None:
         task(f"`{CHECK}` fails."),
         *ran(LIST, "lib/area.py\ntests/test_tiles.py\n", 0),
         *ran(CHECK, trace, 1),
-        *(event for path, text in files.items() for event in read(path, text)),
+        *(event for path, text in files.items() for event in file_read(path, text)),
     )
     action, llm = await step(state, "```\ndef tiles(a, b):\n    return a * b * 4\n```", *["no"] * 30)
     assert isinstance(action, ForkAction)
@@ -110,8 +110,8 @@ async def test_the_model_chooses_among_many_functions() -> None:
         task(f"`{CHECK}` fails."),
         *ran(LIST, "many.py\ntests/test_many.py\n", 0),
         *ran(CHECK, "1 failed\n", 1),
-        *read("tests/test_many.py", "from many import f0\n"),
-        *read("many.py", many),
+        *file_read("tests/test_many.py", "from many import f0\n"),
+        *file_read("many.py", many),
     )
     action, llm = await step(state, "{}")
     assert isinstance(action, AgentThinkAction)
@@ -122,8 +122,8 @@ async def test_the_model_chooses_among_many_functions() -> None:
         task(f"`{CHECK}` fails."),
         *ran(LIST, "many.py\ntests/test_many.py\n", 0),
         *ran(CHECK, "1 failed\n", 1),
-        *read("tests/test_many.py", "from many import f0\n"),
-        *read("many.py", many),
+        *file_read("tests/test_many.py", "from many import f0\n"),
+        *file_read("many.py", many),
         *events,
     )
     action, llm = await step(answered, "```\ndef f0(x):\n    return 0\n```", *["no"] * 30)
@@ -138,7 +138,7 @@ async def test_the_model_chooses_the_files_to_read_in_a_large_project() -> None:
         task("`sh tests/run.sh` fails."),
         *ran(LIST, "\n".join([*paths, "tests/run.sh"]) + "\n", 0),
         *ran("sh tests/run.sh", "wrong\n", 1),
-        *read("tests/run.sh", "exit 1\n"),
+        *file_read("tests/run.sh", "exit 1\n"),
     ]
     action, llm = await step(state_of(*before), "{}")
     assert isinstance(action, AgentThinkAction)
@@ -156,8 +156,8 @@ async def test_of_a_long_test_file_the_model_sees_what_the_output_names() -> Non
         task(f"`{CHECK}` fails."),
         *ran(LIST, "lib/area.py\ntests/test_area.py\n", 0),
         *ran(CHECK, "tests/test_area.py:9: in test_last\nE   assert 5 == 6\n", 1),
-        *read("tests/test_area.py", tests),
-        *read("lib/area.py", CODE),
+        *file_read("tests/test_area.py", tests),
+        *file_read("lib/area.py", CODE),
     )
     _, llm = await step(state, *["no"] * 60)
     prompt = shown(llm.requests[0])
