@@ -21,7 +21,7 @@ from handiwork.events.action import (
     FileEditAction,
 )
 from handiwork.events.base import Event
-from handiwork.events.observation import AgentDelegateObservation, ForkObservation
+from handiwork.events.observation import AgentDelegateObservation, ErrorObservation, ForkObservation
 from handiwork.events.record import ApprovalEvent, CompletionEvent, SettingsChanged
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.log.store import Store
@@ -61,6 +61,8 @@ class RepairDelegator(Agent):
 
     def step(self, state: State) -> Step:
         for _, observation in state.history:
+            if isinstance(observation, ErrorObservation):
+                return AgentFinishAction(outputs={"message": observation.content})
             if isinstance(observation, AgentDelegateObservation):
                 return AgentFinishAction(outputs={"outcome": observation.outcome, **observation.outputs})
         return [CmdRunAction(command="cd /"), AgentDelegateAction(agent="RepairAgent", inputs=json.loads(state.task))]
@@ -344,9 +346,9 @@ async def test_a_project_of_many_files_with_a_long_one(workshop: Workshop) -> No
 async def test_inputs_are_typed(workshop: Workshop) -> None:
     workshop.write(AREA)
     state = await workshop.delegate(check=PYTHON, candidates=0, temperature="hot")
-    assert state.outputs["outcome"] == "rejected"
-    assert "candidates" in str(state.outputs["reason"])
-    assert "temperature" in str(state.outputs["reason"])
+    problem = str(state.outputs["message"])
+    assert "candidates" in problem
+    assert "temperature" in problem
 
 
 @pytest.mark.parametrize("in_place", [False, True], ids=["forks", "in turn"])

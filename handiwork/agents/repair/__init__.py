@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.repair import check as checks
@@ -36,11 +36,12 @@ NO_CHECK = (
 
 
 class RepairInputs(BaseModel):
-    """A delegate's inputs: ``check`` is the command that must succeed, found out if it is empty.
+    """A delegate's inputs: ``check`` is the command that must succeed, found out by reading if it is empty.
 
     ``rounds`` of ``candidates`` are made, the first at temperature 0, later ones up to ``temperature``.
     """
 
+    task: str = ""
     check: str = ""
     candidates: int = Field(default=4, ge=1, le=16)
     rounds: int = Field(default=8, ge=1, le=50)
@@ -52,14 +53,11 @@ class RepairAgent(Agent):
 
     description = "Repairs code until a check passes: several candidates a round, each tried in a copy of its own."
     sends_history = False
+    inputs = RepairInputs
 
     async def step(self, state: State) -> Step:
         """Return the next action; all that it depends on is in the history."""
-        try:
-            inputs = RepairInputs.model_validate(state.inputs)
-        except ValidationError as error:
-            problems = "; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-            return _reject(f"The inputs do not fit: {problems}")
+        inputs = RepairInputs.model_validate(state.inputs)
         now = progress(state)
         if now.is_refused:
             return _reject("An action of the repair was not allowed.")

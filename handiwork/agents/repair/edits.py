@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from handiwork.events.action import FileEditAction, FileWriteAction
 from handiwork.events.base import Action, Model
@@ -59,11 +58,6 @@ def applied(texts: Mapping[str, str], edits: Iterable[TextEdit]) -> Texts:
     for edit in edits:
         changed[edit.path] = changed.get(edit.path, "").replace(edit.old, edit.new, 1)
     return changed
-
-
-def parse_edits(value: Any) -> list[TextEdit]:
-    """Return the edits from a delegate's input. Raises pydantic.ValidationError."""
-    return [TextEdit.model_validate(item) for item in value or ()]
 
 
 def code_lines(code: str) -> tuple[str, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.repair.edits import TextEdit, parse_edits
+from handiwork.agents.repair.edits import TextEdit
 from handiwork.agents.repair.outcome import ENDED, Outcome, outcome_of
 from handiwork.agents.repair.progress import MAY_REPEAT, Candidate
 from handiwork.agents.state import State
@@ -21,6 +21,17 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+
+
+class ValidationInputs(BaseModel):
+    """The inputs of a validation: a candidate, the check and its timeout in seconds, None without one."""
+
+    task: str
+    edits: tuple[TextEdit, ...]
+    number: int
+    check: str
+    timeout: float | None = None
+
 
 WAIT = 60.0
 """Seconds for a check that is still running after the shell's own patience."""
@@ -64,11 +75,12 @@ class ValidationAgent(Agent):
     """Applies the "edits" of its inputs and runs the "check"; if that fails, it rejects them. It asks no model."""
 
     description = "Applies given edits and runs a check; a child of RepairAgent."
+    inputs = ValidationInputs
 
     def step(self, state: State) -> Step:
         """Return the next edit, the check, or the outcome."""
-        edits = parse_edits(state.inputs.get("edits"))
-        for edit in edits:
+        inputs = ValidationInputs.model_validate(state.inputs)
+        for edit in inputs.edits:
             done = [o for a, o in state.history if _makes(a, edit)]
             if not done or _is_uncertain(done[-1]):
                 return edit.action()
@@ -76,16 +88,15 @@ class ValidationAgent(Agent):
             last = done[-1]
             if isinstance(last, ErrorObservation) and not (repeated and last.error_id == "not_found"):
                 return _end(Outcome(None, f"{edit.path} could not be edited: {last.content}"))
-        return self._check(state)
+        return self._check(state, inputs)
 
-    def _check(self, state: State) -> Step:
-        check, timeout = str(state.inputs["check"]), state.inputs.get("timeout")
+    def _check(self, state: State, inputs: ValidationInputs) -> Step:
         runs = [(a, o) for a, o in state.history if isinstance(a, CmdRunAction)]
         if (wait := waiting(state)) is not None:
             return wait
         last = runs[-1][1] if runs else None
         if not isinstance(last, CmdOutputObservation) or last.status not in ENDED:
-            return CmdRunAction(command=check, timeout=float(timeout) if isinstance(timeout, int | float) else None)
+            return CmdRunAction(command=inputs.check, timeout=inputs.timeout)
         start = max(number for number, (action, _) in enumerate(runs) if action.command)
         outputs = [o for _, o in runs[start:] if isinstance(o, CmdOutputObservation)]
         seconds = (outputs[-1].timestamp - runs[start][0].timestamp).total_seconds()
