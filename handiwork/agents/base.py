@@ -56,6 +56,9 @@ class Agent:
     tools: ClassVar[Sequence[Callable[..., object]]] = ()
     """Functions and Action classes that the model may call (see ``handiwork.agents.tools``)."""
 
+    sends_history: ClassVar[bool] = True
+    """False for an agent whose prompts do not grow with its history: the history is not condensed for the window."""
+
     def __init__(self, llm: AgentLLM) -> None:
         self.llm = llm
         self.reset()
