@@ -281,9 +281,11 @@ async def test_what_helps_is_kept_and_the_next_round_goes_on_from_it(workshop: W
     assert "still fails (exit code 1, 1 failed) after 4 candidates" in reason
     assert "Changed ends.py: write last in ends.py anew (then: exit code 1, 1 failed)." in reason
     repaired = files["ends.py"].replace("items[0]", "items[-1]")
-    assert (workshop.project / "ends.py").read_text() == repaired if in_place else workshop.changed() == {
-        "ends.py": repaired
-    }
+    assert (
+        (workshop.project / "ends.py").read_text() == repaired
+        if in_place
+        else workshop.changed() == {"ends.py": repaired}
+    )
 
 
 async def test_inputs_are_typed(workshop: Workshop) -> None:

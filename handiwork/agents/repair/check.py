@@ -45,7 +45,10 @@ RUNNERS = (
 
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _ASSIGNMENTS = re.compile(r"^(?:[A-Za-z_]\w*=\S* +)+")
-_CHECKS = re.compile(r"(?<![a-z])(?:tests?|check|spec|verify|typecheck|vet|lint)(?![a-z])", re.IGNORECASE)
+_CHECKS = re.compile(
+    r"(?<![a-z])(?:tests?|pytest|unittest|jest|vitest|mocha|rspec|check|spec|verify|typecheck|vet|lint)(?![a-z])",
+    re.IGNORECASE,
+)
 _TEST_NAME = re.compile(r"(?:^|[_.-])(?:tests?|specs?|conftest)(?:[_.-]|$)|^Test[A-Z]|Tests?$|^(?:checks?|verify)$")
 _TEST_FOLDERS = {"test", "tests", "spec", "specs", "__tests__", "testing", "testdata"}
 _ASSERTIONS = re.compile(r"\bassert|\bexpect\(|\bexit\s*\(?\s*1|Assert", re.MULTILINE)
@@ -62,7 +65,7 @@ def named_check(text: str) -> str | None:
 def runner_files(listed: Sequence[str]) -> list[str]:
     """Return the files to read before ``runner`` can tell the project's check."""
     names = [name for name, pattern, _ in RUNNERS if pattern and name in listed]
-    return names + [path for path in listed if is_test(path) and path.endswith(".py")][:1]
+    return names + _python_tests(listed)[:1]
 
 
 def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
@@ -70,9 +73,8 @@ def runner(listed: Sequence[str], files: Mapping[str, str]) -> str | None:
     for name, pattern, command in RUNNERS:
         if name in listed and (match := re.search(pattern, files.get(name, ""), re.MULTILINE)):
             return command.format(*match.groups())
-    tests = [path for path in listed if is_test(path) and _is_program(path)]
-    python = [path for path in tests if path.endswith(".py") and PurePosixPath(path).stem != "conftest"]
-    if python:
+    tests = [path for path in listed if is_test(path)]
+    if python := _python_tests(listed):
         return _python_runner(python, listed, files)
     for suffix, command in ((".bats", "bats {0}"), (".sh", "sh {0}"), (".js", "node --test"), (".mjs", "node --test")):
         if chosen := [path for path in tests if path.endswith(suffix)]:
@@ -114,9 +116,9 @@ def is_protected(path: str, check: str, listed: Sequence[str], files: Mapping[st
     return path in named and not any(map(is_test, named)) and bool(_ASSERTIONS.search(files.get(path, "")))
 
 
-def _is_program(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return not name.startswith((".", "__init__"))
+def _python_tests(listed: Sequence[str]) -> list[str]:
+    names = ((path, PurePosixPath(path)) for path in listed if is_test(path))
+    return [path for path, name in names if name.suffix == ".py" and name.stem not in ("__init__", "conftest")]
 
 
 def _is_check(command: str) -> bool:

@@ -67,7 +67,7 @@ class Outcome:
         if not any(word.lower().startswith(("error", "fail")) for word, _ in matches):
             failures = len(_LINES.findall(self.output))
             return (0.0, failures, None) if failures else (math.inf, math.inf, None)
-        passes = counts["pass"] or None
+        passes = counts["pass"] if any(word.lower().startswith("pass") for word, _ in matches) else None
         if runs := [int(a or b) for a, b in _RUN.findall(self.output)]:
             passes = runs[-1] - counts["error"] - counts["fail"]
         return counts["error"], counts["fail"], passes
