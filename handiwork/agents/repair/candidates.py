@@ -13,7 +13,7 @@ from handiwork.agents.prompts import render
 from handiwork.agents.rendering import shorten
 from handiwork.agents.repair.edits import Texts, code_lines, edits_between
 from handiwork.agents.repair.functions import Lines, bare, choices, functions, outline, replaced
-from handiwork.agents.repair.localise import OUTPUT, TESTS
+from handiwork.agents.repair.localise import OUTPUT, excerpts
 from handiwork.agents.repair.places import Place, Project
 from handiwork.agents.repair.progress import Candidate
 from handiwork.llm.errors import ContextWindowError
@@ -121,7 +121,7 @@ def _question(project: Project, task: str, ask: Ask) -> Message:
         render(
             "repair/candidate",
             code=_code(project, ask),
-            tests={path: shorten(text, TESTS) for path, text in project.tests.items()},
+            tests=excerpts(project),
             check=project.check,
             output=shorten(project.output, OUTPUT),
             task=task,

@@ -9,7 +9,7 @@ from typing import Any, cast
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import shorten
-from handiwork.agents.repair.functions import functions, outline
+from handiwork.agents.repair.functions import bare, functions, outline
 from handiwork.agents.repair.places import Place, Project, suspects
 from handiwork.events.action import AgentThinkAction
 from handiwork.llm.strict_json import parse
@@ -29,6 +29,9 @@ PATHS, OUTLINES = 300, 12_000
 
 TESTS, OUTPUT = 3_000, 1_500
 """Maximum characters of a test file, and of the check's output, that the model is shown."""
+
+TEST_FILES = 2
+"""Maximum number of test files that the model is shown."""
 
 
 async def choose_files(llm: AgentLLM, project: Project, task: str, paths: Sequence[str]) -> AgentThinkAction:
@@ -52,7 +55,7 @@ async def choose_places(llm: AgentLLM, project: Project, task: str) -> AgentThin
     prompt = render(
         "repair/places",
         outlines=_outlines(project, places),
-        tests={path: shorten(text, TESTS) for path, text in project.tests.items()},
+        tests=excerpts(project),
         check=project.check,
         output=shorten(project.output, OUTPUT),
         task=task,
@@ -83,6 +86,20 @@ def chosen_places(reply: str, project: Project) -> list[Place]:
         elif is_new:
             places.append(Place(path, name, "add"))
     return places[:MOST]
+
+
+def excerpts(project: Project) -> dict[str, str]:
+    """Return the first test files; of a long one its head, and the tests that the output names."""
+    return {path: _excerpt(text, project.output) for path, text in list(project.tests.items())[:TEST_FILES]}
+
+
+def _excerpt(text: str, output: str) -> str:
+    found = functions(text)
+    named = [lines for name, lines in found.items() if re.search(rf"\b{re.escape(bare(name))}\b", output)]
+    if len(text) <= TESTS or not named:
+        return shorten(text, TESTS)
+    head = "\n".join(text.splitlines()[: min(lines.first for lines in found.values())])
+    return shorten("\n\n".join([shorten(head, TESTS // 3), *(lines.text for lines in named)]), TESTS)
 
 
 def _outlines(project: Project, places: Sequence[Place]) -> dict[str, str]:

@@ -62,8 +62,9 @@ class Project(NamedTuple):
 
     @property
     def tests(self) -> dict[str, str]:
-        """The files read that belong to the check."""
-        return {path: text for path, text in self.files.items() if self.is_protected(path)}
+        """The tests read, and the programs of the check itself."""
+        named = named_files(self.check, self.listed)
+        return {p: text for p, text in self.files.items() if is_test(p) or (p in named and self.is_protected(p))}
 
     def is_protected(self, path: str) -> bool:
         """True if the file belongs to the check."""

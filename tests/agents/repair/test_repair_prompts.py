@@ -130,6 +130,22 @@ async def test_the_model_chooses_the_files_to_read_in_a_large_project() -> None:
     assert action.path == "lib/part7.py"
 
 
+async def test_of_a_long_test_file_the_model_sees_what_the_output_names() -> None:
+    others = "".join(f"def test_{n}():\n    assert area({n}, 1) == {n}\n\n\n" for n in range(200))
+    tests = f"from lib.area import area\n\n\n{others}def test_last():\n    assert area(2, 3) == 6\n"
+    state = state_of(
+        task(f"`{CHECK}` fails."),
+        *ran(LIST, "lib/area.py\ntests/test_area.py\n", 0),
+        *ran(CHECK, "tests/test_area.py:9: in test_last\nE   assert 5 == 6\n", 1),
+        *read("tests/test_area.py", tests),
+        *read("lib/area.py", CODE),
+    )
+    _, llm = await step(state, *["no"] * 60)
+    prompt = shown(llm.requests[0])
+    assert "from lib.area import area\n\n\n\ndef test_last():\n    assert area(2, 3) == 6\n```" in prompt
+    assert "test_100" not in prompt
+
+
 async def test_a_check_that_waits_for_input_is_stopped() -> None:
     action = CmdRunAction(command=CHECK)
     state = state_of(task(f"`{CHECK}` fails."), *ran(LIST, "a.py\n", 0), action)
