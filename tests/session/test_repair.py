@@ -22,7 +22,7 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentDelegateObservation, ForkObservation
-from handiwork.events.record import CompletionEvent
+from handiwork.events.record import ApprovalEvent, CompletionEvent, SettingsChanged
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig
@@ -286,6 +286,43 @@ async def test_what_helps_is_kept_and_the_next_round_goes_on_from_it(workshop: W
         if in_place
         else workshop.changed() == {"ends.py": repaired}
     )
+
+
+@pytest.mark.parametrize("in_place", [False, True], ids=["forks", "in turn"])
+async def test_a_file_that_cannot_be_edited_ends_in_a_rejection(workshop: Workshop, in_place: bool) -> None:
+    workshop.write(AREA)
+    (workshop.project / "area.py").chmod(0o444)
+    right = [code("def area(a, b):\n    return a * b"), code("def area(a, b):\n    return b * a")]
+    state = await workshop.delegate(*right, in_place=in_place, check=PYTHON, rounds=1, candidates=2)
+    assert state.outputs["outcome"] == "rejected", state.outputs
+    assert "Nothing was kept" in str(state.outputs["reason"])
+    assert (workshop.project / "area.py").read_text() == AREA["area.py"]
+
+
+async def test_an_action_that_the_user_refuses_ends_the_repair(workshop: Workshop) -> None:
+    workshop.write(AREA)
+    session = await workshop.open()
+    log = await workshop.store.log(session.id)
+    await log.append(SettingsChanged(confirmation="always", source="user"))
+    state = await session.run(f"`{PYTHON}` fails.")
+    (asked,) = state.totals.asked
+    await log.append(ApprovalEvent(action=asked, allowed=False, comment="No.", source="user"))
+    state = await session.run()
+    assert (state.agent_state, workshop.changed()) == ("rejected", {})
+    assert "not allowed" in str(state.outputs["reason"])
+
+
+async def test_a_project_of_many_files_with_a_long_one(workshop: Workshop) -> None:
+    """The list of files and the file itself are too long for one observation."""
+    long = "".join(f"def other_{number}(x):\n    return x + {number}\n\n\n" for number in range(400))
+    others = {f"data/a_folder_with_a_rather_long_name/file_{number}.txt": "" for number in range(600)}
+    files = {"area.py": long + AREA["area.py"], "test_area.py": AREA["test_area.py"]}
+    workshop.write({**others, **files})
+    chosen = json.dumps({"places": [{"act": "rewrite", "path": "area.py", "name": "area"}]})
+    replies = [chosen, code("def area(a, b):\n    return a * b"), *["I do not know."] * 60]
+    state = await workshop.repair(f"`{PYTHON}` fails.", *replies)
+    assert state.agent_state == "finished", state.last_error or state.outputs
+    assert workshop.changed() == {"area.py": multiplied(files["area.py"])}
 
 
 async def test_inputs_are_typed(workshop: Workshop) -> None:

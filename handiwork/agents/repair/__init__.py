@@ -17,7 +17,7 @@ from handiwork.agents.repair.places import READ_MOST, Place, Project, files_to_r
 from handiwork.agents.repair.progress import LIST, Candidate, RepairProgress, progress
 from handiwork.agents.repair.validation import fork, waiting
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction, OutputReadAction
 from handiwork.events.base import Action
 
 PIECE = 100
@@ -63,9 +63,11 @@ class RepairAgent(Agent):
         now = progress(state)
         if now.is_refused:
             return _reject("An action of the repair was not allowed.")
+        if now.listed is None and now.listing:
+            return OutputReadAction(output=now.listing, start=len(now.page) + 1)
         if now.listed is None:
             return CmdRunAction(command=_in_workspace(state, LIST, always=True))
-        if (wait := waiting(state.history[-1][1])) is not None:
+        if (wait := waiting(state)) is not None:
             return wait
         if now.stale:
             return _reads(now, sorted(now.stale))

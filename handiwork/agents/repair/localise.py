@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Any, cast
 
 from handiwork.agents.base import AgentLLM
@@ -37,7 +38,8 @@ TEST_FILES = 2
 async def choose_files(llm: AgentLLM, project: Project, task: str, paths: Sequence[str]) -> AgentThinkAction:
     """Ask the model which files to read; ``chosen_files`` reads its reply."""
     output = shorten(project.output, OUTPUT)
-    offered = paths[:PATHS]
+    clues = f"{task}\n{project.output}\n" + "\n".join(project.tests.values())
+    offered = sorted(paths, key=lambda path: PurePosixPath(path).stem not in clues)[:PATHS]
     prompt = render("repair/files", check=project.check, output=output, task=task, paths=offered, most=MOST)
     items = {"type": "array", "items": {"enum": offered}, "minItems": 1, "maxItems": MOST}
     completion = await llm.complete([Message.text("user", prompt)], schema=_object(files=items), temperature=0.0)

@@ -12,6 +12,9 @@ from handiwork.events.observation import CmdOutputObservation
 OUTPUT = 4_000
 """Maximum characters of a check's output that are kept."""
 
+ENDED = ("done", "exited", "timeout")
+"""The statuses of a check that ended or was stopped."""
+
 _COUNT = re.compile(r"\b(\d+)[ ]+(failed|failures?|failing|errors?|passed|passing|pass)\b", re.IGNORECASE)
 _NAMED = re.compile(
     r"\b(failed|failures?|fail|errors?|passed|pass)[:=][ ]*(\d+)\b|^# (fail|pass) (\d+)$", re.IGNORECASE | re.MULTILINE
@@ -75,7 +78,7 @@ class Outcome:
 
 def outcome_of(observation: CmdOutputObservation, output: str, seconds: float) -> Outcome:
     """Return the outcome of a check that ended with the observation; ``seconds`` is its duration."""
-    ended = observation.status in ("done", "exited")
+    ended = observation.status != "timeout"
     code = observation.exit_code if ended else None
     return Outcome(code, shorten(output, OUTPUT), seconds if ended else None)
 

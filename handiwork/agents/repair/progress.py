@@ -10,7 +10,7 @@ from datetime import datetime
 from pydantic import JsonValue
 
 from handiwork.agents.repair.edits import TextEdit, Texts, applied, edits_between, parse_edits
-from handiwork.agents.repair.outcome import Outcome, outcome_of
+from handiwork.agents.repair.outcome import ENDED, Outcome, outcome_of
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,
@@ -22,6 +22,7 @@ from handiwork.events.action import (
     FileWriteAction,
     ForkAction,
     MessageAction,
+    OutputReadAction,
 )
 from handiwork.events.base import Action, Model, Observation
 from handiwork.events.observation import (
@@ -32,10 +33,11 @@ from handiwork.events.observation import (
     FileReadObservation,
     FileWriteObservation,
     ForkObservation,
+    OutputReadObservation,
     UserRejectObservation,
 )
 
-LIST = "{ git ls-files -co --exclude-standard 2>/dev/null | grep . || find * -type f 2>/dev/null; } | head -n 500"
+LIST = "{ git ls-files -co --exclude-standard 2>/dev/null | grep . || find * -type f 2>/dev/null; } | head -n 5000"
 """Lists the files of the workspace, one per line."""
 
 REMOVE = "rm -f -- "
@@ -85,13 +87,18 @@ class Round:
 class RepairProgress:
     """The state of a repair since the user's last task.
 
-    ``originals`` are the files as they were read first, ``actual`` as they are now; ``stale`` files must be read again,
-    ``blocked`` ones cannot be edited. ``pieces`` are the first lines of files too long for one observation, and
-    ``lengths`` their numbers of lines. ``replies`` are the model's choices of places, by the thought of their actions.
+    ``listed`` are the paths of the workspace, None until they are known; of a list too long for one observation
+    ``listing`` is the output and ``page`` its first lines. ``prefix`` is the way from the shell's directory to the
+    workspace. ``originals`` are the files as they were read first, ``actual`` as they are now; ``stale`` files must be
+    read again, ``blocked`` ones cannot be edited. ``pieces`` are the first lines of files too long for one observation,
+    and ``lengths`` their numbers of lines. ``replies`` are the model's choices of places, by the thought of their
+    actions.
     """
 
     task: str
     listed: list[str] | None = None
+    listing: str = ""
+    page: list[str] = field(default_factory=list[str])
     prefix: str = ""
     originals: Texts = field(default_factory=dict[str, str])
     actual: Texts = field(default_factory=dict[str, str])
@@ -102,7 +109,6 @@ class RepairProgress:
     blocked: set[str] = field(default_factory=set[str])
     replies: dict[str, str] = field(default_factory=dict[str, str])
     first: Outcome | None = None
-    waits: str = ""
     rounds: list[Round] = field(default_factory=list[Round])
     is_refused: bool = False
     _started: datetime | None = None
@@ -117,6 +123,11 @@ class RepairProgress:
                 self.replies[action.thought] = reply
             case CmdRunAction(), CmdOutputObservation():
                 self._run(action, observation)
+            case OutputReadAction(), OutputReadObservation():
+                self.page += observation.content.splitlines()
+                self.listed = self.page if observation.end >= observation.lines else None
+            case OutputReadAction(), ErrorObservation():
+                self.listed = self.page
             case FileReadAction(), _:
                 self._read(self._inside(action.path), action, observation)
             case FileEditAction() | FileWriteAction(), _:
@@ -197,15 +208,15 @@ class RepairProgress:
 
     def _run(self, action: CmdRunAction, observation: CmdOutputObservation) -> None:
         if LIST in action.command:
-            self.listed = observation.text.splitlines()
+            self.listing = observation.blob or ""
+            self.listed = None if observation.blob else observation.content.splitlines()
         elif action.command.startswith(REMOVE):
             self.actual.pop(self._inside(shlex.split(action.command)[-1]), None)
         else:
             if action.command:
                 self._started, self._output = action.timestamp, ""
             self._output += observation.text
-            self.waits = observation.status if observation.status in ("running", "input") else ""
-            if observation.status in ("done", "exited", "timeout") and self._started:
+            if observation.status in ENDED and self._started:
                 seconds = (observation.timestamp - self._started).total_seconds()
                 self._take(outcome_of(observation, self._output, seconds))
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.repair.edits import TextEdit, parse_edits
-from handiwork.agents.repair.outcome import Outcome, outcome_of
+from handiwork.agents.repair.outcome import ENDED, Outcome, outcome_of
 from handiwork.agents.repair.progress import MAY_REPEAT, Candidate
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, CmdRunAction, FileEditAction, FileWriteAction, ForkAction
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentRejectAction,
+    CmdRunAction,
+    FileEditAction,
+    FileWriteAction,
+    ForkAction,
+)
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 
@@ -36,8 +45,11 @@ def fork(candidates: Sequence[Candidate], check: str, timeout: float) -> ForkAct
     )
 
 
-def waiting(observation: Observation | None) -> CmdRunAction | None:
-    """Return the action that follows on a check that has not ended: wait, or stop it if it waits for input."""
+def waiting(state: State) -> CmdRunAction | None:
+    """Return the action that follows on a check that still runs: wait, or stop it if it waits for input."""
+    if (state.id, "") not in state.totals.jobs:
+        return None  # in a new sandbox an empty command would succeed at once
+    observation = next((o for _, o in reversed(state.history) if o is not None), None)
     match observation:
         case CmdOutputObservation(status="running"):
             return CmdRunAction(command="", timeout=WAIT)
@@ -48,7 +60,7 @@ def waiting(observation: Observation | None) -> CmdRunAction | None:
 
 
 class ValidationAgent(Agent):
-    """Applies the "edits" of its inputs, runs the "check", and finishes with the outcome. It asks no model."""
+    """Applies the "edits" of its inputs and runs the "check"; if that fails, it rejects them. It asks no model."""
 
     description = "Applies given edits and runs a check; a child of RepairAgent."
 
@@ -62,20 +74,21 @@ class ValidationAgent(Agent):
             repeated = any(map(_is_uncertain, done[:-1]))
             last = done[-1]
             if isinstance(last, ErrorObservation) and not (repeated and last.error_id == "not_found"):
-                return _finish(Outcome(None, f"{edit.path} could not be edited: {last.content}"))
+                return _end(Outcome(None, f"{edit.path} could not be edited: {last.content}"))
         return self._check(state)
 
     def _check(self, state: State) -> Step:
         check, timeout = str(state.inputs["check"]), state.inputs.get("timeout")
         runs = [(a, o) for a, o in state.history if isinstance(a, CmdRunAction)]
-        if not runs or not isinstance(runs[-1][1], CmdOutputObservation) or runs[-1][1].status == "interrupted":
-            return CmdRunAction(command=check, timeout=float(timeout) if isinstance(timeout, int | float) else None)
-        if (wait := waiting(runs[-1][1])) is not None:
+        if (wait := waiting(state)) is not None:
             return wait
+        last = runs[-1][1] if runs else None
+        if not isinstance(last, CmdOutputObservation) or last.status not in ENDED:
+            return CmdRunAction(command=check, timeout=float(timeout) if isinstance(timeout, int | float) else None)
         start = max(number for number, (action, _) in enumerate(runs) if action.command)
         outputs = [o for _, o in runs[start:] if isinstance(o, CmdOutputObservation)]
         seconds = (outputs[-1].timestamp - runs[start][0].timestamp).total_seconds()
-        return _finish(outcome_of(outputs[-1], "".join(output.text for output in outputs), seconds))
+        return _end(outcome_of(outputs[-1], "".join(output.text for output in outputs), seconds))
 
 
 def _makes(action: Action, edit: TextEdit) -> bool:
@@ -92,6 +105,13 @@ def _is_uncertain(observation: Observation | None) -> bool:
     return isinstance(observation, ErrorObservation) and observation.error_id in MAY_REPEAT
 
 
-def _finish(outcome: Outcome) -> AgentFinishAction:
-    outputs = {"exit_code": outcome.exit_code, "output": outcome.output, "seconds": outcome.seconds}
-    return AgentFinishAction(outputs={key: value for key, value in outputs.items() if value is not None})
+def _end(outcome: Outcome) -> AgentFinishAction | AgentRejectAction:
+    """Return the end of a validation: it rejects a candidate with which the check fails."""
+    outputs: dict[str, JsonValue] = {
+        "exit_code": outcome.exit_code,
+        "output": outcome.output,
+        "seconds": outcome.seconds,
+    }
+    if outcome.passed:
+        return AgentFinishAction(outputs=outputs)
+    return AgentRejectAction(outputs={"reason": f"the check fails: {outcome.summary}", **outputs})

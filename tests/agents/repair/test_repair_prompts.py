@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from handiwork.agents.base import Step
 from handiwork.agents.repair import RepairAgent
 from handiwork.agents.repair.progress import LIST
 from handiwork.agents.state import State
 from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
 from handiwork.events.base import Event
+from handiwork.events.record import SessionStarted
 from handiwork.llm.scripted.model import ScriptedLLM
 from tests.agents.states import check_golden, ran, read, reply, shown, state_of, task
 
@@ -146,11 +149,17 @@ async def test_of_a_long_test_file_the_model_sees_what_the_output_names() -> Non
     assert "test_100" not in prompt
 
 
-async def test_a_check_that_waits_for_input_is_stopped() -> None:
-    action = CmdRunAction(command=CHECK)
-    state = state_of(task(f"`{CHECK}` fails."), *ran(LIST, "a.py\n", 0), action)
-    observation = ran(CHECK, "name? ", 0)[1].with_fields(cause=action.id)
-    state.apply(observation.model_copy(update={"status": "input", "exit_code": None, "cause": 5, "id": 6}))
+@pytest.mark.parametrize(("status", "seconds"), [("input", 1.0), ("running", 60.0)])
+async def test_a_check_that_does_not_end_is_stopped_and_runs_again_in_a_new_sandbox(
+    status: str, seconds: float
+) -> None:
+    check, output = ran(CHECK, "name? ", 0)
+    unfinished = output.model_copy(update={"status": status, "exit_code": None})
+    state = state_of(task(f"`{CHECK}` fails."), *ran(LIST, "a.py\n", 0), check, unfinished)
     following, _ = await step(state)
     assert isinstance(following, CmdRunAction)
-    assert (following.command, following.timeout) == ("", 1.0)
+    assert (following.command, following.timeout) == ("", seconds)
+    state.apply(SessionStarted(agent="RepairAgent", model="m", sandbox="none", resumed=True, id=99))
+    following, _ = await step(state)
+    assert isinstance(following, CmdRunAction)
+    assert following.command == CHECK
