@@ -43,7 +43,7 @@ class RepairInputs(BaseModel):
 
     check: str = ""
     candidates: int = Field(default=4, ge=1, le=16)
-    rounds: int = Field(default=6, ge=1, le=50)
+    rounds: int = Field(default=8, ge=1, le=50)
     temperature: float = Field(default=1.0, ge=0, le=2)
 
 
@@ -128,20 +128,23 @@ class RepairAgent(Agent):
     async def _candidates(
         self, now: RepairProgress, project: Project, places: Sequence[Place], inputs: RepairInputs
     ) -> list[Candidate]:
-        """Return a round's candidates; each series of the menu is asked for at a higher temperature."""
+        """Return a round's candidates; each series of the menu is asked for at a higher temperature.
+
+        A candidate that the model gives twice ends the round: it is validated before more are asked for.
+        """
         asks = menu(places, project.editable)
         known = [candidate for one in now.rounds for candidate in one.candidates]
         found: list[Candidate] = []
-        # What helped changed the questions: they begin at temperature 0 again.
-        first = now.rounds_since_help * inputs.candidates
-        for number in range(first, first + max(inputs.candidates, len(asks)) * bool(asks)):
+        for number in range(now.asked, now.asked + max(inputs.candidates, len(asks)) * bool(asks)):
             if len(found) == inputs.candidates:
                 break
             series = number // len(asks)
             warmth = [_temperature(series + retry, inputs.temperature) for retry in range(RETRIES + 1)]
-            ask = asks[number % len(asks)]
-            if candidate := await propose(self.llm, project, now.task, ask, warmth, [*known, *found]):
-                found.append(candidate)
+            candidate = await propose(self.llm, project, now.task, asks[number % len(asks)], warmth, known)
+            if candidate is not None and any(map(candidate.is_same_as, found)):
+                break
+            if candidate is not None:
+                found.append(candidate.model_copy(update={"number": number}))
         return found
 
 

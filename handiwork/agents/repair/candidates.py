@@ -276,9 +276,8 @@ def _new(target: str, project: Project, changed: Texts, known: Sequence[Candidat
     edits = edits_between(project.files, different)
     if not edits:
         return None
-    codes = {tuple((edit.path, code_lines(edit.old), code_lines(edit.new)) for edit in one.edits) for one in known}
-    code = tuple((edit.path, code_lines(edit.old), code_lines(edit.new)) for edit in edits)
-    return None if code in codes else Candidate(target=target, edits=tuple(edits))
+    candidate = Candidate(target=target, edits=tuple(edits))
+    return None if any(candidate.is_same_as(one) for one in known) else candidate
 
 
 def _with_line_ends(text: str, before: str) -> str:

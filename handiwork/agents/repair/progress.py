@@ -9,7 +9,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from handiwork.agents.repair.edits import TextEdit, Texts, applied, edits_between, parse_edits
+from handiwork.agents.repair.edits import TextEdit, Texts, applied, code_lines, edits_between
 from handiwork.agents.repair.outcome import ENDED, Outcome, outcome_of
 from handiwork.agents.state import State
 from handiwork.events.action import (
@@ -53,10 +53,21 @@ Pair = tuple[Action, Observation | None]
 
 
 class Candidate(Model):
-    """A possible repair: ``target`` says what was asked of the model, ``edits`` apply to the files kept so far."""
+    """A possible repair: ``target`` says what was asked of the model, ``edits`` apply to the files kept so far.
+
+    ``number`` counts the questions since a candidate was kept, from 0.
+    """
 
     target: str
     edits: tuple[TextEdit, ...]
+    number: int = 0
+
+    def is_same_as(self, other: Candidate) -> bool:
+        """Return whether both lead to the same code, comments and blank lines aside."""
+        return self._code() == other._code()
+
+    def _code(self) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        return [(edit.path, code_lines(edit.old), code_lines(edit.new)) for edit in self.edits]
 
 
 @dataclass
@@ -145,10 +156,12 @@ class RepairProgress:
         return [kept for kept in self._kept_by_round() if kept is not None]
 
     @property
-    def rounds_since_help(self) -> int:
-        """The number of rounds after the last one of which a candidate was kept."""
+    def asked(self) -> int:
+        """The number of questions since a candidate was kept: what helped changes the questions."""
         by_round = self._kept_by_round()
-        return next((count for count, kept in enumerate(reversed(by_round)) if kept is not None), len(by_round))
+        since = next((count for count, kept in enumerate(reversed(by_round)) if kept is not None), len(by_round))
+        latest = self.rounds[len(self.rounds) - since :]
+        return max((candidate.number + 1 for one in latest for candidate in one.candidates), default=0)
 
     @property
     def current(self) -> Outcome | None:
@@ -290,7 +303,7 @@ def progress(state: State) -> RepairProgress:
 
 
 def _candidate(inputs: Mapping[str, JsonValue]) -> Candidate:
-    return Candidate(target=str(inputs["task"]), edits=tuple(parse_edits(inputs["edits"])))
+    return Candidate.model_validate({"target": inputs["task"], "edits": inputs["edits"], "number": inputs["number"]})
 
 
 def _child_outcome(child: ChildOutcome) -> Outcome:

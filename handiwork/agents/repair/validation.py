@@ -36,6 +36,7 @@ def fork(candidates: Sequence[Candidate], check: str, timeout: float) -> ForkAct
                 {
                     "task": candidate.target,
                     "edits": [edit.model_dump() for edit in candidate.edits],
+                    "number": candidate.number,
                     "check": check,
                     "timeout": timeout,
                 },

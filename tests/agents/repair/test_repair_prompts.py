@@ -12,6 +12,7 @@ from handiwork.agents.repair.progress import LIST
 from handiwork.agents.state import State
 from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
 from handiwork.events.base import Event
+from handiwork.events.observation import ChildOutcome, ForkObservation
 from handiwork.events.record import SessionStarted
 from handiwork.llm.scripted.model import ScriptedLLM
 from tests.agents.states import check_golden, ran, read, reply, shown, state_of, task
@@ -60,14 +61,29 @@ async def test_a_round_asks_for_each_candidate_in_a_conversation_of_its_own() ->
     check_golden("repair", "\n".join(shown(request) for request in llm.requests))
 
 
-async def test_a_reply_that_is_of_no_use_or_known_is_asked_for_again() -> None:
-    again = "```python\ndef tiles(a, b):\n    return area(a, b) * 4\n```"
-    good = [f"```python\ndef {name}(a, b):\n    return {n}\n```" for n, name in enumerate(("tiles", "tiles", "area"))]
-    replies = ["I cannot.", again, good[0], good[1], good[2], *["no"] * 30]
+def tiles(body: str) -> str:
+    return f"```python\ndef tiles(a, b):\n    return {body}\n```"
+
+
+async def test_a_reply_that_is_of_no_use_is_asked_for_again() -> None:
+    replies = ["I cannot.", tiles("area(a, b) * 4"), tiles("0"), tiles("1"), *["no"] * 30]
     action, llm = await step(failing(), *replies)
     assert isinstance(action, ForkAction)
-    assert ["return 0" in str(action.children[0][1]["edits"]), len(action.children)] == [True, 3]
+    assert ["return 0" in str(action.children[0][1]["edits"]), len(action.children)] == [True, 2]
     assert len({shown(request) for request in llm.requests[:3]}) == 1
+
+
+async def test_a_candidate_given_twice_is_validated_before_more_are_asked_for() -> None:
+    action, llm = await step(failing(), tiles("0"), tiles("0").replace("    return", "    # As before.\n    return"))
+    assert isinstance(action, ForkAction)
+    assert (len(action.children), len(llm.requests)) == (1, 2)
+    failed = ChildOutcome(agent="a", outcome="rejected", outputs={"exit_code": 1, "output": "1 failed"})
+    state = failing(action, ForkObservation(outcomes=(failed,)))
+    area = "```\ndef area(a, b):\n    return 2\n```"
+    following, llm = await step(state, tiles("0"), tiles("1"), area, f"lib/tiles.py\n{tiles('1')}")
+    assert isinstance(following, ForkAction)
+    assert [inputs["number"] for _, inputs in following.children] == [1, 2]
+    assert "..." in shown(llm.requests[0])
 
 
 async def test_a_missing_function_and_a_whole_file_are_asked_for() -> None:
