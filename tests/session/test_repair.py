@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -18,7 +19,6 @@ from handiwork.events.action import (
     ChangeAgentStateAction,
     CmdRunAction,
     FileEditAction,
-    ForkAction,
 )
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentDelegateObservation, ForkObservation
@@ -86,7 +86,7 @@ class Workshop:
         config = SessionConfig(
             agent=agent, model="scripted", workspace=str(self.project), sandbox="bubblewrap", in_place=in_place
         )
-        self.session = await create(self.store, self.folder / "data", config, self._watch, "a repair", llm=self.llm)
+        self.session = await create(self.store, self.folder / "data", config, self.watch, "a repair", llm=self.llm)
         self._stack.push_async_callback(self.session.close)
         return self.session
 
@@ -104,13 +104,14 @@ class Workshop:
         found: list[Change] = [change for change in files.changes() if "__pycache__" not in change.path]
         return {change.path: change.new.read().decode() if change.new else "" for change in found}
 
-    def _watch(self, item: object) -> None:
+    def watch(self, item: object) -> None:
         if isinstance(item, Event):
             self.events.append(item)
 
-    async def until(self, kind: type[Event], *, child: bool) -> None:
+    async def until(self, kind: type[Event], *, child: bool, times: int = 1) -> None:
+        """Wait for events of this kind, of the session itself or of its children."""
         async with asyncio.timeout(30):
-            while not any(isinstance(event, kind) and bool(event.subtask) == child for event in self.events):
+            while times > sum(isinstance(event, kind) and bool(event.subtask) == child for event in self.events):
                 await asyncio.sleep(0.01)
 
 
@@ -229,6 +230,21 @@ async def test_a_shell_script_is_repaired_and_keeps_its_mode(workshop: Workshop)
     assert workshop.changed() == {"lib.sh": 'shout() {\n    echo "$1" | tr a-z A-Z\n}\n'}
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+async def test_a_function_that_a_javascript_module_lacks_comes_with_the_whole_file(workshop: Workshop) -> None:
+    files = {
+        "area.js": "function area(a, b) {\n  return a * b;\n}\n\nmodule.exports = { area };\n",
+        "area.test.js": 'const { root } = require("./area");\nif (root(16) !== 4) throw new Error("wrong root");\n',
+    }
+    workshop.write(files)
+    root = "function root(x) {\n  return Math.sqrt(x);\n}"
+    whole = f"function area(a, b) {{\n  return a * b;\n}}\n\n{root}\n\nmodule.exports = {{ area, root }};"
+    replies = [code(root), *["I do not know."] * 9, code(whole)]
+    state = await workshop.repair("`node area.test.js` fails.", *replies)
+    assert state.agent_state == "finished", state.last_error or state.outputs
+    assert workshop.changed() == {"area.js": f"{whole}\n"}
+
+
 async def test_the_projects_own_runner_is_the_check(workshop: Workshop) -> None:
     workshop.write({**AREA, "Makefile": f"build:\n\ttrue\n\ntest: build\n\t@{PYTHON}\n"})
     replies = [code("def area(a, b):\n    return a * b"), *[code("def area(a, b):\n    return 0")] * 20]
@@ -333,8 +349,11 @@ async def test_inputs_are_typed(workshop: Workshop) -> None:
     assert "temperature" in str(state.outputs["reason"])
 
 
+@pytest.mark.parametrize("in_place", [False, True], ids=["forks", "in turn"])
 @pytest.mark.parametrize("how", ["paused", "killed"])
-async def test_an_interrupt_in_the_middle_of_a_round_loses_no_candidate(workshop: Workshop, how: str) -> None:
+async def test_an_interrupt_in_the_middle_of_a_round_loses_no_candidate(
+    workshop: Workshop, how: str, in_place: bool
+) -> None:
     workshop.write(AREA)
     replies = [
         code("import time\n\n\ndef area(a, b):\n    time.sleep(4)\n    return a"),
@@ -342,10 +361,11 @@ async def test_an_interrupt_in_the_middle_of_a_round_loses_no_candidate(workshop
         code("def half(x):\n    return x"),
         line("return a + b", "return b"),
     ]
-    session = await workshop.open(*replies)
+    session = await workshop.open(*replies, in_place=in_place)
     running = asyncio.create_task(session.run(f"`{PYTHON}` fails."))
-    await workshop.until(ForkAction, child=False)
-    await workshop.until(CmdRunAction, child=True)
+    await workshop.until(FileEditAction, child=not in_place)
+    checks = 3 if in_place else 1  # the list of files, the first check, and the candidate's
+    await workshop.until(CmdRunAction, child=not in_place, times=checks)
     if how == "paused":
         log = await workshop.store.log(session.id)
         await log.append(ChangeAgentStateAction(agent_state="paused", source="user"))
@@ -357,12 +377,15 @@ async def test_an_interrupt_in_the_middle_of_a_round_loses_no_candidate(workshop
     script = workshop.folder / "script.jsonl"
     script.write_text("")
     workshop.session = await reopen(
-        workshop.store, workshop.folder / "data", session.id, workshop.events.append, model=f"scripted:{script}"
+        workshop.store, workshop.folder / "data", session.id, workshop.watch, model=f"scripted:{script}"
     )
     try:
         state = await workshop.session.run()
     finally:
         await workshop.session.close()
     assert state.agent_state == "finished", state.last_error or state.outputs
-    assert workshop.changed() == {"area.py": multiplied(AREA["area.py"])}
     assert len({event.id for event in workshop.events if isinstance(event, CompletionEvent)}) == len(replies)
+    if in_place:
+        assert (workshop.project / "area.py").read_text() == multiplied(AREA["area.py"])
+    else:
+        assert workshop.changed() == {"area.py": multiplied(AREA["area.py"])}
