@@ -33,11 +33,6 @@ RUNNERS = (
     ("build.gradle.kts", "", "gradle test"),
     ("mix.exs", "", "mix test"),
     ("Package.swift", "", "swift test"),
-    (
-        "CMakeLists.txt",
-        r"enable_testing|include\(CTest\)",
-        "cmake -S . -B build && cmake --build build && ctest --test-dir build",
-    ),
     ("tox.ini", "", "tox -q"),
     ("noxfile.py", "", "nox"),
 )
@@ -99,9 +94,8 @@ def is_test(path: str) -> bool:
 
 def named_files(check: str, listed: Sequence[str]) -> list[str]:
     """Return the files that the check's command names."""
-    words = {word.removeprefix("./") for word in re.split(r"[\s;&|()<>'\"=]+", check)}
-    modules = {word.replace(".", "/") + ".py" for word in words}
-    return [path for path in listed if path in words or path in modules]
+    words = _words(check)
+    return [path for path in listed if path in words]
 
 
 def is_protected(path: str, check: str, listed: Sequence[str], files: Mapping[str, str]) -> bool:
@@ -112,8 +106,15 @@ def is_protected(path: str, check: str, listed: Sequence[str], files: Mapping[st
     name = PurePosixPath(path)
     if is_test(path) or name.name in _SETTINGS_FILES or name.suffix in _SETTINGS:
         return True
-    named = named_files(check, listed)
-    return path in named and not any(map(is_test, named)) and bool(_ASSERTIONS.search(files.get(path, "")))
+    if path not in _words(check) or any(map(is_test, named_files(check, listed))):
+        return False
+    return bool(_ASSERTIONS.search(files.get(path, "")))
+
+
+def _words(check: str) -> set[str]:
+    """Return the paths that the command may name, also those of modules in Python's notation."""
+    words = {word.removeprefix("./") for word in re.split(r"[\s;&|()<>'\"=]+", check)}
+    return words | {word.replace(".", "/") + ".py" for word in words}
 
 
 def _python_tests(listed: Sequence[str]) -> list[str]:

@@ -125,7 +125,10 @@ def _leads(project: Project) -> Iterator[Sequence[str]]:
     programs = _programs(project.listed)
     if not any(map(is_test, project.files)):
         yield [path for path in programs if is_test(path)][:TESTS_READ]
-    yield [path for path in programs if any(_imports(text, path, other) for other, text in project.files.items())]
+    imports = [
+        (other, "\n".join(match[0] for match in _IMPORT.finditer(text))) for other, text in project.files.items()
+    ]
+    yield [path for path in programs if any(_imports(lines, path, other) for other, lines in imports)]
     folders = {_neighbourhood(path) for path in project.files if is_test(path)}
     yield [path for path in programs if _neighbourhood(path) in folders]
     if len(programs) <= READ_MOST:
@@ -151,20 +154,21 @@ def _traced(listed: Sequence[str], output: str) -> list[str]:
     """Return the files that an output names with a line number, tests first, then by their last mention."""
     last: dict[str, int] = {}
     for path in listed:
+        if path not in output:
+            continue
         for mention in re.finditer(rf"(?<![\w-]){re.escape(path)}(?:[:(]|\", line )\d", output):
             last[path] = mention.start()
     return sorted(last, key=lambda path: (not is_test(path), last[path]))
 
 
-def _imports(text: str, path: str, importer: str) -> bool:
-    """True if a line of the importer's text that imports something names the file."""
+def _imports(lines: str, path: str, importer: str) -> bool:
+    """True if the importer's ``lines`` that import something name the file."""
     name = PurePosixPath(path)
+    if is_test(path) and name.suffix != PurePosixPath(importer).suffix:
+        return False
     if name.stem in ("__init__", "index", "mod") and name.parent.name:
         name = name.parent
-    if name.suffix != PurePosixPath(importer).suffix and name.suffix and is_test(path):
-        return False
-    lines = "\n".join(match[0] for match in _IMPORT.finditer(text))
-    return bool(re.search(rf"(?<![\w-]){re.escape(name.stem)}(?![\w-])", lines))
+    return name.stem in lines and bool(_word(name.stem).search(lines))
 
 
 def _missing(project: Project) -> list[Place]:
