@@ -63,6 +63,9 @@ class Agent(Generic[Data]):
     tools: ClassVar[Sequence[Callable[..., object]]] = ()
     """Functions and Action classes that the model may call (see ``handiwork.agents.tools``)."""
 
+    sends_history: ClassVar[bool] = True
+    """False for an agent whose prompts do not grow with its history: the history is not condensed for the window."""
+
     inputs: ClassVar[type[BaseModel]] = TaskInputs
     """The pydantic model of a delegation's inputs; a delegation whose inputs do not fit does not begin."""
 

@@ -63,7 +63,7 @@ class Loop:
         self.journal = context.journal
         self._llm = RecordedLLM(context.journal, context.models, subtask)
         self._runner = AgentRunner(agent, self._llm)
-        self._condenser = Condenser(self._llm)
+        self._condenser = Condenser(self._llm, sends_history=agent.sends_history)
 
     @property
     def state(self) -> State:

@@ -80,10 +80,13 @@ class NotesLLM(Protocol):
 
 
 class Condenser:
-    """Condenses one task's history before its steps as needed; the caller appends the event to the log."""
+    """Condenses one task's history before its steps as needed; the caller appends the event to the log.
 
-    def __init__(self, llm: NotesLLM) -> None:
-        self._llm = llm
+    Without ``sends_history`` the prompts do not grow with the history, and only an overflow condenses it.
+    """
+
+    def __init__(self, llm: NotesLLM, *, sends_history: bool = True) -> None:
+        self._llm, self._sends_history = llm, sends_history
         self._estimator = TokenEstimator()
 
     async def condense(self, state: State, *, overflow: bool = False) -> CondensationEvent | None:
@@ -92,6 +95,8 @@ class Condenser:
         ``overflow``: the model has just refused the history as too long. Raises CannotCondenseError, and the errors of
         the model's ``complete``.
         """
+        if not overflow and not self._sends_history:
+            return None
         await self._llm.open()
         window = self._llm.capabilities.window
         if overflow:

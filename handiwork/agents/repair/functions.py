@@ -1,0 +1,153 @@
+"""The functions and lines of a source file in any language, found by keyword, bracket and indentation."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from dataclasses import dataclass
+
+LINES = 400
+"""Maximum number of lines offered."""
+
+LONGEST_LINE = 500
+"""Characters of the longest line that can be a function's header."""
+
+_BOUND = r"(?:async[ \t]*)?(?:function|\(.*=>|\w+[ \t]*=>)"
+_HEADERS = (
+    re.compile(r"^[ \t]*(?:[\w@]+[ \t]+)*?(?:def|func|fn|function|fun|sub|defp)[ \t]+(?:\([^)]*\)[ \t]*)?(\w+)"),
+    re.compile(rf"^[ \t]*(?:export[ \t]+)?(?:const|let|var)[ \t]+(\w+)[ \t]*=[ \t]*{_BOUND}"),
+    re.compile(r"^[ \t]*([\w-]+)[ \t]*\([ \t]*\)[ \t]*\{"),
+    re.compile(r"^[ \t]*(?:[\w:<>,*&\[\]]+[ \t]+)+[*&]*([\w:~]+)[ \t]*\([^;{}]*\)[^;{}=]*\{?[ \t]*$"),
+    re.compile(r"^[ \t]+(\w+)[ \t]*\([^;{}]*\)[ \t]*\{[ \t]*$"),
+)
+"""Headers: a keyword and a name; a name bound to a function; a shell function; C and Java; a JavaScript method."""
+
+_STATEMENTS = {"if", "for", "while", "switch", "catch", "return", "else", "do", "new", "throw", "match", "elif", "with"}
+_CLASS = re.compile(r"^[ \t]*(?:\w+[ \t]+)*?(?:class|impl|struct|interface|module|object|trait)[ \t]+(\w+)")
+_OUTLINE = re.compile(r"""(?:.*\n)*?.*[:{]\s*(?:\n|\Z)(?:\s*(\"{3}|'{3})(?:.|\n)*?\1\s*\n)?""")
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines ``first`` to ``last`` of a file, 0-based and inclusive; ``text`` is how a model sees them."""
+
+    text: str
+    first: int
+    last: int
+
+
+def functions(text: str) -> dict[str, Lines]:
+    """Return the functions of a file by name, the first of each name, with ``text`` as in the file.
+
+    A function inside a class is named ``Class.function``. It starts at the line with its header and ends with the last
+    line that is indented deeper, or the closing bracket or ``end`` after it.
+    """
+    lines = text.splitlines()
+    by_name: dict[str, Lines] = {}
+    for number in range(len(lines)):
+        name = _header(lines, number)
+        if name is None:
+            continue
+        name = ".".join([*_classes(lines, number), name])
+        if name not in by_name:
+            last = _end(lines, number)
+            by_name[name] = Lines("\n".join(lines[number : last + 1]), number, last)
+    return by_name
+
+
+def bare(name: str) -> str:
+    """Return a function's name without its class."""
+    return re.split(r"\.|::", name)[-1]
+
+
+def outline(function: str) -> str:
+    """Return a function without its body: its signature and docstring."""
+    header = _OUTLINE.match(function)
+    head = header[0] if header else function.splitlines()[0]
+    indent = len(head) - len(head.lstrip()) + 4
+    return f"{head.rstrip()}\n{' ' * indent}..."
+
+
+def choices(text: str) -> dict[str, Lines]:
+    """Return a file's replaceable lines by their text without indentation; a repeated line includes the next ones."""
+    lines = text.splitlines()
+    stripped = [line.strip() for line in lines]
+    count = Counter(stripped)
+    by_text: dict[str, Lines] = {}
+    for number, line in enumerate(stripped[:LINES]):
+        last = number
+        while line and count[line] > 1 and last + 1 < len(stripped):
+            last += 1
+            line = f"{line}\n{stripped[last]}"
+            count[line] += sum(_is_block_at(stripped, line, other) for other in range(len(stripped)))
+        if line and count[line] == 1:
+            by_text[line] = Lines(line, number, last)
+    return by_text
+
+
+def replaced(text: str, place: Lines, new: str) -> str:
+    """Return the text with the lines of ``place`` replaced by ``new``, reindented; an empty ``new`` deletes them."""
+    lines = text.splitlines(keepends=True)
+    indent = lines[place.first][: _indent(lines[place.first])]
+    ending = "\n" if lines[place.last].endswith("\n") else ""
+    indented = textwrap.indent(_dedent(new, len(indent)), indent) + ending if new.strip() else ""
+    return "".join([*lines[: place.first], indented, *lines[place.last + 1 :]])
+
+
+def _header(lines: list[str], number: int) -> str | None:
+    """Return the name of the function whose header is in this line, None if there is none."""
+    if len(lines[number]) > LONGEST_LINE:
+        return None
+    for pattern in _HEADERS:
+        if header := pattern.match(lines[number]):
+            following = lines[number + 1].strip() if number + 1 < len(lines) else ""
+            opens = pattern is not _HEADERS[3] or lines[number].rstrip().endswith("{") or following == "{"
+            first_word = lines[number].split(maxsplit=1)[0].split("(")[0]
+            if opens and not {header[1], first_word} & _STATEMENTS:
+                return header[1]
+    return None
+
+
+def _classes(lines: list[str], number: int) -> list[str]:
+    """Return the name of the class around a line, if there is one."""
+    depth = _indent(lines[number])
+    for line in reversed(lines[:number]):
+        if line.strip() and _indent(line) < depth:
+            depth = _indent(line)
+            if header := _CLASS.match(line):
+                return [header[1]]
+    return []
+
+
+def _end(lines: list[str], first: int) -> int:
+    depth, last = _indent(lines[first]), first
+    for number in range(first + 1, len(lines)):
+        line = lines[number].strip()
+        if line and _indent(lines[number]) <= depth:
+            if line.startswith(")") or (line == "{" and last == first):
+                continue  # closes a signature of several lines, or opens the body
+            return number if re.match(r"[}\]]|end\b", line) else last
+        if line:
+            last = number
+    return last
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _is_block_at(lines: list[str], block: str, start: int) -> bool:
+    return "\n".join(lines[start : start + block.count("\n") + 1]) == block
+
+
+def _dedent(new: str, indent: int) -> str:
+    """Return the text dedented to the margin, even if only its later lines have the file's indentation."""
+    new = textwrap.dedent(new.strip("\n")).rstrip()
+    first, _, rest = new.partition("\n")
+    if not rest or first != first.lstrip() or first.endswith((":", "{", "(", "[", ",")):
+        return new
+    depth = min((_indent(line) for line in rest.splitlines() if line.strip()), default=0)
+    if indent and depth >= indent:
+        rest = "\n".join(line[indent:] for line in rest.splitlines())
+    return f"{first}\n{rest}"

@@ -1,0 +1,118 @@
+"""Validation of candidates side by side: a child for each applies its edits to its own copy and runs the check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.repair.edits import TextEdit, parse_edits
+from handiwork.agents.repair.outcome import ENDED, Outcome, outcome_of
+from handiwork.agents.repair.progress import MAY_REPEAT, Candidate
+from handiwork.agents.state import State
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentRejectAction,
+    CmdRunAction,
+    FileEditAction,
+    FileWriteAction,
+    ForkAction,
+)
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+
+WAIT = 60.0
+"""Seconds for a check that is still running after the shell's own patience."""
+
+
+def fork(candidates: Sequence[Candidate], check: str, timeout: float) -> ForkAction:
+    """Return the action that validates the candidates, each in a child of its own; ``timeout`` is in seconds."""
+    name = f"{ValidationAgent.__module__}:{ValidationAgent.__name__}"
+    return ForkAction(
+        children=tuple(
+            (
+                name,
+                {
+                    "task": candidate.target,
+                    "edits": [edit.model_dump() for edit in candidate.edits],
+                    "number": candidate.number,
+                    "check": check,
+                    "timeout": timeout,
+                },
+            )
+            for candidate in candidates
+        )
+    )
+
+
+def waiting(state: State) -> CmdRunAction | None:
+    """Return the action that follows on a check that still runs: wait, or stop it if it waits for input."""
+    if (state.id, "") not in state.totals.jobs:
+        return None  # in a new sandbox an empty command would succeed at once
+    observation = next((o for _, o in reversed(state.history) if o is not None), None)
+    match observation:
+        case CmdOutputObservation(status="running"):
+            return CmdRunAction(command="", timeout=WAIT)
+        case CmdOutputObservation(status="input"):
+            return CmdRunAction(command="", timeout=1.0)  # an input that nobody can give
+        case _:
+            return None
+
+
+class ValidationAgent(Agent):
+    """Applies the "edits" of its inputs and runs the "check"; if that fails, it rejects them. It asks no model."""
+
+    description = "Applies given edits and runs a check; a child of RepairAgent."
+
+    def step(self, state: State) -> Step:
+        """Return the next edit, the check, or the outcome."""
+        edits = parse_edits(state.inputs.get("edits"))
+        for edit in edits:
+            done = [o for a, o in state.history if _makes(a, edit)]
+            if not done or _is_uncertain(done[-1]):
+                return edit.action()
+            repeated = any(map(_is_uncertain, done[:-1]))
+            last = done[-1]
+            if isinstance(last, ErrorObservation) and not (repeated and last.error_id == "not_found"):
+                return _end(Outcome(None, f"{edit.path} could not be edited: {last.content}"))
+        return self._check(state)
+
+    def _check(self, state: State) -> Step:
+        check, timeout = str(state.inputs["check"]), state.inputs.get("timeout")
+        runs = [(a, o) for a, o in state.history if isinstance(a, CmdRunAction)]
+        if (wait := waiting(state)) is not None:
+            return wait
+        last = runs[-1][1] if runs else None
+        if not isinstance(last, CmdOutputObservation) or last.status not in ENDED:
+            return CmdRunAction(command=check, timeout=float(timeout) if isinstance(timeout, int | float) else None)
+        start = max(number for number, (action, _) in enumerate(runs) if action.command)
+        outputs = [o for _, o in runs[start:] if isinstance(o, CmdOutputObservation)]
+        seconds = (outputs[-1].timestamp - runs[start][0].timestamp).total_seconds()
+        return _end(outcome_of(outputs[-1], "".join(output.text for output in outputs), seconds))
+
+
+def _makes(action: Action, edit: TextEdit) -> bool:
+    match action:
+        case FileEditAction(path=path, old=old, new=new):
+            return (path, old, new) == (edit.path, edit.old, edit.new)
+        case FileWriteAction(path=path):
+            return path == edit.path and not edit.old
+        case _:
+            return False
+
+
+def _is_uncertain(observation: Observation | None) -> bool:
+    return isinstance(observation, ErrorObservation) and observation.error_id in MAY_REPEAT
+
+
+def _end(outcome: Outcome) -> AgentFinishAction | AgentRejectAction:
+    """Return the end of a validation: it rejects a candidate with which the check fails."""
+    outputs: dict[str, JsonValue] = {
+        "exit_code": outcome.exit_code,
+        "output": outcome.output,
+        "seconds": outcome.seconds,
+    }
+    if outcome.passed:
+        return AgentFinishAction(outputs=outputs)
+    return AgentRejectAction(outputs={"reason": f"the check fails: {outcome.summary}", **outputs})

@@ -1,0 +1,115 @@
+"""Where the check comes from, what belongs to it, and how its outcomes compare."""
+
+from __future__ import annotations
+
+import pytest
+
+from handiwork.agents.repair.check import is_missing, is_protected, named_check, runner, runner_files
+from handiwork.agents.repair.outcome import Outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("`make test` fails", "make test"),
+        ("`python3 app.py` is fine, `python3 -m pytest -q` is not", "python3 -m pytest -q"),
+        ("`GO111MODULE=off go test ./...` fails", "GO111MODULE=off go test ./..."),
+        ("`sh check.sh` fails", "sh check.sh"),
+        ("`./run_tests.sh` fails", "./run_tests.sh"),
+        ("`npm run test:unit` fails", "npm run test:unit"),
+        ("`npm run deploy` fails, and `git push`, and `rm -rf build`, and `make clean`", None),
+        ("`area` is wrong: it has `return a + b`", None),
+        ("make test fails", None),
+    ],
+)
+def test_the_check_that_a_task_names(text: str, expected: str | None) -> None:
+    assert named_check(text) == expected
+
+
+UNITTEST = "import unittest\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"Makefile": "all:\n\ttrue\ncheck: all\n\ttrue\n", "go.mod": ""}, "make check"),
+        ({"Makefile": "all:\n\ttrue\n", "Cargo.toml": ""}, "cargo test"),
+        ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test --silent"),
+        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\""}}'}, None),
+        ({"go.mod": ""}, "go test ./..."),
+        ({"test_a.py": UNITTEST}, "python3 -m unittest"),
+        ({"tests/test_a.py": UNITTEST}, "python3 -m unittest discover -s tests"),
+        ({"tests/test_a.py": UNITTEST, "tests/__init__.py": ""}, "python3 -m unittest discover -s tests -t ."),
+        ({"tests/test_a.py": "def test_a():\n    assert True\n"}, "python3 -m pytest -q"),
+        ({"test_a.py": "from a import b\nassert b() == 1\n"}, "python3 test_a.py"),
+        ({"tests/run.sh": "exit 1\n"}, "sh tests/run.sh"),
+        ({"a.test.js": ""}, "node --test"),
+        ({"a.py": "", "README.md": ""}, None),
+    ],
+)
+def test_the_runner_that_a_project_has(files: dict[str, str], expected: str | None) -> None:
+    listed = sorted(files)
+    assert runner(listed, {path: files[path] for path in runner_files(listed)}) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "check", "files", "expected"),
+    [
+        ("test_a.py", "pytest", {}, True),
+        ("tests/helpers.py", "pytest", {}, True),
+        ("a.test.js", "npm test", {}, True),
+        ("Makefile", "make test", {}, True),
+        ("package.json", "npm test", {}, True),
+        ("verify_me.sh", "sh verify_me.sh", {"verify_me.sh": "[ 1 = 2 ] || exit 1\n"}, True),
+        ("Main.java", "java Main.java", {"Main.java": "throw new AssertionError();"}, True),
+        ("app.py", "python3 app.py", {"app.py": "print(1 / 0)\n"}, False),
+        ("a.go", "go test a.go a_test.go", {"a.go": "// assert nothing\n"}, False),
+        ("latest.py", "pytest", {}, False),
+    ],
+)
+def test_what_belongs_to_the_check_is_not_repaired(
+    path: str, check: str, files: dict[str, str], expected: bool
+) -> None:
+    assert is_protected(path, check, [path, "a_test.go"], files) == expected
+
+
+def test_a_check_whose_program_is_not_installed() -> None:
+    assert is_missing("cargo test", "bash: line 1: cargo: command not found\n")
+    assert is_missing("python3 -m pytest -q", "/usr/bin/python3: No module named pytest\n")
+    assert not is_missing("sh test.sh", "test.sh: 2: shout: not found\n")
+
+
+TWO = "===== 2 failed, 3 passed in 0.1s ====="
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ("1 failed, 4 passed", TWO),
+        (TWO, "1 error"),
+        ("Ran 5 tests in 0.1s\n\nFAILED (failures=1)", "Ran 5 tests in 0.1s\n\nFAILED (failures=1, errors=1)"),
+        ("# pass 4\n# fail 1", "# pass 3\n# fail 2"),
+        ("test result: FAILED. 4 passed; 1 failed", "error: could not compile `x` due to 2 previous errors"),
+        ("--- FAIL: TestA", "--- FAIL: TestA\n--- FAIL: TestB"),
+        ("ok 1\nnot ok 2", "not ok 1\nnot ok 2"),
+        ("1 failed", "no summary"),
+    ],
+)
+def test_an_outcome_with_fewer_failures_is_better(better: str, worse: str) -> None:
+    assert Outcome(1, better).is_better_than(Outcome(1, worse))
+    assert not Outcome(1, worse).is_better_than(Outcome(1, better))
+
+
+@pytest.mark.parametrize(
+    ("output", "other"),
+    [(TWO, TWO), ("a crash", "another crash"), ("# pass 0\n# fail 1", "# pass 3\n# fail 2")],
+    ids=["the same", "no summary", "fewer tests run"],
+)
+def test_an_outcome_that_fails_no_less_is_not_better(output: str, other: str) -> None:
+    assert not Outcome(1, output).is_better_than(Outcome(1, other))
+
+
+def test_nothing_is_better_than_to_pass() -> None:
+    assert Outcome(0, "").is_better_than(Outcome(1, "1 failed"))
+    assert not Outcome(1, "1 failed").is_better_than(Outcome(0, ""))
+    assert not Outcome(0, "").is_better_than(Outcome(0, ""))

@@ -1,0 +1,95 @@
+"""Functions and lines of source files in any language, and their replacement."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handiwork.agents.repair.functions import choices, functions, outline, replaced
+
+CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("@cache\nasync def f(\n    x: int,\n) -> int:\n    y = 1\n\n    return y\n\nz = 2\n", {"f": (1, 6)}),
+        (
+            "class A:\n    def f(self):\n        return 1\n\nclass B:\n    def f(self):\n        return 2\n",
+            {"A.f": (1, 2), "B.f": (5, 6)},
+        ),
+        ("def f(): return 1\nf()\n", {"f": (0, 0)}),
+        (
+            "export async function f(x) {\n  return 1;\n}\nconst g = (a) => {\n  if (a) {\n    f();\n  }\n};\nf();\n",
+            {"f": (0, 2), "g": (3, 7)},
+        ),
+        ("class K {\n  m(a) {\n    return 1;\n  }\n}\n", {"K.m": (1, 3)}),
+        ("func (a *A) f(x int) int {\n\treturn 1\n}\n", {"f": (0, 2)}),
+        ("impl P {\n    pub fn f(&self) -> i32 {\n        1\n    }\n}\n", {"P.f": (1, 3)}),
+        ("def f\n  1\nend\nf\n", {"f": (0, 2)}),
+        ("static int *f(int a)\n{\n    if (a) {\n        return 0;\n    }\n    return a;\n}\n", {"f": (0, 6)}),
+        ("bool f(vector<int> n){\n    for (int i = 0; i < 3; i++)\n        g(i);\n}\n", {"f": (0, 3)}),
+        ("class M {\n    static int f(int x) throws E {\n        return x;\n    }\n}\n", {"M.f": (1, 3)}),
+        ("f() {\n    echo\n}\nfunction g {\n  echo\n}\n", {"f": (0, 2), "g": (3, 5)}),
+    ],
+    ids=["python", "methods", "one line", "javascript", "class", "go", "rust", "ruby", "c", "c++", "java", "shell"],
+)
+def test_where_functions_begin_and_end(text: str, expected: dict[str, tuple[int, int]]) -> None:
+    assert {name: (lines.first, lines.last) for name, lines in functions(text).items()} == expected
+
+
+@given(st.lists(st.sampled_from(["def f():", "  def g():", "class A:", "  x = 1", "", "}", ")", "end"]), max_size=12))
+def test_a_function_is_a_piece_of_its_file(lines: list[str]) -> None:
+    for name, found in functions("\n".join(lines)).items():
+        assert found.text.splitlines() == lines[found.first : found.last + 1]
+        assert name.rsplit(".", 1)[-1] in lines[found.first]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("def f(x):\n    return 1", "def f(x):\n    ..."),
+        (
+            'def f(x):\n    """One.\n\n    Two.\n    """\n    return 1',
+            'def f(x):\n    """One.\n\n    Two.\n    """\n    ...',
+        ),
+        ("function f(x) {\n  return 1;\n}", "function f(x) {\n    ..."),
+    ],
+    ids=["python", "docstring", "javascript"],
+)
+def test_the_outline_of_a_function_is_its_signature_and_docstring(function: str, expected: str) -> None:
+    assert outline(function) == expected
+
+
+@pytest.mark.parametrize(
+    "new",
+    ["if x > 0:\n    y = 2", "    if x > 0:\n        y = 2", "\nif x > 0:\n    y = 2\n"],
+    ids=["at the margin", "as in the file", "with empty lines around"],
+)
+def test_the_new_lines_take_the_indentation_of_the_old(new: str) -> None:
+    after = replaced(CODE, choices(CODE)["if x:"], new)
+    assert after.splitlines()[1:3] == ["    if x > 0:", "        y = 2"]
+
+
+def test_a_line_that_recurs_is_offered_with_the_one_after_it() -> None:
+    assert "return 1" not in choices(CODE)
+    assert replaced(CODE, choices(CODE)["return 1\nreturn 1"], "pass") == "def f(x):\n    if x:\n        pass\n"
+
+
+def test_nothing_in_its_place_removes_the_line() -> None:
+    assert replaced(CODE, choices(CODE)["if x:"], " ") == "def f(x):\n        return 1\n    return 1\n"
+
+
+@given(st.lists(st.sampled_from(["a", "  a", "b", "", "    b = 1", "a = b", "}"]), min_size=1, max_size=12), st.data())
+def test_any_choice_replaces_its_lines_and_no_others(lines: list[str], data: st.DataObject) -> None:
+    text = "\n".join(lines) + "\n"
+    offered = choices(text)
+    if not offered:
+        return
+    shown = data.draw(st.sampled_from(sorted(offered)))
+    choice = offered[shown]
+    after = replaced(text, choice, "NEW").splitlines()
+    assert list(after[: choice.first]) == lines[: choice.first]
+    assert after[choice.first].strip() == "NEW"
+    assert after[choice.first + 1 :] == lines[choice.last + 1 :]

@@ -1,0 +1,181 @@
+"""What RepairAgent asks the model, step by step, on states as a session would have logged them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from handiwork.agents.base import Step
+from handiwork.agents.repair import RepairAgent
+from handiwork.agents.repair.progress import LIST
+from handiwork.agents.state import State
+from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
+from handiwork.events.base import Event
+from handiwork.events.observation import ChildOutcome, ForkObservation
+from handiwork.events.record import SessionStarted
+from handiwork.llm.scripted.model import ScriptedLLM
+from tests.agents.states import check_golden, ran, read, reply, shown, state_of, task
+
+CODE = "def half(x):\n    return x / 2\n\n\ndef area(a, b):\n    return a + b\n"
+USES = "from lib.area import area\n\n\ndef tiles(a, b):\n    return area(a, b) * 4\n"
+TESTS = "from lib.tiles import tiles\n\n\ndef test_tiles():\n    assert tiles(2, 3) == 24\n"
+TRACE = "tests/test_tiles.py:5: in test_tiles\n    assert tiles(2, 3) == 24\nE   assert 20 == 24\n1 failed\n"
+CHECK = "python3 -m pytest -q"
+
+
+def failing(*more: Event, trace: str = TRACE) -> State:
+    files = "lib/area.py\nlib/tiles.py\ntests/test_tiles.py\n"
+    return state_of(
+        task(f"`{CHECK}` fails: the tiles are too few."),
+        *ran(LIST, files, 0),
+        *ran(CHECK, trace, 1),
+        *read("tests/test_tiles.py", TESTS),
+        *read("lib/tiles.py", USES),
+        *read("lib/area.py", CODE),
+        *more,
+    )
+
+
+async def step(state: State, *replies: str) -> tuple[Step, ScriptedLLM]:
+    llm = ScriptedLLM(replies)
+    return await RepairAgent(llm).step(state), llm
+
+
+async def test_a_round_asks_for_each_candidate_in_a_conversation_of_its_own() -> None:
+    replies = [
+        "```python\ndef tiles(a, b):\n    return a * b * 4\n```",
+        "```python\ndef tiles(a, b):\n    return 24\n```",
+        "```python\ndef area(a, b):\n    return a * b * 1\n```",
+        "lib/area.py\n```python\ndef area(a, b):\n    return a * b\n```",
+    ]
+    action, llm = await step(failing(), *replies)
+    assert isinstance(action, ForkAction)
+    assert [inputs["task"] for _, inputs in action.children] == [
+        "rewrite tiles in lib/tiles.py",
+        "write tiles in lib/tiles.py anew",
+        "rewrite area in lib/area.py",
+        "repair lib/tiles.py, lib/area.py together",
+    ]
+    assert all(inputs["check"] == CHECK for _, inputs in action.children)
+    check_golden("repair", "\n".join(shown(request) for request in llm.requests))
+
+
+def tiles(body: str) -> str:
+    return f"```python\ndef tiles(a, b):\n    return {body}\n```"
+
+
+async def test_a_reply_that_is_of_no_use_is_asked_for_again() -> None:
+    replies = ["I cannot.", tiles("area(a, b) * 4"), tiles("0"), tiles("1"), *["no"] * 30]
+    action, llm = await step(failing(), *replies)
+    assert isinstance(action, ForkAction)
+    assert ["return 0" in str(action.children[0][1]["edits"]), len(action.children)] == [True, 2]
+    assert len({shown(request) for request in llm.requests[:3]}) == 1
+
+
+async def test_a_candidate_given_twice_is_validated_before_more_are_asked_for() -> None:
+    action, llm = await step(failing(), tiles("0"), tiles("0").replace("    return", "    # As before.\n    return"))
+    assert isinstance(action, ForkAction)
+    assert (len(action.children), len(llm.requests)) == (1, 2)
+    failed = ChildOutcome(agent="a", outcome="rejected", outputs={"exit_code": 1, "output": "1 failed"})
+    state = failing(action, ForkObservation(outcomes=(failed,)))
+    area = "```\ndef area(a, b):\n    return 2\n```"
+    following, llm = await step(state, tiles("0"), tiles("1"), area, f"lib/tiles.py\n{tiles('1')}")
+    assert isinstance(following, ForkAction)
+    assert [inputs["number"] for _, inputs in following.children] == [1, 2]
+    assert "..." in shown(llm.requests[0])
+
+
+async def test_a_missing_function_and_a_whole_file_are_asked_for() -> None:
+    trace = "ImportError: cannot import name 'tiles' from 'lib.area' (lib/area.py)\n1 error\n"
+    files = {"lib/area.py": CODE, "tests/test_tiles.py": TESTS.replace("lib.tiles", "lib.area")}
+    state = state_of(
+        task(f"`{CHECK}` fails."),
+        *ran(LIST, "lib/area.py\ntests/test_tiles.py\n", 0),
+        *ran(CHECK, trace, 1),
+        *(event for path, text in files.items() for event in read(path, text)),
+    )
+    action, llm = await step(state, "```\ndef tiles(a, b):\n    return a * b * 4\n```", *["no"] * 30)
+    assert isinstance(action, ForkAction)
+    assert action.children[0][1]["task"] == "add tiles in lib/area.py"
+    prompts = list(dict.fromkeys(shown(request) for request in llm.requests))
+    check_golden("repair_add", prompts[0])
+    check_golden("repair_file", prompts[-1])
+    check_golden("repair_line", next(prompt for prompt in prompts if "One line" in prompt))
+
+
+async def test_the_model_chooses_among_many_functions() -> None:
+    many = "".join(f"def f{n}(x):\n    return x\n\n\n" for n in range(4))
+    state = state_of(
+        task(f"`{CHECK}` fails."),
+        *ran(LIST, "many.py\ntests/test_many.py\n", 0),
+        *ran(CHECK, "1 failed\n", 1),
+        *read("tests/test_many.py", "from many import f0\n"),
+        *read("many.py", many),
+    )
+    action, llm = await step(state, "{}")
+    assert isinstance(action, AgentThinkAction)
+    check_golden("repair_places", shown(llm.requests[0]))
+    chosen = {"places": [{"act": "delete", "path": "many.py", "name": "f3"}, {"act": "add", "path": "x", "name": "y"}]}
+    events = [reply(json.dumps(chosen)), action]
+    answered = state_of(
+        task(f"`{CHECK}` fails."),
+        *ran(LIST, "many.py\ntests/test_many.py\n", 0),
+        *ran(CHECK, "1 failed\n", 1),
+        *read("tests/test_many.py", "from many import f0\n"),
+        *read("many.py", many),
+        *events,
+    )
+    action, llm = await step(answered, "```\ndef f0(x):\n    return 0\n```", *["no"] * 30)
+    assert isinstance(action, ForkAction)
+    deleted = next(inputs for _, inputs in action.children if inputs["task"] == "delete f3 in many.py")
+    assert "def f3" in str(deleted["edits"])
+
+
+async def test_the_model_chooses_the_files_to_read_in_a_large_project() -> None:
+    paths = [f"lib/part{n}.py" for n in range(20)]
+    before = [
+        task("`sh tests/run.sh` fails."),
+        *ran(LIST, "\n".join([*paths, "tests/run.sh"]) + "\n", 0),
+        *ran("sh tests/run.sh", "wrong\n", 1),
+        *read("tests/run.sh", "exit 1\n"),
+    ]
+    action, llm = await step(state_of(*before), "{}")
+    assert isinstance(action, AgentThinkAction)
+    check_golden("repair_files", shown(llm.requests[0]))
+    chosen = reply(json.dumps({"files": ["lib/part7.py", "lib/other.py"]}))
+    (action,), _ = await step(state_of(*before, chosen, action))  # pyright: ignore[reportGeneralTypeIssues]
+    assert isinstance(action, FileReadAction)
+    assert action.path == "lib/part7.py"
+
+
+async def test_of_a_long_test_file_the_model_sees_what_the_output_names() -> None:
+    others = "".join(f"def test_{n}():\n    assert area({n}, 1) == {n}\n\n\n" for n in range(200))
+    tests = f"from lib.area import area\n\n\n{others}def test_last():\n    assert area(2, 3) == 6\n"
+    state = state_of(
+        task(f"`{CHECK}` fails."),
+        *ran(LIST, "lib/area.py\ntests/test_area.py\n", 0),
+        *ran(CHECK, "tests/test_area.py:9: in test_last\nE   assert 5 == 6\n", 1),
+        *read("tests/test_area.py", tests),
+        *read("lib/area.py", CODE),
+    )
+    _, llm = await step(state, *["no"] * 60)
+    prompt = shown(llm.requests[0])
+    assert "from lib.area import area\n\n\n\ndef test_last():\n    assert area(2, 3) == 6\n```" in prompt
+    assert "test_100" not in prompt
+
+
+@pytest.mark.parametrize(("status", "seconds"), [("input", 1.0), ("running", 60.0)])
+async def test_a_check_that_does_not_end_is_stopped_and_runs_again_in_a_new_sandbox(
+    status: str, seconds: float
+) -> None:
+    check, output = ran(CHECK, "name? ", 0)
+    unfinished = output.model_copy(update={"status": status, "exit_code": None})
+    state = state_of(task(f"`{CHECK}` fails."), *ran(LIST, "a.py\n", 0), check, unfinished)
+    following, _ = await step(state)
+    assert isinstance(following, CmdRunAction)
+    assert (following.command, following.timeout) == ("", seconds)
+    state.apply(SessionStarted(agent="RepairAgent", model="m", sandbox="none", resumed=True, id=99))
+    following, _ = await step(state)
+    assert isinstance(following, CmdRunAction)
+    assert following.command == CHECK
