@@ -97,7 +97,7 @@ class Workshop:
 
     async def delegate(self, *replies: str, in_place: bool = False, **inputs: object) -> State:
         session = await self.open(*replies, agent=f"{HERE}:RepairDelegator", in_place=in_place)
-        return await session.run(json.dumps(inputs))
+        return await session.run(json.dumps({"task": "Repair it.", **inputs}))
 
     def changed(self) -> dict[str, str]:
         """Return the texts of the sources that the session changed, as it leaves them."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from pydantic import JsonValue
+
 from handiwork.agents.base import Agent, Step
+from handiwork.agents.codeact.check import check_of
+from handiwork.agents.codeact.choice import choose
 from handiwork.agents.codeact.examples import example
 from handiwork.agents.codeact.finish import challenge, confirmed
 from handiwork.agents.codeact.repeats import repeats
@@ -15,6 +19,7 @@ from handiwork.agents.protocols.action_tools import ActionTool, with_functions
 from handiwork.agents.protocols.ask import ask, is_small
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
+from handiwork.events.action import AgentDelegateAction
 from handiwork.events.base import Action
 from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.llm.types import Message
@@ -24,6 +29,13 @@ BUDGET, SMALL_BUDGET = 24_000, 12_000
 
 RETRY_TEMPERATURES = (0.6, 1.0)
 """Temperatures of the further calls if a reply repeats the last one."""
+
+REPAIR, OTHER = "repair", "other"
+QUESTION = (
+    "{task}\n\nThe project's tests are run with `{check}`. Is this task to repair code that fails its tests (repair), "
+    "or is it something else, like a question, new code, other files, a renaming or documentation (other)?"
+)
+"""Asks a model that is guided whether the work is the repair of a failing check."""
 
 
 class CodeActAgent(Agent):
@@ -45,6 +57,8 @@ class CodeActAgent(Agent):
         if guided and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
             budget = SMALL_BUDGET if is_small(self.llm.capabilities) else BUDGET
             return WorkspaceOverviewAction(budget=budget, text=state.task)
+        if guided and (delegation := await self._repair(state)) is not None:
+            return delegation
         tools = with_functions(TOOLS, self.tools)
         if (end := confirmed(state, tools)) is not None:
             return end
@@ -54,6 +68,17 @@ class CodeActAgent(Agent):
                 break
             actions = await self._ask(state, tools, temperature)
         return await challenge(self.llm, state, actions)
+
+    async def _repair(self, state: State) -> Action | None:
+        """Return the delegation to RepairAgent if the model chooses it for the task at its beginning."""
+        check = check_of(state)
+        if not check or any(action.completion for action, _ in state.history) or state.delegate_level:
+            return None
+        answer, completion = await choose(self.llm, QUESTION.format(task=state.task, check=check), (OTHER, REPAIR))
+        if answer == OTHER:
+            return None
+        inputs: dict[str, JsonValue] = {"task": state.task, "check": check}
+        return AgentDelegateAction(agent="RepairAgent", inputs=inputs, completion=completion or None)
 
     async def _ask(self, state: State, tools: Sequence[ActionTool], temperature: float | None = None) -> list[Action]:
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.codeact.check import check_of
+from handiwork.agents.codeact.choice import choose
 from handiwork.agents.protocols import protocol_of_reply
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import is_small, read
@@ -23,18 +24,15 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
-from handiwork.llm.strict_json import parse
-from handiwork.llm.types import Completion, Message
+from handiwork.llm.types import Completion
 
 EDITS = (FileEditAction, FileWriteAction)
 COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 """Actions that may change files, as the snapshots tell."""
 
 _QUESTION = (
-    "{task}\n\nDoes this task ask to change or make something (files, code, a commit ...), or only for information? "
-    'Answer "change" or "information".'
+    "{task}\n\nDoes this task ask to change or make something, like files, code or a commit, or only for information?"
 )
-_ANSWERS = ("change", "information")
 
 
 def confirmed(state: State, tools: Sequence[ActionTool]) -> Action | None:
@@ -126,13 +124,5 @@ def _facts(end: Action, text: str) -> MessageAction:
 async def _asks_for_change(llm: AgentLLM, state: State) -> bool:
     """Ask the model whether the user's last message asks for a change."""
     messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
-    schema = {"type": "object", "properties": {"asks_for": {"enum": list(_ANSWERS)}}, "required": ["asks_for"]}
-    bound = llm.capabilities.schema
-    question = [Message.text("user", _QUESTION.format(task=messages[-1]))]
-    completion: Completion = await llm.complete(question, schema=schema if bound else None)
-    if bound:
-        try:
-            return parse(completion.content)["asks_for"] == "change"
-        except (ValueError, KeyError, TypeError):
-            return False
-    return "change" in completion.content.lower().split("information")[0]
+    answer, _ = await choose(llm, _QUESTION.format(task=messages[-1]), ("information", "change"))
+    return answer == "change"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from handiwork.agents.base import Agent, Step
+from handiwork.agents.interface import TaskInputs
 from handiwork.agents.repair import check as checks
 from handiwork.agents.repair import localise
 from handiwork.agents.repair.candidates import RETRIES, menu, propose
@@ -35,13 +36,12 @@ NO_CHECK = (
 )
 
 
-class RepairInputs(BaseModel):
-    """A delegate's inputs: ``check`` is the command that must succeed, found out by reading if it is empty.
+class RepairInputs(TaskInputs):
+    """A delegate's inputs: ``check`` is the command that must succeed, found out if it is empty.
 
     ``rounds`` of ``candidates`` are made, the first at temperature 0, later ones up to ``temperature``.
     """
 
-    task: str = ""
     check: str = ""
     candidates: int = Field(default=4, ge=1, le=16)
     rounds: int = Field(default=8, ge=1, le=50)
@@ -52,12 +52,12 @@ class RepairAgent(Agent):
     """Runs the check, localises the failure, and validates candidates in forks; the best one is kept each round."""
 
     description = "Repairs code until a check passes: several candidates a round, each tried in a copy of its own."
-    sends_history = False
     inputs = RepairInputs
+    sends_history = False
 
     async def step(self, state: State) -> Step:
         """Return the next action; all that it depends on is in the history."""
-        inputs = RepairInputs.model_validate(state.inputs)
+        inputs = state.inputs_as(RepairInputs)
         now = progress(state)
         if now.is_refused:
             return _reject("An action of the repair was not allowed.")

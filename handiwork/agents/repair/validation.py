@@ -79,7 +79,7 @@ class ValidationAgent(Agent):
 
     def step(self, state: State) -> Step:
         """Return the next edit, the check, or the outcome."""
-        inputs = ValidationInputs.model_validate(state.inputs)
+        inputs = state.inputs_as(ValidationInputs)
         for edit in inputs.edits:
             done = [o for a, o in state.history if _makes(a, edit)]
             if not done or _is_uncertain(done[-1]):
