@@ -91,3 +91,4 @@ async def test_a_delegate_works_in_the_browser_under_the_same_questions_and_limi
     assert (came.outcome, came.outputs) == ("finished", {"message": "The colour is blue"})
     assert (state.agent_state, state.outputs, state.cost) == ("finished", {"message": "blue"}, 2.5)
     assert list(seen.values()) == [(0, 0, 0), (1, 1, 0), (1, 2, 1), (1, 3, 2), (0, 4, 1)]
+    await session.close()  # before the box is, as the sandbox may still be starting

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import cast
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.pages import line
 from handiwork.agents.prompts import render
+from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
 from handiwork.events.action import BrowseInteractiveAction, MessageAction

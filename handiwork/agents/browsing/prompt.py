@@ -13,36 +13,46 @@ from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, Reply, ReplyProtocol
 from handiwork.llm.types import Message, ToolCall
 
+_CONTACTS = "url: http://mail.example/contacts\n\nEve Moss\n- [4] link 'Home'\n- [9] button 'Delete'\nYour message\n"
 _CONVERSATION = (
     (
-        "Write to Eve Moss that the parcel came. How many letters has she written?",
+        "How many seats are left for the evening show?",
+        "url: http://shows.example/evening\n\nEvening show, 14 seats left\n- [4] link 'Home'\n- [9] button 'Book'",
+        "The page says it.",
+        "finish",
+        {"message": "14"},
+    ),
+    (
+        "Write to Eve Moss that the parcel came.",
+        "url: http://mail.example/\n\nWelcome\n- [7] link 'Contacts'\n- [8] link 'Calendar'",
         "I open the contacts.",
         "click",
         {"bid": "[7] link 'Contacts'"},
     ),
     (
-        "Done: click('7')\nurl: http://mail.example/contacts\n\nEve Moss, 14 letters\n- [4] link 'Home'\n"
-        "- [9] button 'Delete'\nYour message\n- [11] textbox 'Your message'\n- [12] button 'Send'",
+        "",
+        f"Done: click('7')\n{_CONTACTS}- [11] textbox 'Your message'\n- [12] button 'Send'",
         "I write the message first.",
         "fill",
         {"bid": "[11] textbox 'Your message'", "text": "The parcel came."},
     ),
     (
-        "Done: fill('11', 'The parcel came.')\nurl: http://mail.example/contacts\n\nEve Moss, 14 letters\n"
-        "- [4] link 'Home'\n- [9] button 'Delete'\nYour message\n"
-        "- [11] textbox 'Your message' with 'The parcel came.'\n- [12] button 'Send'",
+        "",
+        f"Done: fill('11', 'The parcel came.')\n{_CONTACTS}- [11] textbox 'Your message' with 'The parcel came.'\n"
+        "- [12] button 'Send'",
         "Now I send it.",
         "click",
         {"bid": "[12] button 'Send'"},
     ),
     (
+        "",
         "Done: click('12')\nurl: http://mail.example/contacts\n\nYour message was sent.\n- [4] link 'Home'",
-        "It is sent, and she has written 14 letters.",
+        "The message is sent.",
         "finish",
-        {"message": "14"},
+        {"message": "I wrote to Eve Moss that the parcel came."},
     ),
 )
-_START = "url: http://mail.example/\n\nWelcome\n- [7] link 'Contacts'\n- [8] link 'Calendar'"
+"""Two tasks: the user's message, the page, and the reply's thought, tool and arguments."""
 
 
 def prompt(protocol: ReplyProtocol, small: bool) -> Iterator[Message]:
@@ -56,8 +66,6 @@ def prompt(protocol: ReplyProtocol, small: bool) -> Iterator[Message]:
 
 
 def _example(protocol: ReplyProtocol) -> Iterator[Message]:
-    for number, (text, thought, name, arguments) in enumerate(_CONVERSATION):
-        yield Message.text("user", text)
-        if number == 0:
-            yield Message.text("user", _START)
+    for task, page, thought, name, arguments in _CONVERSATION:
+        yield from (Message.text("user", text) for text in (task, page) if text)
         yield protocol.reply(Reply(thought, (ToolCall("", name, json.dumps(arguments)),)))
