@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import ClassVar
 
+from pydantic import BaseModel, ConfigDict
+
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.browsing import free
 from handiwork.agents.browsing.page_history import acts_since_message, changes_nothing_again, newest_page, readable
@@ -42,14 +44,30 @@ _AROUND = "\"'`()<>[]{},;:!?"
 """Characters that stand around an address in a sentence."""
 
 
+class BrowsingInputs(BaseModel):
+    """The inputs of a delegation: ``url`` is the page to begin at; if it is empty, the one that ``task`` names."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    url: str = ""
+
+
+class BrowsingOutputs(BaseModel):
+    """The outputs: what the agent has to say about the task."""
+
+    message: str
+
+
 class BrowsingAgent(Agent):
     """Works in the browser by its accessibility tree: the model chooses every act, in any protocol.
 
-    As a delegate it takes the input "task" and optionally "url", the page to begin at. Without it an address in the
-    task is opened first, if there is one. It finishes with the output "message", or rejects with "reason".
+    It opens an address in the task first, or else looks at the open page. It finishes with the output "message", or
+    rejects with "reason".
     """
 
     description = "Works in the web browser: reads pages, fills in forms, finds answers."
+    inputs, outputs = BrowsingInputs, BrowsingOutputs
     pictures: ClassVar[bool] = False
 
     def reset(self) -> None:
@@ -105,7 +123,7 @@ class BrowsingAgent(Agent):
             return AgentRejectAction(outputs={"reason": f"The task was not done in {STEPS} steps."})
         if any(isinstance(a, BrowseURLAction | BrowseInteractiveAction) for a, _ in state.history):
             return None
-        if url := str(state.inputs.get("url") or address_in(state.task, state.workspace)):
+        if url := state.inputs_as(BrowsingInputs).url or address_in(state.task, state.workspace):
             return BrowseURLAction(url=url, marks=self.pictures)
         return BrowseInteractiveAction(browser_actions=LOOK, marks=self.pictures)
 
