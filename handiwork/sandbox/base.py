@@ -61,9 +61,10 @@ class Sandbox(Protocol):
         "open" opens a new context: ``url``, ``viewport`` [width, height], Playwright's ``storage_state``, ``har`` (a
         path inside, to which all requests are written when the context is closed), ``locale``, ``timezone``. "evaluate"
         runs the JavaScript ``expression``, optionally a function of ``argument``, in the current page. "visit" opens
-        ``url`` in a separate page and evaluates ``expression`` or returns the "content". "state" returns the tabs,
-        "storage" the cookies and the local storage. "request" fetches ``url`` with ``method``, ``data`` and the
-        cookies. "close" closes the context. Raises BrowserError, SandboxError.
+        ``url`` in a separate page and evaluates ``expression`` or returns the "content". "targets" describes the
+        elements that ``calls`` would reach, and the open dialog. "state" returns the tabs, "storage" the cookies and
+        the local storage. "request" fetches ``url`` with ``method``, ``data`` and the cookies. "close" closes the
+        context. Raises BrowserError, SandboxError.
         """
         ...
 

@@ -174,7 +174,7 @@ class Loop:
         """Return the action's observation; None while the user or a subtask has not answered."""
         if not action.runnable:
             return await self.context.answer(self, action)
-        verdict = await self.context.gate.verdict(self.journal, action)
+        verdict = await self.context.gate.verdict(self.journal, action, self.executor.inspect)
         if verdict != "allowed":
             return None if verdict == "asked" else verdict
 

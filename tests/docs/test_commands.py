@@ -51,16 +51,14 @@ SLOW = {name: blocks for name, blocks in SHELL.items() if any(one.mark("slow") f
 
 
 class HostedModel(StandIn):
-    """A model at Anthropic: it acts once, then it finishes; BrowsingAgent reads its text."""
+    """A model at Anthropic: it acts once, by a tool that not all agents have, then it finishes."""
 
     def _answer(self, messages: list[Json], *, chat: bool) -> Refusal | Stream:
         acted = any(message["role"] == "assistant" for message in messages)
         name, arguments = ("finish", {"message": ANSWER}) if acted else ("bash", {"command": COMMAND})
         call: Json = {"type": "tool_use", "id": f"toolu_{len(messages)}", "name": name, "input": {}}
         written: Json = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
-        return reply(
-            said("I do it.\n```\nsend_msg_to_user('It is done.')\n```\n"), part(1, call, written), stop="tool_use"
-        )
+        return reply(said("I do it."), part(1, call, written), stop="tool_use")
 
 
 class Reader:

@@ -174,7 +174,7 @@ async def test_what_is_wrong_or_elsewhere_or_not_done_has_no_reward(sandbox: San
 
 
 HANDED_OVER = {"tool_calls": [{"name": "delegate", "arguments": {"agent": "BrowsingAgent", "task": "Click it."}}]}
-PRESSED = {"content": "It is the only button.\n```\nclick('5')\n```"}
+PRESSED = {"tool_calls": [{"name": "click", "arguments": {"bid": "5"}}]}
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from handiwork.events.action import (
     AgentFinishAction,
@@ -24,6 +25,7 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action
 from handiwork.events.record import Confirmation
+from handiwork.session.approval.browser_acts import irreversible_acts
 from handiwork.session.approval.rules import ExecutionContext, matches, needs_approval, rule_for
 from handiwork.session.approval.shell_commands import parse
 
@@ -533,3 +535,19 @@ def test_what_is_understood_is_what_bash_does(tmp_path_factory: pytest.TempPathF
     assert done <= understood
     assert "||" in text or done == understood
     assert not list(empty.iterdir())
+
+
+class TestIrreversibleActs:
+    """Those on real pages are in tests/browser/test_irreversible.py."""
+
+    @pytest.mark.parametrize(
+        "text", [None, "", {}, {"url": "a", "calls": [{"name": 5}]}, {"url": "a", "calls": [{"name": "click"}]}]
+    )
+    def test_an_answer_that_describes_no_page_is_an_error(self, text: JsonValue) -> None:
+        with pytest.raises(ValueError, match="validation error"):
+            irreversible_acts(text)
+
+    def test_an_element_that_nothing_is_known_about_counts_as_one(self) -> None:
+        click: JsonValue = {"name": "click", "text": "click('1')", "arguments": {"bid": "1"}, "targets": [{}]}
+        acts = irreversible_acts({"url": "http://a", "calls": [click]})
+        assert acts == ["click element without a name on http://a"]

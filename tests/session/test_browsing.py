@@ -14,22 +14,18 @@ from handiwork.events.record import ApprovalEvent, StepStarted
 from handiwork.llm.scripted.script import Reply
 from handiwork.sandbox.base import Sandbox
 from tests.sandbox.helpers import Box, new_box
-from tests.session.bench import Bench, call, finish
+from tests.session.bench import Bench, call, calls, finish
 
 FORM = """<!doctype html><title>Colours</title>
 <form onsubmit="document.body.textContent = 'The colour is ' + colour.value; return false">
 <input id="colour" aria-label="Colour"><button>Send</button></form>"""
 
-SEND = "keyboard_press('Tab')\nkeyboard_type('blue')\nkeyboard_press('Enter')"
+FILL, ENTER = ("fill", {"bid": "3", "text": "blue"}), ("press", {"bid": "3", "key": "Enter"})
 
 
 def hand_over(url: str, **rest: float) -> Reply:
     reply = call("delegate", agent="BrowsingAgent", task="Send the colour blue and report the answer.", url=url)
     return reply.model_copy(update=rest)
-
-
-def browse(calls: str, **rest: float) -> Reply:
-    return Reply(content=f"I go on.\n```\n{calls}\n```", **rest)
 
 
 async def test_without_a_browser_the_delegator_is_told(bench: Bench) -> None:
@@ -71,10 +67,10 @@ async def test_a_delegate_works_in_the_browser_under_the_same_questions_and_limi
 
     log = await bench.log()
     url = f"file://{sandbox.workspace}/form.html"
-    replies = [hand_over(url, cost=1.0), browse(SEND, cost=1.0)]
+    replies = [hand_over(url, cost=1.0), calls(FILL, ENTER, cost=1.0)]
     session = await bench.session(replies, log, sandbox=sandbox, watch=watch, confirmation="always", cost=2.5)
     state = await session.run("Send blue.")
-    for asked_about in (BrowseURLAction, BrowseInteractiveAction):
+    for asked_about in (BrowseURLAction, BrowseInteractiveAction, BrowseInteractiveAction):
         assert state.agent_state == "awaiting_user_confirmation"
         (asked,) = state.totals.asked
         assert isinstance(bench.events[asked - 1], asked_about)
@@ -83,14 +79,16 @@ async def test_a_delegate_works_in_the_browser_under_the_same_questions_and_limi
     assert (state.agent_state, state.cost) == ("paused", 2.0)
     child = state.of(state.active)
     assert (child.agent, child.local_cost, child.local_iteration) == ("BrowsingAgent", 1.0, 2)
+    page = next(o for o in bench.events if isinstance(o, BrowserOutputObservation) and "Enter" in o.last_action)
+    assert "The colour is blue" in page.content
     await session.close()
 
-    replies = ["the reply given before", browse("send_msg_to_user('The colour is blue')", cost=0.5), finish("blue")]
+    end = calls(("finish", {"message": "The colour is blue"}), cost=0.5)
+    replies = ["the reply given before", end, finish("blue")]
     session = await bench.session(replies, log, sandbox=sandbox, watch=watch, confirmation="always", cost=9.0)
     state = await session.run()
-    page = next(o for o in bench.events if isinstance(o, BrowserOutputObservation) and o.last_action == SEND)
-    assert "The colour is blue" in page.content
     came = next(event for event in bench.events if isinstance(event, AgentDelegateObservation))
     assert (came.outcome, came.outputs) == ("finished", {"message": "The colour is blue"})
     assert (state.agent_state, state.outputs, state.cost) == ("finished", {"message": "blue"}, 2.5)
-    assert list(seen.values()) == [(0, 0, 0), (1, 1, 0), (1, 2, 1), (1, 3, 2), (1, 4, 3), (0, 5, 1)]
+    assert list(seen.values()) == [(0, 0, 0), (1, 1, 0), (1, 2, 1), (1, 3, 2), (0, 4, 1)]
+    await session.close()  # before the box is, as the sandbox may still be starting

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import posixpath
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import ClassVar
 
@@ -10,7 +11,11 @@ from pydantic import BaseModel, ConfigDict
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.browsing import free
-from handiwork.agents.browsing.constrained import step as constrained_step
+from handiwork.agents.browsing.page_history import acts_since_message, changes_nothing_again, newest_page, readable
+from handiwork.agents.browsing.prompt import prompt
+from handiwork.agents.browsing.toolset import tools_on
+from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol, protocol_of
+from handiwork.agents.protocols.ask import ask, is_small
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import (
@@ -22,16 +27,25 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action
 from handiwork.events.observation import BrowserOutputObservation, ErrorObservation
+from handiwork.llm.types import Message
 
 ERRORS = 5
 """Failures in a row after which the agent gives up."""
-
+STEPS = 60
+"""Acts in the browser after a message of the user, after which the agent gives up."""
+RETRY_TEMPERATURE = 0.8
+"""The temperature of a second call, if the reply repeats an act that changed nothing."""
 LOOK = "noop(0)"
 """A call that changes nothing and shows the page."""
 
+_WHOLE, _WHOLE_SMALL = 2, 1
+"""Number of newest pages shown whole, in general and in a small window."""
+_AROUND = "\"'`()<>[]{},;:!?"
+"""Characters that stand around an address in a sentence."""
+
 
 class BrowsingInputs(BaseModel):
-    """The inputs of a delegation: ``url`` is the page to begin at, the one that is open if it is empty."""
+    """The inputs of a delegation: ``url`` is the page to begin at; if it is empty, the one that ``task`` names."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,9 +60,10 @@ class BrowsingOutputs(BaseModel):
 
 
 class BrowsingAgent(Agent):
-    """Works in the browser by its accessibility tree; the replies of models without native tools are bound to a schema.
+    """Works in the browser by its accessibility tree: the model chooses every act, in any protocol.
 
-    It finishes with the output "message", or rejects with "reason".
+    It opens an address in the task first, or else looks at the open page. It finishes with the output "message", or
+    rejects with "reason".
     """
 
     description = "Works in the web browser: reads pages, fills in forms, finds answers."
@@ -57,17 +72,33 @@ class BrowsingAgent(Agent):
 
     def reset(self) -> None:
         """Clear the message cache."""
-        self._made = MessageCache()
+        self._message_cache = MessageCache()
 
     async def step(self, state: State) -> Step:
-        """Look at the page first, finish after a message to the user, else ask the model."""
+        """Open the page first, give up after too many steps, else ask the model."""
         if (follows := self._follows(state)) is not None:
             return follows
-        if not self.llm.capabilities.tools and not self.pictures:
-            return await constrained_step(self.llm, state)
-        messages = free.messages(state, self._made, pictures=self.pictures)
-        action = free.calls(await self.llm.complete(messages))
-        return action.with_fields(marks=self.pictures)
+        if self.pictures:
+            action = free.calls(await self.llm.complete(free.messages(state, self._message_cache)))
+            return action.with_fields(marks=True)
+        actions = await self._ask(state)
+        if len(actions) == 1 and changes_nothing_again(state, actions[0]):
+            actions = await self._ask(state, RETRY_TEMPERATURE)
+        return actions
+
+    async def _ask(self, state: State, temperature: float | None = None) -> list[Action]:
+        """Return the model's next actions."""
+        capabilities = self.llm.capabilities
+        protocol, small = protocol_of(capabilities), is_small(capabilities)
+        as_lines = small or protocol is not NATIVE
+        page = newest_page(state)
+        tree, dialog = (page.text, bool(page.dialog)) if page else ("", False)
+        tools = tools_on(tree, enumerated=protocol is JSON, dialog=dialog)
+        view = readable(state, _WHOLE_SMALL if small else _WHOLE, as_lines=as_lines)
+        return await ask(self.llm, view, self._message_cache, self._prompt, tools, temperature)
+
+    def _prompt(self, protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
+        return self._message_cache.get_or_build(0, (protocol, small), prompt)
 
     def _follows(self, state: State) -> Action | None:
         """Return the next action if it needs no model call."""
@@ -78,8 +109,7 @@ class BrowsingAgent(Agent):
             )
         recent = list(_since_message(state))
         last = recent[0] if recent else None
-        pages = [o for _, o in state.history if isinstance(o, BrowserOutputObservation)]
-        if isinstance(last, ErrorObservation) and not pages:
+        if isinstance(last, ErrorObservation) and newest_page(state) is None:
             return AgentRejectAction(outputs={"reason": f"No page could be opened: {last.text}"})
         if isinstance(last, BrowserOutputObservation) and last.infeasible:
             return AgentRejectAction(outputs={"reason": last.infeasible})
@@ -89,9 +119,11 @@ class BrowsingAgent(Agent):
         if len(failed) >= ERRORS:
             why = failed[0].last_action_error if isinstance(failed[0], BrowserOutputObservation) else failed[0].text
             return AgentRejectAction(outputs={"reason": f"{ERRORS} actions in a row failed, the last with: {why}"})
+        if len(acts_since_message(state)) >= STEPS:
+            return AgentRejectAction(outputs={"reason": f"The task was not done in {STEPS} steps."})
         if any(isinstance(a, BrowseURLAction | BrowseInteractiveAction) for a, _ in state.history):
             return None
-        if url := state.inputs_as(BrowsingInputs).url:
+        if url := state.inputs_as(BrowsingInputs).url or address_in(state.task, state.workspace):
             return BrowseURLAction(url=url, marks=self.pictures)
         return BrowseInteractiveAction(browser_actions=LOOK, marks=self.pictures)
 
@@ -101,6 +133,20 @@ class VisualBrowsingAgent(BrowsingAgent):
 
     description = "Works in the web browser with screenshots too; needs a model with vision."
     pictures = True
+
+
+def address_in(task: str, workspace: str) -> str:
+    """Return the first address in a task, as a URL; "" without one.
+
+    The path of an .html file is the address of that file of the workspace.
+    """
+    for word in task.split():
+        address = word.lstrip(_AROUND).rstrip(f"{_AROUND}.")
+        if address.lower().startswith(("http://", "https://", "file://")):
+            return address
+        if address.lower().endswith((".html", ".htm")) and "://" not in address:
+            return f"file://{posixpath.normpath(posixpath.join(workspace, address))}"
+    return ""
 
 
 def _since_message(state: State) -> Iterator[BrowserOutputObservation | ErrorObservation]:

@@ -1,4 +1,4 @@
-"""Browsing by calls in free text: a capable model's conversation, and the calls in its replies."""
+"""Browsing by pictures, with calls in free text: the model's conversation, and the calls in its replies."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ _BLOCK = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)|```([^\n`]+)```", re.DOTALL)
 _CALL = re.compile(r"\b[a-z_]+\(")
 
 
-def messages(state: State, made: MessageCache, *, pictures: bool) -> list[Message]:
-    """Return the conversation so far; ``pictures`` includes the newest page's screenshots."""
-    made.begin()
-    found = [*made.get_or_build(0, (pictures,), _system)]
+def messages(state: State, cache: MessageCache) -> list[Message]:
+    """Return the conversation so far, with the screenshots of the newest page."""
+    cache.begin()
+    conversation = [*cache.get_or_build(0, (), _system)]
     pages = [o.id for _, o in state.history if isinstance(o, BrowserOutputObservation)]
     whole = set(pages[-PAGES:])
-    newest = pages[-1] if pages and pictures else None
+    newest = pages[-1] if pages else None
     for action, observation in state.history:
         completion = state.completions.get(action.completion or 0)
         reply = cast("str", completion.response.get("content") or "") if completion is not None else ""
         seen = observation.id if observation is not None else None
         source = (action, observation, reply, seen in whole, seen is not None and seen == newest)
-        found += made.get_or_build(action.id, source, _messages)
-    return found
+        conversation += cache.get_or_build(action.id, source, _messages)
+    return conversation
 
 
 def calls(completion: Completion) -> BrowseInteractiveAction:
@@ -56,12 +56,12 @@ def calls(completion: Completion) -> BrowseInteractiveAction:
     return BrowseInteractiveAction(browser_actions=asked, thought=thought, completion=completion.event)
 
 
-def _system(pictures: bool) -> Iterator[Message]:
-    yield Message.text("system", render("browsing/free", pictures=pictures))
+def _system() -> Iterator[Message]:
+    yield Message.text("system", render("browsing/free"))
 
 
 def _messages(
-    action: Action, observation: Observation | None, reply: str, whole: bool, pictures: bool
+    action: Action, observation: Observation | None, reply: str, whole: bool, newest: bool
 ) -> Iterator[Message]:
     if isinstance(action, MessageAction) and action.source != "agent":
         yield Message("user", (Part(text=action.content), *action.images))
@@ -71,7 +71,7 @@ def _messages(
     match observation:
         case BrowserOutputObservation():
             text = observation_text(action, observation, PAGE) if whole else _shortly(observation)
-            images = [part for part in (observation.screenshot, observation.marked_screenshot) if part and pictures]
+            images = [part for part in (observation.screenshot, observation.marked_screenshot) if part and newest]
             yield Message("user", (Part(text=text), *images))
         case ErrorObservation(error_id="malformed"):
             yield Message.text("user", observation.content)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Literal
 
-from handiwork.events.action import AgentState
+from pydantic import JsonValue
+
+from handiwork.events.action import AgentState, BrowseInteractiveAction
 from handiwork.events.base import Action
 from handiwork.events.observation import AgentStateChangedObservation, UserRejectObservation
-from handiwork.session.approval.rules import ExecutionContext, needs_approval
+from handiwork.session.approval.browser_acts import irreversible_acts
+from handiwork.session.approval.rules import ExecutionContext, needs_approval, only_browses
 from handiwork.session.steps.journal import Journal
 
 DENIED = "The user did not allow it."
+IRREVERSIBLE = "It may be impossible to take back, so no rule allows it: {}."
+UNREADABLE = "The page could not be read, so it may be impossible to take back."
+
+Inspect = Callable[[str], Awaitable[JsonValue]]
+"""Returns what browser calls would reach on the open page, None if it cannot be told."""
 
 
 class Gate:
@@ -20,7 +29,9 @@ class Gate:
     def __init__(self, context: ExecutionContext) -> None:
         self._context = context
 
-    async def verdict(self, journal: Journal, action: Action) -> Literal["allowed", "asked"] | UserRejectObservation:
+    async def verdict(
+        self, journal: Journal, action: Action, inspect: Inspect
+    ) -> Literal["allowed", "asked"] | UserRejectObservation:
         """Return "allowed", "asked" if the action waits for the user's answer, or the user's rejection."""
         totals = journal.state.totals
         if answer := totals.approvals.get(action.id):
@@ -34,11 +45,26 @@ class Gate:
             return "asked" if waits else UserRejectObservation(content=DENIED)
         network, unasked = tuple(totals.network), totals.unasked
         context = replace(self._context, network=network, workspace=totals.workspace, unasked=unasked)
-        reason = needs_approval(action, totals.confirmation, context, totals.rules)
+        reason = None
+        if totals.confirmation != "never" and isinstance(action, BrowseInteractiveAction):
+            reason = await _irreversible_reason(action, inspect)
+        reason = reason or needs_approval(action, totals.confirmation, context, totals.rules)
         if reason is None:
             return "allowed"
         await journal.append(_state_change("awaiting_user_confirmation", reason, action))
         return "asked"
+
+
+async def _irreversible_reason(action: BrowseInteractiveAction, inspect: Inspect) -> str | None:
+    """Return why the action may be irreversible; None if its calls are known not to be."""
+    if only_browses(action):
+        return None
+    inspected = await inspect(action.browser_actions)
+    try:
+        acts = irreversible_acts(inspected)
+    except ValueError:
+        return UNREADABLE
+    return IRREVERSIBLE.format("; ".join(acts)) if acts else None
 
 
 def _state_change(agent_state: AgentState, reason: str, action: Action) -> AgentStateChangedObservation:

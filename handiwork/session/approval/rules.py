@@ -6,7 +6,7 @@ A rule is a line of text that the user can read. It stands in the session's log 
 - ``exactly make test``: this command and no other; ``input TEXT`` and ``python CODE`` likewise;
 - ``edit src/**``: files below a folder, except hidden ones; ``edit setup.py``: this file;
 - ``browse https://HOST/**``: navigation to any page of the origin; ``browse URL``: this page; ``browser CALLS``:
-  exactly these browser calls, on any open page;
+  exactly these browser calls, on any open page, unless they do there what cannot be taken back (browser_acts.py);
 
 A rule allows names and does not check their meaning: if ``git`` is redefined in the shell, or the shell is in another
 directory, an action that the user allowed did that.
@@ -29,6 +29,7 @@ from handiwork.events.action import (
 )
 from handiwork.events.base import Action
 from handiwork.events.record import Confirmation
+from handiwork.session.approval.browser_acts import HARMLESS, OPENING
 from handiwork.session.approval.shell_commands import Command, parse, reads_only, takes_any_arguments
 from handiwork.session.secrets import names_in
 
@@ -120,6 +121,12 @@ def rule_for(action: Action) -> str:
 def matches(rule: str, action: Action) -> bool:
     """Return whether the rule alone allows the action; in a compound command, each part that does not only read."""
     return _allowed(action, (rule,))
+
+
+def only_browses(action: BrowseInteractiveAction) -> bool:
+    """Return whether the calls only look, fill in fields, or open pages."""
+    calls = _calls(action.browser_actions)
+    return calls is not None and all(name in HARMLESS | OPENING for name, _ in calls)
 
 
 def _approval_reason(action: Action, mode: Confirmation, context: ExecutionContext) -> str | None:

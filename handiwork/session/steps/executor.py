@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from handiwork.errors import SandboxError, WorkspaceError
+from pydantic import JsonValue
+
+from handiwork.errors import BrowserError, SandboxError, WorkspaceError
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import SnapshotEvent
@@ -76,6 +78,13 @@ class Executor:
                 self._ready = None
                 raise
             return ErrorObservation(content=LOST.format(error), error_id="sandbox_lost")
+
+    async def inspect(self, calls: str) -> JsonValue:
+        """Return the elements that browser calls would reach on the open page; None if the browser cannot tell."""
+        try:
+            return await (await self.ready()).browser("targets", calls=calls)
+        except (BrowserError, SandboxError):
+            return None
 
     async def snapshot(self) -> list[Event]:
         """Snapshot the session's files; return the record, or nothing if the files have not changed."""

@@ -3,7 +3,7 @@
 The sites are not Handiwork's: the user hosts them as upstream asks, and names them in the environment, see ``sites``.
 The rule is upstream's, see ``evaluators`` and ``pages``: the product of the results of the task's evaluators for the
 answer, the address and pages. An agent has 30 steps, as in upstream's run.py; if they are used up before it has
-answered, its answer is empty. Its report_infeasible is the answer "N/A", as in BrowserGym.
+answered, its answer is empty. A task that it rejects has the answer "N/A", as in BrowserGym.
 """
 
 from __future__ import annotations

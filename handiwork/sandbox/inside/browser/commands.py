@@ -11,14 +11,18 @@ from typing import Any, TypeVar
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Page
 
+from .actions.calls import CallError, parse_calls
 from .actions.elements import DoneWrong
-from .actions.primitives import goto
+from .actions.primitives import ACTIONS, goto
 from .engine import Engine, describe_dialog
 from .explain import failure
+from .observation.targets import targets
 from .window import Window
 
 TIMEOUT = 50.0
 """Seconds that one command may take."""
+
+_DESCRIBING = 5.0  # seconds to describe the elements of calls
 
 _T = TypeVar("_T")
 
@@ -104,6 +108,29 @@ class _Commands:
             "active_page": window.active,
         }
 
+    async def targets(self, calls: str) -> Any:
+        try:
+            parsed = parse_calls(calls, ACTIONS)
+        except CallError:
+            parsed = []  # nothing of it will run
+        window = await self._engine.window()
+        page = await window.page()
+        elements: list[list[dict[str, Any] | None]] = [[{}] for _ in parsed]
+        dialog = window.dialog
+        if dialog is None:
+            session = await (await self._engine.chromium()).devtools.session(page)
+            describing = asyncio.wait_for(targets(session, parsed), _DESCRIBING)
+            with contextlib.suppress(TimeoutError, CommandError):
+                elements = await self._result_of(window, describing)
+        return {
+            "url": page.url,
+            "dialog": {"type": dialog.type, "message": dialog.message} if dialog else None,
+            "calls": [
+                {"name": call.name, "text": call.text, "arguments": call.arguments, "targets": found}
+                for call, found in zip(parsed, elements, strict=True)
+            ],
+        }
+
     async def storage(self) -> Any:
         return await (await self._engine.window()).context.storage_state()
 
@@ -136,6 +163,6 @@ _COMMANDS: dict[str, Callable[..., Awaitable[Any]]] = {
     command.__name__: command
     for command in (
         *(_Commands.open, _Commands.evaluate, _Commands.visit, _Commands.state),
-        *(_Commands.storage, _Commands.request, _Commands.close),
+        *(_Commands.targets, _Commands.storage, _Commands.request, _Commands.close),
     )
 }
