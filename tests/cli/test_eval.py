@@ -107,6 +107,17 @@ def test_a_run_that_is_killed_goes_on_where_it_was(program: Program, data: Path,
     assert sorted(json.loads(line)["id"] for line in after) == [f"sum-{number}" for number in range(6)]
 
 
+def test_trials_can_be_sampled(program: Program, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = program(*flags(program, data, out), "--ids", "sum-1", "--trials", "2", "--temperature", "0.7")
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["sampling"] == "as the agent asks: at a temperature of 0.7 or more"
+    trajectories = sorted((out / "trajectories").iterdir())
+    started = [json.loads(file.read_text().splitlines()[0])["settings"] for file in trajectories]
+    assert [one["temperature"] for one in started] == [0.7, 0.7]
+
+
 def test_a_run_is_done_again_under_its_conditions(program: Program, data: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "out", tmp_path / "again"
     program(*flags(program, data, out), "--ids", "sum-1, sum-4")

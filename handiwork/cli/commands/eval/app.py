@@ -72,6 +72,10 @@ def run(
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first LIMIT instances.")] = None,
     ids: Annotated[str | None, typer.Option(help="Run only these instances, separated by commas.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="The number of rollouts per instance, for pass@k.")] = 1,
+    temperature: Annotated[
+        float | None,
+        typer.Option(min=0, help="The least temperature of model calls, for trials that differ; default: agent's."),
+    ] = None,
     workers: Workers = 1,
     engine: EngineName = "local",
     ray_address: RayAddress = None,
@@ -106,7 +110,7 @@ def run(
         return evaluate.resume(resume, caps, execution, as_json)
     selection = None if ids is None else [one.strip() for one in ids.split(",")]
     request = evaluate.EvalRequest(
-        benchmark, split, data, limit, selection, trials, user_model, feedback_model, deadline, out
+        benchmark, split, data, limit, selection, trials, user_model, feedback_model, temperature, deadline, out
     )
     return evaluate.run(request, flags, caps, execution, as_json)
 
