@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import handiwork
-from handiwork.agents.direct import HISTORY, LIST, SECONDS, DirectAgent, messages
+from handiwork.agents.direct import HISTORY, LIST, REMINDER, SECONDS, DirectAgent, messages
 from handiwork.agents.direct.reply import DirectReply, parse
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction
@@ -134,4 +134,4 @@ def test_the_script_runs_in_the_workspace_apart_from_the_shell(tmp_path: Path) -
     prompt = "".join(part.text or "" for part in asked[-1].content)
     assert "--- it's here/add.py\ndef add(a, b):\n    return 'a + b'\n" in prompt
     assert "--- data.bin\nError: " in prompt
-    assert prompt.endswith("The task:\n\nRename add to plus.")
+    assert prompt.endswith(f"The task:\n\nRename add to plus.\n\n{REMINDER}")

@@ -30,6 +30,9 @@ HISTORY = (
 )
 """Shows the state of the workspace's repository, if it is one."""
 
+REMINDER = "(Answer in words. If something is to be done, do it in one ```bash block: no other block runs.)"
+"""Ends every prompt: a small model follows the last sentence best."""
+
 SHARE = 1.5
 """Characters of files in the prompt for each token of the model's window, about half of it."""
 
@@ -75,7 +78,8 @@ class DirectAgent(Agent):
 def _action(reply: DirectReply) -> Action:
     """Return the action of a reply: its script, its refusal, or its answer."""
     if reply.script:
-        return CmdRunAction(command=f"bash -c {shlex.quote(reply.script)}", thought=reply.text, timeout=SECONDS)
+        command = f"bash -c {shlex.quote(reply.script)} < /dev/null"
+        return CmdRunAction(command=command, thought=reply.text, timeout=SECONDS)
     if reply.refused:
         return AgentRejectAction(outputs={"reason": reply.text, "message": reply.text})
     return AgentFinishAction(outputs={"message": reply.text})
@@ -94,8 +98,8 @@ def messages(state: State) -> list[Message]:
         if _is_script(action) and observation is not None:
             parts.append(Part(text=f"The script's output:\n{_output(observation)}\n\n"))
         elif isinstance(action, MessageAction) and action.source != "agent":
-            parts += [Part(text=action.content), *action.images]
-    return [*conversation, Message("user", tuple(parts))]
+            parts += [Part(text=f"{action.content}\n\n"), *action.images]
+    return [*conversation, Message("user", (*parts, Part(text=REMINDER)))]
 
 
 def _is_script(action: Action) -> bool:
