@@ -88,9 +88,9 @@ async def test_a_script_that_fails_is_told_and_not_repeated(fields: dict[str, An
 
 
 async def test_a_refusal_is_one() -> None:
-    (action,) = await steps(state_of(*START, *READ), "**CANNOT:** There is no add.")
+    (action,) = await steps(state_of(*START, *READ), "I can't rename it: there is no add.")
     assert isinstance(action, AgentRejectAction)
-    assert action.outputs["reason"] == "There is no add."
+    assert action.outputs["reason"] == "I can't rename it: there is no add."
 
 
 HEREDOC = "cat > README.md <<'END'\n# Use\n```\nmake\n```\nEND\necho $((1<<2)) >> README.md; cat <<< EOF"
@@ -108,8 +108,9 @@ HEREDOC = "cat > README.md <<'END'\n# Use\n```\nmake\n```\nEND\necho $((1<<2)) >
         ("1. This:\n   ```bash\n   cat <<EOF\n   b\n   EOF\n   ```", ("1. This:", "cat <<EOF\nb\nEOF", False)),
         ("```bash\necho 1", ("", "echo 1", False)),
         ("````bash\ncat <<E\n```\nE\n```\n````", ("", "cat <<E\n```\nE\n```", False)),
-        ("CANNOT: it is gone.", ("it is gone.", "", True)),
-        ("I cannot say: it is gone.", ("I cannot say: it is gone.", "", False)),
+        ("**I cannot:** it is gone.", ("**I cannot:** it is gone.", "", True)),
+        ("What I cannot say: why.", ("What I cannot say: why.", "", False)),
+        ("I cannot test it.\n```bash\nls\n```", ("I cannot test it.", "ls", False)),
         ("", ("", "", False)),
     ],
 )

@@ -244,7 +244,7 @@ async def test_the_user_sends_the_next_message_when_the_agent_has_ended_its_turn
 
 @pytest.mark.slow
 async def test_an_agent_that_refuses_is_scored_too(tmp_path: Path) -> None:
-    (result,) = await results(tmp_path, PASSWORD, "CANNOT: the file names a safe only.")
+    (result,) = await results(tmp_path, PASSWORD, "I cannot tell: the file names a safe only.")
     assert (result.outcome, result.score, result.group) == ("gave up", 1, "impossible")
     assert by_id([result])[PASSWORD].details["kind"] == "impossible"
 

@@ -6,14 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-_REFUSAL = re.compile(r"[*#\s]*CANNOT:[*\s]*")
+_REFUSAL = re.compile(r"[*#\s]*I (?:cannot|can.t)\b", re.IGNORECASE)
 _OPENING = re.compile(r"([ \t]*)(`{3,})[ \t]*(?:bash|sh|shell)[ \t]*$", re.IGNORECASE)
 _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([A-Za-z_]\w*))")
 
 
 @dataclass(frozen=True, slots=True)
 class DirectReply:
-    """A reply's ``script``, "" without one, the ``text`` outside of it, and whether it refuses the task."""
+    """A reply's ``script``, "" without one, the ``text`` outside of it, and whether it refuses the task.
+
+    A refusal begins with "I cannot" and has no script. The prompt does not offer it: small models then refuse much
+    that they can do.
+    """
 
     text: str
     script: str
@@ -34,8 +38,7 @@ def parse(content: str) -> DirectReply:
         else:
             words.append(line)
     text = "\n".join(words).strip()
-    refusal = _REFUSAL.match(text)
-    return DirectReply(text[refusal.end() :] if refusal else text, "\n".join(script).strip(), refusal is not None)
+    return DirectReply(text, "\n".join(script).strip(), not script and _REFUSAL.match(text) is not None)
 
 
 def _end(lines: Sequence[str], fence: str) -> int:
