@@ -16,11 +16,11 @@ from handiwork.events.base import Action, Event
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.types import Capabilities
-from tests.agents.states import check_golden, ran, read, reply, shown, state_of, task
+from tests.agents.states import check_golden, file_read, ran, reply, shown, state_of, task
 
 GIT = ran(HISTORY, "## main\n* 9c1f6f3 (HEAD -> main) Begin\n", 0)
 START = (task("Rename add to plus."), *ran(LIST, "30 add.py\n900000 log.txt\n4 logo.png\n", 0), *GIT)
-READ = read("add.py", "def add(a, b):\n    return a + b\n")
+READ = file_read("add.py", "def add(a, b):\n    return a + b\n")
 BINARY = (FileReadAction(path="logo.png"), ErrorObservation(content="logo.png is no text.", error_id="binary"))
 SCRIPT = "sed -i 's/add/plus/' add.py && cat add.py"
 REPLY = f"I rename it.\n```bash\n{SCRIPT}\n```\n"
