@@ -94,7 +94,8 @@ class Benchmark(ABC):
     agent that has used them up is scored on its result so far. ``agent`` is the default agent, "" for the one in the
     user's settings. With ``writable_root`` the tasks change the system itself: in a sandbox with an image the agent is
     root of a container that vanishes afterwards, as ``sandbox.docker`` describes. ``has_feedback`` means that a second
-    model may comment on the agent's steps, see ``Rollout.feedback``.
+    model may comment on the agent's steps, see ``Rollout.feedback``. ``own_data`` is the data folder of a benchmark
+    that comes with its data.
     """
 
     name: ClassVar[str]
@@ -112,6 +113,7 @@ class Benchmark(ABC):
     agent: ClassVar[str] = ""
     writable_root: ClassVar[bool] = False
     has_feedback: ClassVar[bool] = False
+    own_data: ClassVar[Path | None] = None
 
     @abstractmethod
     def files(self, split: str) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ def test_an_agent_of_a_file_or_a_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("Nobody", "installed: BrowsingAgent, CodeActAgent, RepairAgent, VisualBrowsingAgent;"),
+        ("Nobody", "installed: BrowsingAgent, CodeActAgent, DirectAgent, RepairAgent, VisualBrowsingAgent;"),
         ("missing.py:Mine", "cannot be loaded"),
         ("handiwork.agents.codeact:Other", "cannot be loaded"),
         ("pathlib:Path", "not a subclass"),

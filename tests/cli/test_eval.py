@@ -28,7 +28,7 @@ def flags(program: Program, data: Path, out: Path, *replies: dict[str, object]) 
 def test_the_benchmarks_are_listed_with_what_they_need(program: Program) -> None:
     listed = [json.loads(line) for line in program("eval", "list", "--json").stdout.splitlines()]
     names = {one["name"] for one in listed}
-    assert {"agentbench_os", "bird", "eda", "gaia", "gorilla_apibench", "gpqa"} < names
+    assert {"agentbench_os", "bird", "eda", "everyday", "gaia", "gorilla_apibench", "gpqa"} < names
     assert {"humanevalfix", "mint", "proofwriter", "toolqa"} < names
     assert all(one["size"] and one["source"] and one["metric"] and one["licence"] for one in listed)
     assert "set HF_TOKEN" in program("eval", "list").stdout
@@ -105,6 +105,17 @@ def test_a_run_that_is_killed_goes_on_where_it_was(program: Program, data: Path,
     after = results.read_text().splitlines()
     assert after[: len(before)] == before
     assert sorted(json.loads(line)["id"] for line in after) == [f"sum-{number}" for number in range(6)]
+
+
+def test_trials_can_be_sampled(program: Program, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = program(*flags(program, data, out), "--ids", "sum-1", "--trials", "2", "--temperature", "0.7")
+    assert done.returncode == 0, done.stderr
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["sampling"] == "as the agent asks: at a temperature of 0.7 or more"
+    trajectories = sorted((out / "trajectories").iterdir())
+    started = [json.loads(file.read_text().splitlines()[0])["settings"] for file in trajectories]
+    assert [one["temperature"] for one in started] == [0.7, 0.7]
 
 
 def test_a_run_is_done_again_under_its_conditions(program: Program, data: Path, tmp_path: Path) -> None:

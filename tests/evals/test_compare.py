@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handiwork.evals.reporting.compare import CompareError, Comparison, Flip, compare
+from handiwork.evals.reporting.compare import CompareError, Comparison, Flip, compare, first_checked
 from handiwork.evals.reporting.statistics import bootstrap, mcnemar_exact
 from handiwork.evals.running.results import Result
 
@@ -69,6 +69,66 @@ def test_trials_are_averaged() -> None:
     found = compare(before, run({"a": 1, "b": 0}))
     assert (found.before, found.after, found.p) == (0.25, 0.5, None)
     assert found.better == [Flip(id="a", before=0.5, after=1)]
+
+
+def test_each_group_has_its_own_difference_of_pairs() -> None:
+    groups = {"a": "git", "b": "git", "c": "repair", "d": ""}
+    before, after = (
+        [result.model_copy(update={"group": groups[result.id]}) for result in run(scores)]
+        for scores in ({"a": 0, "b": 1, "c": 1, "d": 1}, {"a": 1, "b": 1, "c": 0, "d": 1})
+    )
+    found = compare(before, after).groups
+    assert {name: (one.before, one.after, one.difference.n) for name, one in found.items()} == {
+        "git": (0.5, 1, 2),
+        "repair": (1, 0, 1),
+    }
+    assert found["git"].difference.interval == bootstrap([1, 0])
+    assert found["repair"].difference.interval is None
+
+
+def checked(one: str, *trials: tuple[float | None, bool | None], calls: int = 1) -> list[Result]:
+    """The trials of an instance: the score of each, and whether its visible check passed, if there is one."""
+    return [
+        Result(
+            id=one,
+            trial=number,
+            score=score,
+            outcome="model" if score is None else "submitted",
+            details={} if check is None else {"check": check},
+            calls=calls,
+        )
+        for number, (score, check) in enumerate(trials, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("calls", "trial"), [(0, 1), (1, 1), (2, 2), (3, 3), (4, 3), (100, 3)], ids=lambda one: str(one)
+)
+def test_the_first_trial_that_passes_the_check_stands_for_as_many_as_there_are_calls(calls: int, trial: int) -> None:
+    trials = checked("a", (1, False), (0, False), (0, True), (1, True))
+    assert [one.trial for one in first_checked(trials[::-1], {"a": calls})] == [trial]
+
+
+def test_without_a_check_that_passes_the_last_trial_stands() -> None:
+    trials = [*checked("a", (1, None), (0, None)), *checked("b", (0, False), (None, None), (1, False))]
+    assert [(one.id, one.trial) for one in first_checked(trials, {"a": 9, "b": 9})] == [("a", 2), ("b", 3)]
+
+
+def test_a_trial_of_several_calls_needs_as_many() -> None:
+    trials = checked("a", (0, False), (0, False), (0, False), calls=2)
+    assert [[one.trial for one in first_checked(trials, {"a": calls})] for calls in (1, 3, 4)] == [[1], [1], [2]]
+
+
+def test_several_trials_are_compared_with_as_many_calls_of_the_other_run() -> None:
+    trials = [*checked("a", (0, False), (1, True)), *checked("b", (0, False), (1, True))]
+    agent = [*checked("a", (1, True), calls=2), *checked("b", (1, True), calls=1)]
+    there, back = compare(trials, agent).chosen, compare(agent, trials).chosen
+    assert there is not None
+    assert back is not None
+    assert (there.before, there.after, there.difference.mean) == (0.5, 1, 0.5)
+    assert (back.before, back.after, back.difference.mean) == (1, 0.5, -0.5)
+    assert compare(agent, agent).chosen is None
+    assert compare(checked("a", (0, None), (1, None)), agent).chosen is None
 
 
 def test_what_only_one_run_measured_is_named_and_not_compared() -> None:

@@ -298,8 +298,13 @@ def test_unknown_prices_are_said(tmp_path: Path) -> None:
 
 
 def test_a_comparison_says_difference_and_flips_and_draws_a_point_for_each_run(tmp_path: Path) -> None:
-    first = [Result(id=str(n), outcome="submitted", score=float(n < 3), cost=0.01) for n in range(8)]
-    second = [Result(id=str(n), outcome="submitted", score=float(n < 7), cost=0.04) for n in range(8)]
+    first, second = (
+        [
+            Result(id=str(n), outcome="submitted", score=float(n < right), cost=cost, group="odd" if n % 2 else "even")
+            for n in range(8)
+        ]
+        for right, cost in ((3, 0.01), (7, 0.04))
+    )
     before, after = (summarise({**RUN, "instances": 8}, found, {}) for found in (first, second))
     report.write_comparison(tmp_path, compare(first, second), before, after)
     text = (tmp_path / "comparison.md").read_text()
@@ -308,12 +313,30 @@ def test_a_comparison_says_difference_and_flips_and_draws_a_point_for_each_run(t
     )
     assert "## Better: 4" in text
     assert "| 6 | 0.0 % | 100.0 % |" in text
+    assert "| group | instances | before | after | difference | 95 % interval |" in text
+    assert "| even | 4 | 50.0 % | 100.0 % | +50.0 points | +0.0 to +100.0 points |" in text
+    assert "| odd | 4 | 25.0 % | 75.0 % | +50.0 points | +0.0 to +100.0 points |" in text
+    assert "One of several trials" not in text
     picture = (tmp_path / "comparison.svg").read_text()
     assert re.findall("<title>(.*?)</title>", picture) == [
         "before: 37.5 % for $0.01 a rollout",
         "after: 87.5 % for $0.04 a rollout",
     ]
     assert "Difference +50.0 points" in (tmp_path / "comparison.html").read_text()
+
+
+def test_a_comparison_with_several_trials_has_the_score_of_the_chosen_one(tmp_path: Path) -> None:
+    first = [
+        Result(id="a", outcome="submitted", trial=trial, score=score, calls=1, details={"check": bool(score)})
+        for trial, score in ((1, 0.0), (2, 1.0), (3, 0.0))
+    ]
+    second = [Result(id="a", outcome="submitted", score=1.0, calls=2)]
+    before, after = (summarise({**RUN, "trials": 3}, found, {}) for found in (first, second))
+    report.write_comparison(tmp_path, compare(first, second), before, after)
+    text = (tmp_path / "comparison.md").read_text()
+    assert "## One of several trials" in text
+    chosen = "| the first that passes the visible check, within the other run's model calls "
+    assert f"{chosen}| 1 | 100.0 % | 100.0 % | +0.0 points | none: all alike |" in text
 
 
 def shown(file: Path, place: str = "") -> str:

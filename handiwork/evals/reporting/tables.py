@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from handiwork.evals.reporting.compare import Comparison, Flip
+from handiwork.evals.reporting.compare import Comparison, Flip, ScoreChange
 from handiwork.evals.reporting.statistics import RESAMPLES, Interval
 from handiwork.evals.reporting.summary import Amount, Estimate, Summary
 from handiwork.evals.running.results import NOT_MEASURED
@@ -16,6 +16,9 @@ from handiwork.evals.running.results import NOT_MEASURED
 LISTED_IDS = 20
 """The maximum number of ids in a cell; further ones are counted."""
 
+
+CHOSEN = "the first that passes the visible check, within the other run's model calls"
+"""The choice of one trial."""
 
 THE_RUN = "The run"
 """The title of the table with the run's conditions."""
@@ -126,8 +129,13 @@ def of_comparison(comparison: Comparison, before: Summary, after: Summary) -> li
         for name, ids in (("before", comparison.only_before), ("after", comparison.only_after))
         if ids
     ]
+    changes = ("instances", "before", "after", "difference", "95 % interval")
+    groups = [(name, *_change_cells(one, before)) for name, one in comparison.groups.items()]
+    chosen = [(CHOSEN, *_change_cells(comparison.chosen, before))] if comparison.chosen else []
     tables = [
         Table("Runs", header, runs),
+        Table("Groups", ("group", *changes), groups if len(groups) > 1 else []),
+        Table("One of several trials", ("", *changes), chosen),
         Table(f"Better: {len(comparison.better)}", ("instance", "before", "after"), _flips(comparison.better, before)),
         Table(f"Worse: {len(comparison.worse)}", ("instance", "before", "after"), _flips(comparison.worse, before)),
         Table("Measured by one run only", ("run", "number", "instances"), unshared, numbers=False),
@@ -217,6 +225,12 @@ def _changes(interval: Interval | None, summary: Summary) -> str:
     if interval is None:
         return "none: all alike"
     return f"{_change(interval.low, summary).removesuffix(' points')} to {_change(interval.high, summary)}"
+
+
+def _change_cells(change: ScoreChange, summary: Summary) -> tuple[str, ...]:
+    scores = (value(score, summary) for score in (change.before, change.after))
+    difference = change.difference
+    return str(difference.n), *scores, _change(difference.mean, summary), _changes(difference.interval, summary)
 
 
 def _flips(flips: Sequence[Flip], summary: Summary) -> list[tuple[str, ...]]:

@@ -13,9 +13,10 @@ class Conditions(Model):
 
     ``benchmark`` is a name or the absolute path of a file, ``data`` the absolute folder of its data. ``user_model``
     plays the user, or judges, if the benchmark has one; ``feedback_model`` comments on the agent's steps, "" for a run
-    without feedback. ``deadline`` is the running time of one rollout in seconds, and ``limits`` are the other limits of
-    its session. ``sandbox``, ``image`` and ``allow_net`` are settings of the session; the hosts of the benchmark's own
-    ``allow_net`` are added.
+    without feedback. ``temperature`` is the least temperature of the agent's model calls, None for the agent's own.
+    ``deadline`` is the running time of one rollout in seconds, and ``limits`` are the other limits of its session.
+    ``sandbox``, ``image`` and ``allow_net`` are settings of the session; the hosts of the benchmark's own ``allow_net``
+    are added.
     """
 
     benchmark: str
@@ -28,6 +29,7 @@ class Conditions(Model):
     user_model: str
     user_base_url: str | None = None
     feedback_model: str = ""
+    temperature: float | None = Field(default=None, ge=0)
     limits: Limits = Limits()
     deadline: float = Field(default=1800.0, gt=0)
     sandbox: str = "bubblewrap"

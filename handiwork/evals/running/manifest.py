@@ -52,7 +52,7 @@ class Manifest(Model):
     commit: str
     code: str
     agent_code: str
-    sampling: str = "as the agent asks: no temperature is set by the run"
+    sampling: str
     image: str = ""
     host: Host
     began: str
@@ -80,6 +80,8 @@ def make(
     image: str,
 ) -> Manifest:
     """Return the manifest of a run that starts now. Raises AgentNotFoundError."""
+    least = conditions.temperature
+    temperature = "no temperature is set by the run" if least is None else f"at a temperature of {least:g} or more"
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return Manifest(
         conditions=conditions,
@@ -93,6 +95,7 @@ def make(
         code=_code_hash(PACKAGE),
         agent_code=_code_hash(_files_of(conditions.agent)),
         image=image,
+        sampling=f"as the agent asks: {temperature}",
         host=Host(
             system=platform.platform(), python=platform.python_version(), cpus=os.cpu_count() or 0, memory=memory
         ),

@@ -58,9 +58,10 @@ class Result(Model):
 
     ``cost`` is USD for the agent's model in all attempts, as far as known (``unpriced`` completions are not), and
     ``user_cost`` that for the model that played the user or judged, ``feedback_cost`` and ``feedback_usage`` are cost
-    and tokens of the model that gave feedback. ``seconds`` is wall time, scoring included; ``attempts`` counts starts:
-    more than one after infrastructure failures. ``trajectory`` is the file of its events in the run's folder. ``why``
-    explains an end other than the agent's answer.
+    and tokens of the model that gave feedback. ``calls`` counts the completions of the agent's model in the last
+    attempt. ``seconds`` is wall time, scoring included; ``attempts`` counts starts: more than one after infrastructure
+    failures. ``trajectory`` is the file of its events in the run's folder. ``why`` explains an end other than the
+    agent's answer.
     """
 
     id: str
@@ -78,6 +79,7 @@ class Result(Model):
     feedback_usage: Usage = Usage()
     usage: Usage = Usage()
     steps: int = 0
+    calls: int = 0
     seconds: float = 0.0
     attempts: int = 1
     trajectory: str = ""

@@ -23,7 +23,7 @@ from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.base import Event
 from handiwork.events.codec import to_json
 from handiwork.events.observation import ErrorObservation
-from handiwork.events.record import Usage
+from handiwork.events.record import CompletionEvent, Usage
 from handiwork.llm import create as llms
 from handiwork.llm.errors import LLMError
 from handiwork.llm.types import LLM, Message
@@ -159,8 +159,10 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
             finally:
                 await opened.close()
                 await models.close()
-            events = "".join(f"{to_json(event)}\n" for event in await opened.log.read())
-            return FinishedRollout(result.model_copy(update=fields | _cost_fields(opened.state, models)), events)
+            events = await opened.log.read()
+            calls = sum(isinstance(event, CompletionEvent) for event in events)
+            fields |= {**_cost_fields(opened.state, models), "calls": calls}
+            return FinishedRollout(result.model_copy(update=fields), "".join(f"{to_json(event)}\n" for event in events))
     except Exception as error:  # noqa: BLE001 - one rollout never ends a run; its result has the error
         outcome, why = _blame(error)
         return FinishedRollout(result.model_copy(update={"outcome": outcome, "why": why}), "")
@@ -279,6 +281,7 @@ def _config(
         writable_root=benchmark.writable_root,
         allow_net=tuple(dict.fromkeys((*conditions.allow_net, *benchmark.allow_net(instance)))),
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),
+        temperature=conditions.temperature,
         snapshots=0,  # such sessions are never rewound
     )
 

@@ -20,8 +20,10 @@ HUB = "https://huggingface.co/"
 def folder_of(benchmark: Benchmark, data: Path | None) -> Path:
     """Return the folder for the benchmark's data: ``data`` itself, or its folder with the benchmark's name.
 
-    Without ``data`` it is in HANDIWORK_BENCHDATA, else in the user's cache; the folder need not exist.
+    Without ``data`` it is the benchmark's own, else in HANDIWORK_BENCHDATA or the user's cache; it need not exist.
     """
+    if data is None and benchmark.own_data is not None:
+        return benchmark.own_data
     if data is None:
         chosen = os.environ.get("HANDIWORK_BENCHDATA")
         data = Path(chosen) if chosen else cache_dir() / "benchmarks"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 import shlex
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
@@ -24,6 +25,12 @@ PATIENCE = 3
 GRACE = 60.0
 """Seconds that starting a command may take in addition, on a busy machine."""
 
+LAST = 4_000
+"""The bytes of a command's output that are read, from its end."""
+
+LARGEST = 100_000_000
+"""The most bytes of a packed workspace."""
+
 
 async def run_code(files: Mapping[str, str], command: str, seconds: float) -> CmdOutputObservation:
     """Run a shell command in a folder with these files, and end it after ``seconds``.
@@ -38,18 +45,83 @@ async def run_code(files: Mapping[str, str], command: str, seconds: float) -> Cm
             (workspace / path).write_text(text)
         await sandbox.start()
         (workspace / ".command").write_text(command)
-        wall_time = PATIENCE * seconds
-        limited_command = f"ulimit -St {math.ceil(seconds)}; exec timeout -k 2 {wall_time:g} bash .command"
-        return await command_in(sandbox, f"bash -c {shlex.quote(limited_command)}", wall_time + GRACE)
+        command = f"bash -c {shlex.quote(_limited('bash .command', seconds))}"
+        return await command_in(sandbox, command, PATIENCE * seconds + GRACE)
+
+
+async def run_limited(sandbox: Sandbox, command: str, seconds: float) -> CmdOutputObservation:
+    """Run a shell command in a running sandbox, with the limits of ``run_code`` and without a terminal.
+
+    The observation has the last LAST bytes of the output. Raises SandboxError.
+    """
+    script, output = _new_file(), _new_file()
+    await write_file(sandbox, script, command.encode())
+    run = f"({_limited(f'bash {script}', seconds)}) < /dev/null > {output} 2>&1"
+    show = f"code=$?; tail -c {LAST} {output}; rm {script} {output}; exit $code"
+    return await command_in(sandbox, f"({run}; {show})", PATIENCE * seconds + GRACE)
+
+
+def _limited(command: str, seconds: float) -> str:
+    """Return a shell command that becomes a program and ends it after its time."""
+    return f"ulimit -St {math.ceil(seconds)}; exec timeout -k 2 {PATIENCE * seconds:g} {command}"
+
+
+async def write_file(sandbox: Sandbox, path: str, content: bytes) -> None:
+    """Write a file in a running sandbox. Raises OSError, SandboxError."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield content
+
+    await sandbox.upload(path, pieces())
+
+
+async def pack(sandbox: Sandbox) -> bytes | None:
+    """Return the workspace of a running sandbox as a tar archive, None if it has more than LARGEST bytes.
+
+    Raises SandboxError, FileNotFoundError if the sandbox has no room for the archive.
+    """
+    archive, content = _new_file(), bytearray()
+    # The agent's shell may have functions and a PATH of its own. Files that cannot be read are left out.
+    tar = shlex.join(["/usr/bin/env", "-i", "PATH=/usr/bin:/bin", "tar", "-C", sandbox.workspace, "-cf", archive, "."])
+    await command_in(sandbox, tar, GRACE)
+    try:
+        async for piece in sandbox.download(archive):
+            content += piece
+            if len(content) > LARGEST:
+                return None
+    finally:
+        await command_in(sandbox, f"/usr/bin/env rm -f {archive}", GRACE)
+    return bytes(content)
+
+
+async def unpack(sandbox: Sandbox, archive: bytes, folder: str) -> None:
+    """Give a folder of a running sandbox the content of an archive, and nothing else. Raises SandboxError."""
+    path, place = _new_file(), shlex.quote(folder)
+    await write_file(sandbox, path, archive)
+    tar = f"tar -C {place} --no-overwrite-dir -xpf {path}"
+    command = f"mkdir -p {place} && find {place} -mindepth 1 -delete && {tar} && rm {path}"
+    done = await command_in(sandbox, command, GRACE)
+    if done.exit_code:
+        raise SandboxError(f"the sandbox did not unpack an archive: {done.content.strip()}")
+
+
+def _new_file() -> str:
+    return f"/tmp/{secrets.token_hex(16)}"
 
 
 @asynccontextmanager
 async def new_sandbox(
-    kind: str, *, image: str | None = None, writable_root: bool = False, allow_net: Collection[str] = ()
+    kind: str,
+    path: Path | None = None,
+    *,
+    image: str | None = None,
+    writable_root: bool = False,
+    allow_net: Collection[str] = (),
 ) -> AsyncGenerator[tuple[Sandbox, Path]]:
     """Yield a sandbox of this kind, to be started, and its workspace, an empty folder; remove both at the end.
 
-    The options are those of a session.
+    Programs in the sandbox see the workspace at ``path``, the path of an existing folder, which stays as it is; None
+    means the workspace's own path. The other options are those of a session.
     """
 
     async def no_blobs(_: AsyncIterator[bytes]) -> str:
@@ -61,7 +133,7 @@ async def new_sandbox(
         session.mkdir()
         workspace.mkdir()
         egress = Egress(lambda: allow_net, _allow) if allow_net else None
-        paths = SandboxPaths(session, workspace)
+        paths = SandboxPaths(session, workspace) if path is None else SandboxPaths(session, path, base=workspace)
         sandbox = sandboxes.create(kind, paths, no_blobs, image=image, writable_root=writable_root, egress=egress)
         try:
             yield sandbox, workspace

@@ -36,6 +36,13 @@ Resume = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Resume a run that was stopped or killed, or lost rollouts.", resolve_path=True),
 ]
+UserModel = Annotated[
+    str | None, typer.Option("--user-model", help="The model that plays the user or judges; by default the same model.")
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option(min=0, help="The least temperature of model calls, for trials that differ; default: agent's."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -60,10 +67,7 @@ def run(
         str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model.")
     ] = None,
     protocol: Protocol = None,
-    user_model: Annotated[
-        str | None,
-        typer.Option("--user-model", help="The model that plays the user or judges; by default the same model."),
-    ] = None,
+    user_model: UserModel = None,
     feedback_model: Annotated[
         str | None, typer.Option(help="A model that comments on the agent's steps, for mint.")
     ] = None,
@@ -72,6 +76,7 @@ def run(
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first LIMIT instances.")] = None,
     ids: Annotated[str | None, typer.Option(help="Run only these instances, separated by commas.")] = None,
     trials: Annotated[int, typer.Option(min=1, help="The number of rollouts per instance, for pass@k.")] = 1,
+    temperature: Temperature = None,
     workers: Workers = 1,
     engine: EngineName = "local",
     ray_address: RayAddress = None,
@@ -106,7 +111,7 @@ def run(
         return evaluate.resume(resume, caps, execution, as_json)
     selection = None if ids is None else [one.strip() for one in ids.split(",")]
     request = evaluate.EvalRequest(
-        benchmark, split, data, limit, selection, trials, user_model, feedback_model, deadline, out
+        benchmark, split, data, limit, selection, trials, user_model, feedback_model, temperature, deadline, out
     )
     return evaluate.run(request, flags, caps, execution, as_json)
 

@@ -49,6 +49,7 @@ class EvalRequest:
     trials: int
     user_model: str | None
     feedback_model: str | None
+    temperature: float | None
     deadline: float
     out: Path | None
 
@@ -115,6 +116,7 @@ def run(
         user_model=model_name(request.user_model or model),
         user_base_url=None if request.user_model else settings.base_url,
         feedback_model=model_name(request.feedback_model or ""),
+        temperature=request.temperature,
         limits=benchmark.limits.model_copy(update=steps),
         deadline=request.deadline,
         sandbox=settings.sandbox,

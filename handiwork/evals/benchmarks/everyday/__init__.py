@@ -1,0 +1,1 @@
+"""Everyday tasks of a developer, which come with the package in ``tasks``."""

@@ -1,0 +1,195 @@
+"""The benchmark ``everyday``: small tasks of many kinds, as a user gives them, each with its own verifier.
+
+A task is a TOML file, named KIND-NAME.toml. Its name is the instance's id; a coin, the parity of the first byte of the
+name's SHA-256, puts it into the split "dev" (even) or "test" (odd).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from pydantic import Field, ValidationError
+
+from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score, UnfitError
+from handiwork.evals.scoring.execution import new_sandbox, pack, run_limited, unpack, write_file
+from handiwork.evals.scoring.programs import Tested, new_nonce
+from handiwork.events.base import Model
+from handiwork.sandbox.base import Sandbox
+
+FOLDER = Path(__file__).parent
+TASKS = "tasks"
+
+SECONDS = 60.0
+"""Seconds for the set-up, the verifier, and the check."""
+
+LONGEST_ANSWER = 100_000
+"""Bytes of an answer that a verifier gets: a variable of the environment cannot be much longer."""
+
+ORIGINAL, VERIFIER, CASE = "/tmp/original", "/tmp/verifier.py", "/tmp/case.json"
+"""Paths in the scoring sandbox."""
+
+
+class SetUp(Model):
+    """A task's ``script`` that completes the workspace, in bash."""
+
+    script: str
+
+
+class Submission(Model):
+    """A way to end a task: a ``script`` run in the workspace, in bash, the last message, and whether to give up."""
+
+    script: str = ""
+    answer: str = ""
+    outcome: Literal["finished", "rejected"] = "finished"
+
+
+class Verify(Model):
+    """A task's verifier in Python, and patterns of the paths that must keep their content."""
+
+    script: str
+    unchanged: tuple[str, ...] = ()
+
+
+class EverydayTask(Model):
+    """The content of a task's file.
+
+    ``follow_ups`` are the user's later messages. ``check`` is a command by which the user sees whether the work is
+    done. ``needs`` are programs that a usual machine may lack. ``solution`` scores 1, ``wrong`` 0.
+    """
+
+    kind: str
+    task: str
+    follow_ups: tuple[str, ...] = ()
+    check: str = ""
+    needs: tuple[str, ...] = ()
+    files: dict[str, str] = Field(default_factory=dict)
+    set_up: SetUp | None = None
+    solution: Submission
+    wrong: Submission
+    verify: Verify
+
+
+class Everyday(Benchmark):
+    """A developer's everyday tasks; the rule is the verifier of each task.
+
+    The agent gets the task's text and the workspace, and nothing else. The verifier runs on a copy of the workspace as
+    the agent left it, at the same path in a new sandbox, with the last message and a copy of the workspace as it was
+    at the beginning. It counts whatever the session's end: an agent that ran into a limit may have done its work.
+    """
+
+    name = "everyday"
+    title = "Everyday tasks"
+    size = "four or more of each of 17 kinds, about half of them in each split"
+    source = "the package itself"
+    licence = "MIT"
+    citation = "none: written for Handiwork"
+    metric = "success rate"
+    splits = ("dev", "test")
+    turns = 5
+    own_data = FOLDER
+
+    def __init__(self) -> None:
+        self._originals: WeakKeyDictionary[Sandbox, bytes] = WeakKeyDictionary()
+        """The workspace of each sandbox as it was at the beginning, as an archive."""
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return the folder with all tasks, which comes with the package."""
+        return {TASKS: ""}
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the tasks of a split, by name. Raises DataError, OSError."""
+        files = [path for path in sorted((data / TASKS).glob("*.toml")) if split_of(path.stem) == split]
+        return [_instance(path, self.turns) for path in files]
+
+    def skipped(self, instance: Instance) -> str:
+        """Return the programs for the task that this machine lacks."""
+        missing = [program for program in _task(instance).needs if shutil.which(program) is None]
+        return f"{' and '.join(missing)} not installed" if missing else ""
+
+    def prepare(self, instance: Instance, workspace: Path) -> None:
+        """Write the task's files."""
+        for name, content in _task(instance).files.items():
+            path = workspace / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+
+    async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
+        """Run the task's own set-up, and keep a copy of the workspace. Raises UnfitError, SandboxError."""
+        if set_up := _task(instance).set_up:
+            done = await run_limited(sandbox, set_up.script, SECONDS)
+            if done.exit_code:
+                raise UnfitError(f"the set-up of {instance.id} failed: {done.content.strip()}")
+        original = await pack(sandbox)
+        if original is None:
+            raise UnfitError(f"the workspace of {instance.id} is too large to be copied")
+        self._originals[sandbox] = original
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the task's text."""
+        return _task(instance).task
+
+    async def reply(self, rollout: Rollout, turn: int) -> str | None:
+        """Return the user's next message; None after the last."""
+        messages = _task(rollout.instance).follow_ups
+        return messages[turn - 1] if turn <= len(messages) else None
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score 1 if the verifier accepts the workspace and the last message; the details have the visible check."""
+        task, answer = _task(rollout.instance), rollout.final_message
+        await rollout.sandbox.interrupt()
+        work = await pack(rollout.sandbox)
+        if work is None:
+            return Score(0.0, answer, {"kind": task.kind, "output": "the workspace is too large to be copied"})
+        async with new_sandbox("bubblewrap", Path(rollout.sandbox.workspace)) as (sandbox, _):
+            await sandbox.start()
+            await unpack(sandbox, self._originals[rollout.sandbox], ORIGINAL)
+            await unpack(sandbox, work, sandbox.workspace)
+            tested = await _verify(sandbox, task.verify, answer, rollout.state.agent_state == "rejected")
+            details: dict[str, object] = {"kind": task.kind, "output": tested.output}
+            if task.check:
+                await unpack(sandbox, work, sandbox.workspace)  # the verifier may have changed files
+                details["check"] = (await run_limited(sandbox, task.check, SECONDS)).exit_code == 0
+        return Score(float(tested.passed), answer, details)
+
+
+def split_of(name: str) -> str:
+    """Return the split of the task with that name."""
+    return Everyday.splits[hashlib.sha256(name.encode()).digest()[0] % 2]
+
+
+def _instance(file: Path, turns: int) -> Instance:
+    try:
+        row = tomllib.loads(file.read_text(encoding="utf-8"))
+        task = EverydayTask.model_validate(row)
+    except (ValidationError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} is no task: {error}") from error
+    if len(task.follow_ups) > turns:
+        raise DataError(f"{file} has {len(task.follow_ups)} follow-up messages, more than {turns}")
+    return Instance(file.stem, row, task.kind)
+
+
+def _task(instance: Instance) -> EverydayTask:
+    return EverydayTask.model_validate(instance.row)
+
+
+async def _verify(sandbox: Sandbox, verify: Verify, answer: str, rejected: bool) -> Tested:
+    """Run a verifier in a scoring sandbox. Raises SandboxError."""
+    # Neither a NUL nor half of a surrogate pair can be in a variable of the environment.
+    text = answer.replace("\0", "").encode(errors="replace")[:LONGEST_ANSWER].decode(errors="ignore")
+    outcome, nonce = "rejected" if rejected else "finished", new_nonce()
+    environment = {"ANSWER": text, "OUTCOME": outcome, "ORIGINAL": ORIGINAL}
+    case = {"script": verify.script, "unchanged": verify.unchanged, "environment": environment, "nonce": nonce}
+    await write_file(sandbox, VERIFIER, (FOLDER / "verifier.py").read_bytes())
+    await write_file(sandbox, CASE, json.dumps(case).encode())
+    # By -c the workspace is the first place of imports. The case is gone before any code of the agent runs.
+    command = f'exec < {CASE}; rm {CASE}; exec python3 -c "$(cat {VERIFIER})"'
+    done = await run_limited(sandbox, command, SECONDS)
+    lines = [line.strip() for line in done.content.splitlines()]
+    return Tested(done.exit_code == 0 and nonce in lines, done.content.replace(nonce, "").strip())
