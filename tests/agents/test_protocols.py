@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.protocols import JSON, NATIVE, TEXT, Reply, ReplyProtocol, protocol_of
+from handiwork.agents.protocols import JSON, NATIVE, TEXT, ModelReply, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.ask import read
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import conversation
@@ -157,7 +157,7 @@ def test_a_call_is_read_as_it_is_written(tool: Any, data: st.DataObject) -> None
         if name in tool.tool.parameters["required"]:
             arguments[name] = data.draw(_value(schema))
     for protocol in (JSON, TEXT):
-        written = protocol.reply(Reply("I do it.", (ToolCall("c1", tool.name, json.dumps(arguments)),)))
+        written = protocol.reply(ModelReply("I do it.", (ToolCall("c1", tool.name, json.dumps(arguments)),)))
         again = protocol.read(written.content[0].text or "", (), TOOLS)
         assert again.text == "I do it."
         assert [(call.name, json.loads(call.arguments)) for call in again.calls] == [(tool.name, arguments)]

@@ -21,7 +21,8 @@ export type ActionRecord =
   | AgentThinkAction
   | AddTaskAction
   | ModifyTaskAction
-  | ChangeAgentStateAction;
+  | ChangeAgentStateAction
+  | WorkspaceOverviewAction;
 export type ObservationRecord =
   | CmdOutputObservation
   | JobObservation
@@ -36,7 +37,8 @@ export type ObservationRecord =
   | PlanObservation
   | UserRejectObservation
   | AgentStateChangedObservation
-  | ErrorObservation;
+  | ErrorObservation
+  | WorkspaceOverviewObservation;
 export type EventRecord =
   | MessageAction
   | CmdRunAction
@@ -70,6 +72,8 @@ export type EventRecord =
   | UserRejectObservation
   | AgentStateChangedObservation
   | ErrorObservation
+  | WorkspaceOverviewAction
+  | WorkspaceOverviewObservation
   | SessionStarted
   | StepStarted
   | CompletionEvent
@@ -911,6 +915,24 @@ export interface UserRejectObservation extends Observation {
   type: "UserRejectObservation";
 }
 /**
+ * List the workspace's files and read small ones, at most ``budget`` characters in all; nothing is changed.
+ *
+ * Files whose name occurs in ``text`` are read first, then the smallest.
+ */
+export interface WorkspaceOverviewAction extends Action {
+  type: "WorkspaceOverviewAction";
+  budget: number;
+  text: string;
+}
+/**
+ * ``content`` has the names and texts; ``paths`` are the first files by name, of ``files`` in all.
+ */
+export interface WorkspaceOverviewObservation extends Observation {
+  type: "WorkspaceOverviewObservation";
+  paths: string[];
+  files: number;
+}
+/**
  * The approval or refusal of an action; with ``remember`` the rule that was shown allows similar actions too.
  */
 export interface Answer {
@@ -1389,6 +1411,8 @@ export const EVENT_TYPES: readonly string[] = [
   "UserRejectObservation",
   "AgentStateChangedObservation",
   "ErrorObservation",
+  "WorkspaceOverviewAction",
+  "WorkspaceOverviewObservation",
   "SessionStarted",
   "StepStarted",
   "CompletionEvent",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from handiwork.agents.browsing.toolset import TOOLS
 from handiwork.agents.prompts import render
-from handiwork.agents.protocols import NATIVE, Reply, ReplyProtocol
+from handiwork.agents.protocols import NATIVE, ModelReply, ReplyProtocol
 from handiwork.llm.types import Message, ToolCall
 
 _CONTACTS = "url: http://mail.example/contacts\n\nEve Moss\n- [4] link 'Home'\n- [9] button 'Delete'\nYour message\n"
@@ -68,4 +68,4 @@ def prompt(protocol: ReplyProtocol, small: bool) -> Iterator[Message]:
 def _example(protocol: ReplyProtocol) -> Iterator[Message]:
     for task, page, thought, name, arguments in _CONVERSATION:
         yield from (Message.text("user", text) for text in (task, page) if text)
-        yield protocol.reply(Reply(thought, (ToolCall("", name, json.dumps(arguments)),)))
+        yield protocol.reply(ModelReply(thought, (ToolCall("", name, json.dumps(arguments)),)))

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import Any
 
 from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.check import check_of
 from handiwork.agents.codeact.choice import choose
-from handiwork.agents.codeact.examples import example
 from handiwork.agents.codeact.finish import challenge, confirmed
-from handiwork.agents.codeact.repeats import repeats
+from handiwork.agents.codeact.prompt import prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.prompts import render
-from handiwork.agents.protocols import NATIVE, ReplyProtocol
+from handiwork.agents.protocols import ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, with_functions
 from handiwork.agents.protocols.ask import ask, is_small
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
-from handiwork.events.action import AgentDelegateAction
+from handiwork.events.action import AgentDelegateAction, AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action
 from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.llm.types import Message
@@ -36,6 +36,8 @@ QUESTION = (
     "or is it something else, like a question, new code, other files, a renaming or documentation (other)?"
 )
 """Asks a model that is guided whether the work is the repair of a failing check."""
+
+_OTHER_FIELDS = set(Action.model_fields)
 
 
 class CodeActAgent(Agent):
@@ -64,7 +66,7 @@ class CodeActAgent(Agent):
             return end
         actions = await self._ask(state, tools)
         for temperature in RETRY_TEMPERATURES:
-            if not (guided and repeats(state, actions)):
+            if not (guided and _repeats(state, actions)):
                 break
             actions = await self._ask(state, tools, temperature)
         return await challenge(self.llm, state, actions)
@@ -82,18 +84,27 @@ class CodeActAgent(Agent):
 
     async def _ask(self, state: State, tools: Sequence[ActionTool], temperature: float | None = None) -> list[Action]:
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-            key = (protocol.name, small, state.workspace, tuple(tool.name for tool in tools))
-            return self._message_cache.get_or_build(0, (protocol, small, state.workspace, tools, key), _prompt)
+            source = (protocol.name, small, state.workspace, tuple(tool.name for tool in tools))
+
+            def build(*_: object) -> Iterable[Message]:
+                return prompt_messages(protocol, small, state.workspace, tools)
+
+            return self._message_cache.get_or_build(0, source, build)
 
         return await ask(self.llm, state, self._message_cache, prompt, tools, temperature)
 
 
-def _prompt(
-    protocol: ReplyProtocol, small: bool, workspace: str, tools: Sequence[ActionTool], key: object
-) -> Iterable[Message]:
-    instructions = protocol.instructions(tools, compact=small)
-    template = "codeact/compact" if small else "codeact/system"
-    native = protocol is NATIVE
-    yield Message.text("system", render(template, workspace=workspace, instructions=instructions, native=native))
-    if small and not native:
-        yield from example(protocol)
+def _repeats(state: State, actions: Sequence[Action]) -> bool:
+    """Return whether the actions are those of the model's last reply again; the end of a task is no repetition."""
+    if isinstance(actions[-1], AgentFinishAction | AgentRejectAction | MessageAction):
+        return False
+    replied = [action for action, _ in state.history if action.completion is not None]
+    if not replied:
+        return False
+    newest = replied[-1].completion
+    last = list(takewhile(lambda action: action.completion == newest, reversed(replied)))
+    return [_content(action) for action in reversed(last)] == [_content(action) for action in actions]
+
+
+def _content(action: Action) -> tuple[str, dict[str, Any]]:
+    return action.kind, action.model_dump(exclude=_OTHER_FIELDS)

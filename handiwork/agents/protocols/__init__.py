@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handiwork.agents.protocols.base import Reply, ReplyProtocol
+from handiwork.agents.protocols.base import ModelReply, ReplyProtocol
 from handiwork.agents.protocols.json_reply import JsonProtocol
 from handiwork.agents.protocols.native import NativeProtocol
 from handiwork.agents.protocols.text_reply import TextProtocol
@@ -25,4 +25,4 @@ def protocol_of_reply(completion: Completion) -> ReplyProtocol:
     return JSON if completion.content.lstrip().startswith("{") else TEXT
 
 
-__all__ = ["JSON", "NATIVE", "TEXT", "Reply", "ReplyProtocol", "protocol_of", "protocol_of_reply"]
+__all__ = ["JSON", "NATIVE", "TEXT", "ModelReply", "ReplyProtocol", "protocol_of", "protocol_of_reply"]

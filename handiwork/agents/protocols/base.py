@@ -12,7 +12,7 @@ from handiwork.llm.types import JsonSchema, Message, Tool, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """A model's reply: its ``text`` for the user, or its thought beside ``calls``; a call without an id has ""."""
 
     text: str
@@ -35,11 +35,11 @@ class ReplyProtocol(Protocol):
         """Return the tools and the schema to pass to the model."""
         ...
 
-    def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> Reply:
+    def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> ModelReply:
         """Return the reply in a completion. Raises MalformedReplyError."""
         ...
 
-    def reply(self, reply: Reply) -> Message:
+    def reply(self, reply: ModelReply) -> Message:
         """Return the assistant's message of a reply, written as this protocol writes it."""
         ...
 

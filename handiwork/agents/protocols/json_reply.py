@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.base import Reply
-from handiwork.agents.protocols.calls_in_text import calls_in
+from handiwork.agents.protocols.base import ModelReply
+from handiwork.agents.protocols.native import calls_in
 from handiwork.events.base import Part
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Message, Tool, ToolCall
@@ -36,7 +36,7 @@ class JsonProtocol:
         """Return the schema: any of the tools, with its arguments."""
         return (), {"anyOf": [_variant(tool.tool) for tool in tools]}
 
-    def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> Reply:
+    def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> ModelReply:
         """Return the reply. Raises MalformedReplyError for a text that is not one of the objects."""
         try:
             value = parse(content)
@@ -48,9 +48,9 @@ class JsonProtocol:
             if reply := calls_in(content, {tool.name for tool in tools}):
                 return reply
             raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
-        return Reply(thought, (ToolCall("", name, json.dumps(fields)),))
+        return ModelReply(thought, (ToolCall("", name, json.dumps(fields)),))
 
-    def reply(self, reply: Reply) -> Message:
+    def reply(self, reply: ModelReply) -> Message:
         """Return the assistant's message: the object of the first call."""
         if not reply.calls:
             return Message.text("assistant", reply.text)

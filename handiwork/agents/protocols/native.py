@@ -1,15 +1,23 @@
-"""Native tool calls."""
+"""Native tool calls, also those that a model writes as text, in the forms that models were trained on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Collection, Sequence
+from typing import Any, cast
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.base import Reply
-from handiwork.agents.protocols.calls_in_text import calls_in
+from handiwork.agents.protocols.base import ModelReply
 from handiwork.events.base import Part
+from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Message, Tool, ToolCall
+
+_TAGGED = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
+_FENCED = re.compile(r"```(?:json|tool_call)?[ \t]*\n(\s*[\[{].*?)\n?```", re.DOTALL)
+_NAME_KEYS = ("name", "tool", "action", "function")
+_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input")
 
 
 class NativeProtocol:
@@ -25,15 +33,15 @@ class NativeProtocol:
         """Return the tools."""
         return [tool.tool for tool in tools], None
 
-    def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> Reply:
+    def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> ModelReply:
         """Return the reply; calls that the model wrote as text count as well. Raises MalformedReplyError."""
         if calls:
-            return Reply(content, tuple(calls))
+            return ModelReply(content, tuple(calls))
         if not content.strip():
             raise MalformedReplyError("Your reply was empty. Call a tool, or `finish`.")
-        return calls_in(content, {tool.name for tool in tools}) or Reply(content)
+        return calls_in(content, {tool.name for tool in tools}) or ModelReply(content)
 
-    def reply(self, reply: Reply) -> Message:
+    def reply(self, reply: ModelReply) -> Message:
         """Return the assistant's message with its calls."""
         return Message.text("assistant", reply.text, tool_calls=tuple(call for call in reply.calls if call.id))
 
@@ -42,3 +50,42 @@ class NativeProtocol:
         if call is None:
             return Message("user", (Part(text=text), *images))
         return Message("tool", (Part(text=text), *images), tool_call_id=call)
+
+
+def calls_in(text: str, names: Collection[str]) -> ModelReply | None:
+    """Return the reply whose calls of the tools in ``names`` are written in the text; None if it has none.
+
+    Known are <tool_call> tags and JSON objects, fenced or bare, with a tool's name and its arguments.
+    """
+    for pattern, group in ((_TAGGED, 2), (_FENCED, 1)):
+        calls = [call for match in pattern.finditer(text) for call in _calls(match[group], names)]
+        if calls:
+            return ModelReply(pattern.sub("", text).strip(), tuple(calls))
+    start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=len(text))
+    calls = _calls(text[start:], names)
+    return ModelReply(text[:start].strip(), tuple(calls)) if calls else None
+
+
+def _calls(text: str, names: Collection[str]) -> list[ToolCall]:
+    try:
+        value = parse(text)
+    except ValueError:
+        return []
+    objects = cast("list[object]", value) if isinstance(value, list) else [cast("object", value)]
+    calls = [_call(each, names) for each in objects]
+    return [call for call in calls if call is not None]
+
+
+def _call(value: object, names: Collection[str]) -> ToolCall | None:
+    if not isinstance(value, dict):
+        return None
+    fields = cast("dict[str, Any]", value)
+    if isinstance(inner := fields.get("function"), dict):
+        fields = cast("dict[str, Any]", inner)
+    name = next((fields[key] for key in _NAME_KEYS if fields.get(key) in names), None)
+    if name is None:
+        return None
+    arguments = next((fields[key] for key in _ARGUMENT_KEYS if key in fields), None)
+    if arguments is None:
+        arguments = {key: each for key, each in fields.items() if key not in (*_NAME_KEYS, "thought")}
+    return ToolCall("", name, arguments if isinstance(arguments, str) else json.dumps(arguments))

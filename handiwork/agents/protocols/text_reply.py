@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.base import Reply
-from handiwork.agents.protocols.calls_in_text import calls_in
+from handiwork.agents.protocols.base import ModelReply
+from handiwork.agents.protocols.native import calls_in
 from handiwork.events.base import Part
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Message, Tool, ToolCall
@@ -48,7 +48,7 @@ class TextProtocol:
         """Return no tools and no schema."""
         return (), None
 
-    def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> Reply:
+    def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> ModelReply:
         """Return the reply. Raises MalformedReplyError for an empty reply or a block that does not fit its tool."""
         if not content.strip():
             raise MalformedReplyError("Your reply was empty. Act by a block, or `finish`.")
@@ -69,10 +69,10 @@ class TextProtocol:
         if other and reply is None:
             raise MalformedReplyError(NO_TOOL.format(word=other))
         if found:
-            return Reply("\n".join(prose).strip(), tuple(found))
-        return reply or Reply(content)
+            return ModelReply("\n".join(prose).strip(), tuple(found))
+        return reply or ModelReply(content)
 
-    def reply(self, reply: Reply) -> Message:
+    def reply(self, reply: ModelReply) -> Message:
         """Return the assistant's message: the text, then a block for each call, its arguments as JSON."""
         blocks = [f"```{call.name}\n{call.arguments}\n```" for call in reply.calls]
         return Message.text("assistant", "\n\n".join([reply.text, *blocks]).strip())

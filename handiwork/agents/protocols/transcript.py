@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from handiwork.agents.protocols import NATIVE, Reply, ReplyProtocol
+from handiwork.agents.protocols import NATIVE, ModelReply, ReplyProtocol
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
@@ -89,7 +89,7 @@ def _reply(protocol: ReplyProtocol, completion: CompletionEvent) -> Message:
     if not calls or protocol is NATIVE:
         thinking = cast("list[dict[str, JsonValue]]", completion.response.get("thinking") or [])
         return Message.text("assistant", content_of(completion), tool_calls=calls, thinking=tuple(thinking))
-    return protocol.reply(Reply(content_of(completion), calls))
+    return protocol.reply(ModelReply(content_of(completion), calls))
 
 
 def _heading(action: Action) -> str:

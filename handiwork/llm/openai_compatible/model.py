@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from handiwork.events.record import CostSource, Usage
-from handiwork.llm.capability_cache import recall, remember
 from handiwork.llm.errors import LLMError, ProviderError, RequestRejectedError, RoleOrderError, UnsupportedError
 from handiwork.llm.failure import lacking, refusal
 from handiwork.llm.normalise import Normaliser
+from handiwork.llm.openai_compatible.capability_cache import recall, remember
 from handiwork.llm.openai_compatible.stream import Assembly, StreamError
 from handiwork.llm.openai_compatible.wire import Blobs, Wire, dumps, no_blobs, require_vision, schema_form, tool_form
 from handiwork.llm.price import price

@@ -43,6 +43,7 @@ Temperature = Annotated[
     float | None,
     typer.Option(min=0, help="The least temperature of model calls, for trials that differ; default: agent's."),
 ]
+FeedbackModel = Annotated[str | None, typer.Option(help="A model that comments on the agent's steps, for mint.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -68,9 +69,7 @@ def run(
     ] = None,
     protocol: Protocol = None,
     user_model: UserModel = None,
-    feedback_model: Annotated[
-        str | None, typer.Option(help="A model that comments on the agent's steps, for mint.")
-    ] = None,
+    feedback_model: FeedbackModel = None,
     split: Annotated[str | None, typer.Option(help="A split of the benchmark; by default its first.")] = None,
     data: Data = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first LIMIT instances.")] = None,

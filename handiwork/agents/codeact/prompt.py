@@ -1,11 +1,13 @@
-"""A worked example for small windows: small models follow examples better than instructions."""
+"""CodeAct's prompt, with a worked example for small windows: small models follow those better than instructions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from handiwork.agents.protocols import JSON, ReplyProtocol
+from handiwork.agents.prompts import render
+from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol
+from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.llm.types import Message
 
 _TASK = """`sh greet.sh Ann` prints "Hello". It should greet by name.
@@ -42,7 +44,19 @@ _REPLIES = (
 _OUTCOMES = ("greet.sh is written.", "Hello, Ann\n[exit code 0]")
 
 
-def example(protocol: ReplyProtocol) -> Iterator[Message]:
+def prompt_messages(
+    protocol: ReplyProtocol, small: bool, workspace: str, tools: Sequence[ActionTool]
+) -> Iterator[Message]:
+    """Yield the messages before the conversation; those for a small window are compact."""
+    instructions = protocol.instructions(tools, compact=small)
+    template = "codeact/compact" if small else "codeact/system"
+    native = protocol is NATIVE
+    yield Message.text("system", render(template, workspace=workspace, instructions=instructions, native=native))
+    if small and not native:
+        yield from _example(protocol)
+
+
+def _example(protocol: ReplyProtocol) -> Iterator[Message]:
     """Yield the conversation of a small task, as the protocol writes it."""
     said = [_TASK, *_OUTCOMES]
     for text, (thought, head, arguments, body) in zip(said, _REPLIES, strict=True):
