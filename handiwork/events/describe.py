@@ -29,6 +29,7 @@ from handiwork.events.action import (
     OutputReadAction,
 )
 from handiwork.events.base import Action
+from handiwork.events.overview import WorkspaceOverviewAction
 
 
 class Description(NamedTuple):
@@ -59,6 +60,8 @@ def describe(action: Action) -> Description:
             return Description("write", action.path, action.content)
         case FileEditAction():
             return Description("edit", action.path, f"--- old\n{action.old}\n--- new\n{action.new}")
+        case WorkspaceOverviewAction():
+            return Description("look at the workspace")
         case BrowseURLAction():
             return Description("browse", action.url)
         case BrowseInteractiveAction():

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
-from pydantic import Field
-
 from handiwork.events.action import CmdRunAction, FileReadAction
 from handiwork.events.base import Action, Observation, Run
 from handiwork.events.observation import CmdOutputObservation, FileReadObservation
@@ -35,7 +33,7 @@ class WorkspaceOverviewAction(Action):
     """
 
     runnable: ClassVar[bool] = True
-    budget: int = Field(ge=0)
+    budget: int
     text: str = ""
 
     async def execute(self, run: Run) -> Observation:

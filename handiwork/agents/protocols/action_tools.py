@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.tools import Function, name_of, tools_of
 from handiwork.agents.tools import call as call_function
-from handiwork.events.action import AgentFinishAction
 from handiwork.events.base import Action
-from handiwork.llm.strict_json import parse
-from handiwork.llm.types import JsonSchema, Tool, ToolCall
+from handiwork.llm.types import JsonSchema, Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,23 +54,3 @@ def with_functions(tools: Sequence[ActionTool], functions: Sequence[Function]) -
         raise TypeError(f"{duplicates[0]} cannot be a tool: there is one of this name already.")
     own = zip(tools_of(functions), functions, strict=True)
     return *tools, *(ActionTool(tool, partial(call_function, function)) for tool, function in own)
-
-
-def actions_of(calls: Sequence[ToolCall], thought: str, tools: Sequence[ActionTool]) -> list[Action]:
-    """Return an action for each call, finishing last. Raises MalformedReplyError for an invalid call."""
-    by_name = {tool.name: tool for tool in tools}
-    actions = [_action(call, thought, by_name) for call in calls]
-    return sorted(actions, key=lambda action: isinstance(action, AgentFinishAction))
-
-
-def _action(call: ToolCall, thought: str, by_name: dict[str, ActionTool]) -> Action:
-    tool = by_name.get(call.name)
-    if tool is None:
-        raise MalformedReplyError(f"There is no tool {call.name!r}. There are: {', '.join(by_name)}.")
-    try:
-        action = tool.make(parse(call.arguments or "{}"))
-    except KeyError as error:
-        raise MalformedReplyError(f"The call of {call.name} lacks the argument {error}.") from None
-    except (ValueError, TypeError) as error:
-        raise MalformedReplyError(f"The arguments of {call.name} do not fit: {error}") from None
-    return action.with_fields(thought=thought, tool_call_id=call.id or None)

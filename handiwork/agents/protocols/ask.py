@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.protocols import ReplyProtocol, protocol_of
-from handiwork.agents.protocols.action_tools import ActionTool, actions_of
+from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT, conversation
 from handiwork.agents.state import State
-from handiwork.events.action import MessageAction
+from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Action
 from handiwork.llm.errors import UnsupportedError
-from handiwork.llm.types import Capabilities, Completion, Message
+from handiwork.llm.strict_json import parse
+from handiwork.llm.types import Capabilities, Completion, Message, ToolCall
 
 SMALL_WINDOW = 32_768
 """Tokens of the largest window that gets compact prompts and short observations."""
@@ -74,3 +75,23 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
             raise MalformedReplyError(f"Your reply reached its length limit and was cut: write less. {error}") from None
         raise
     return [action.with_fields(completion=completion.event or None) for action in actions]
+
+
+def actions_of(calls: Sequence[ToolCall], thought: str, tools: Sequence[ActionTool]) -> list[Action]:
+    """Return an action for each call, finishing last. Raises MalformedReplyError for an invalid call."""
+    by_name = {tool.name: tool for tool in tools}
+    actions = [_action(call, thought, by_name) for call in calls]
+    return sorted(actions, key=lambda action: isinstance(action, AgentFinishAction))
+
+
+def _action(call: ToolCall, thought: str, by_name: dict[str, ActionTool]) -> Action:
+    tool = by_name.get(call.name)
+    if tool is None:
+        raise MalformedReplyError(f"There is no tool {call.name!r}. There are: {', '.join(by_name)}.")
+    try:
+        action = tool.make(parse(call.arguments or "{}"))
+    except KeyError as error:
+        raise MalformedReplyError(f"The call of {call.name} lacks the argument {error}.") from None
+    except (ValueError, TypeError) as error:
+        raise MalformedReplyError(f"The arguments of {call.name} do not fit: {error}") from None
+    return action.with_fields(thought=thought, tool_call_id=call.id or None)

@@ -40,6 +40,8 @@ function parts(action: ActionRecord): Pick<Description, "verb"> & Partial<Descri
     }
     case "IPythonRunCellAction":
       return { verb: "Run in the notebook", body: action.code, language: "python" };
+    case "WorkspaceOverviewAction":
+      return { verb: "Look at the workspace" };
     case "FileReadAction":
       return { verb: "Read", object: `${action.path}${lines(action.start, action.end)}` };
     case "FileWriteAction":
