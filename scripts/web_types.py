@@ -34,8 +34,8 @@ _ORIGIN = (
     r" \* via the `definition` \"\w+\"\.\n"
 )
 
-KINDS = {name: cls for name, cls in EVENT_TYPES.items() if cls.__module__.startswith("handiwork.events.")}
-"""The types of events that ship with Handiwork, by name."""
+KINDS = {name: cls for name, cls in sorted(EVENT_TYPES.items()) if cls.__module__.startswith("handiwork.events.")}
+"""The types of events that ship with Handiwork, by name; they are defined in the order of imports, which varies."""
 
 Schema = dict[str, Any]
 

@@ -17,11 +17,13 @@ READ = 30
 LONGEST = 6_000
 """Bytes of the longest file that is read."""
 
-# Without git's word on what to ignore, the usual folders of tools are left out.
+# Neither the shell's functions, nor programs or settings of the workspace, take part. Without git's word on what to
+# ignore, the usual folders of tools are left out.
 _LIST = (
-    "(git ls-files -zco --exclude-standard 2>/dev/null || find . "
+    "(PATH=/usr/local/bin:/usr/bin:/bin; "
+    "(command git -c core.fsmonitor=false ls-files -zco --exclude-standard 2>/dev/null || command find . "
     r"\( -name .git -o -name node_modules -o -name __pycache__ -o -name .venv \) -prune -o -type f -print0) "
-    "| xargs -0 -r wc -c 2>/dev/null | head -n 2000"
+    "| command xargs -0 -r wc -c 2>/dev/null | command head -n 2000)"
 )
 _ENTRY = re.compile(r"\s*(\d+) (?:\./)?(.+)")
 

@@ -4,88 +4,88 @@ import type { Json, JsonObject } from "../src/json";
 
 export type JsonValue = Json;
 export type ActionRecord =
-  | MessageAction
-  | CmdRunAction
-  | JobAction
-  | OutputReadAction
-  | IPythonRunCellAction
-  | FileReadAction
-  | FileWriteAction
-  | FileEditAction
-  | BrowseURLAction
-  | BrowseInteractiveAction
+  | AddTaskAction
   | AgentDelegateAction
-  | ForkAction
   | AgentFinishAction
   | AgentRejectAction
   | AgentThinkAction
-  | AddTaskAction
-  | ModifyTaskAction
+  | BrowseInteractiveAction
+  | BrowseURLAction
   | ChangeAgentStateAction
+  | CmdRunAction
+  | FileEditAction
+  | FileReadAction
+  | FileWriteAction
+  | ForkAction
+  | IPythonRunCellAction
+  | JobAction
+  | MessageAction
+  | ModifyTaskAction
+  | OutputReadAction
   | WorkspaceOverviewAction;
 export type ObservationRecord =
+  | AgentDelegateObservation
+  | AgentStateChangedObservation
+  | BrowserOutputObservation
   | CmdOutputObservation
-  | JobObservation
-  | OutputReadObservation
-  | IPythonRunCellObservation
+  | ErrorObservation
+  | FileEditObservation
   | FileReadObservation
   | FileWriteObservation
-  | FileEditObservation
-  | BrowserOutputObservation
-  | AgentDelegateObservation
   | ForkObservation
+  | IPythonRunCellObservation
+  | JobObservation
+  | OutputReadObservation
   | PlanObservation
   | UserRejectObservation
-  | AgentStateChangedObservation
-  | ErrorObservation
   | WorkspaceOverviewObservation;
 export type EventRecord =
-  | MessageAction
-  | CmdRunAction
-  | JobAction
-  | OutputReadAction
-  | IPythonRunCellAction
-  | FileReadAction
-  | FileWriteAction
-  | FileEditAction
-  | BrowseURLAction
-  | BrowseInteractiveAction
+  | AddTaskAction
+  | AgentDataEvent
   | AgentDelegateAction
-  | ForkAction
+  | AgentDelegateObservation
   | AgentFinishAction
   | AgentRejectAction
+  | AgentStateChangedObservation
   | AgentThinkAction
-  | AddTaskAction
-  | ModifyTaskAction
+  | ApprovalEvent
+  | BrowseInteractiveAction
+  | BrowseURLAction
+  | BrowserOutputObservation
   | ChangeAgentStateAction
   | CmdOutputObservation
-  | JobObservation
-  | OutputReadObservation
-  | IPythonRunCellObservation
-  | FileReadObservation
-  | FileWriteObservation
-  | FileEditObservation
-  | BrowserOutputObservation
-  | AgentDelegateObservation
-  | ForkObservation
-  | PlanObservation
-  | UserRejectObservation
-  | AgentStateChangedObservation
-  | ErrorObservation
-  | WorkspaceOverviewAction
-  | WorkspaceOverviewObservation
-  | SessionStarted
-  | StepStarted
+  | CmdRunAction
   | CompletionEvent
   | CondensationEvent
-  | LoopEvent
-  | SnapshotEvent
-  | ApprovalEvent
-  | SettingsChanged
-  | NetworkAllowed
-  | SessionWanted
   | EgressEvent
-  | AgentDataEvent
+  | ErrorObservation
+  | FileEditAction
+  | FileEditObservation
+  | FileReadAction
+  | FileReadObservation
+  | FileWriteAction
+  | FileWriteObservation
+  | ForkAction
+  | ForkObservation
+  | IPythonRunCellAction
+  | IPythonRunCellObservation
+  | JobAction
+  | JobObservation
+  | LoopEvent
+  | MessageAction
+  | ModifyTaskAction
+  | NetworkAllowed
+  | OutputReadAction
+  | OutputReadObservation
+  | PlanObservation
+  | SessionStarted
+  | SessionWanted
+  | SettingsChanged
+  | SnapshotEvent
+  | StepStarted
+  | UserRejectObservation
+  | WorkspaceOverviewAction
+  | WorkspaceOverviewObservation
   | UnknownEvent;
 
 /**
@@ -1379,50 +1379,50 @@ export interface UserMessage {
 
 /** The types of event that this version knows. */
 export const EVENT_TYPES: readonly string[] = [
-  "MessageAction",
-  "CmdRunAction",
-  "JobAction",
-  "OutputReadAction",
-  "IPythonRunCellAction",
-  "FileReadAction",
-  "FileWriteAction",
-  "FileEditAction",
-  "BrowseURLAction",
-  "BrowseInteractiveAction",
+  "AddTaskAction",
+  "AgentDataEvent",
   "AgentDelegateAction",
-  "ForkAction",
+  "AgentDelegateObservation",
   "AgentFinishAction",
   "AgentRejectAction",
+  "AgentStateChangedObservation",
   "AgentThinkAction",
-  "AddTaskAction",
-  "ModifyTaskAction",
+  "ApprovalEvent",
+  "BrowseInteractiveAction",
+  "BrowseURLAction",
+  "BrowserOutputObservation",
   "ChangeAgentStateAction",
   "CmdOutputObservation",
-  "JobObservation",
-  "OutputReadObservation",
-  "IPythonRunCellObservation",
-  "FileReadObservation",
-  "FileWriteObservation",
-  "FileEditObservation",
-  "BrowserOutputObservation",
-  "AgentDelegateObservation",
-  "ForkObservation",
-  "PlanObservation",
-  "UserRejectObservation",
-  "AgentStateChangedObservation",
-  "ErrorObservation",
-  "WorkspaceOverviewAction",
-  "WorkspaceOverviewObservation",
-  "SessionStarted",
-  "StepStarted",
+  "CmdRunAction",
   "CompletionEvent",
   "CondensationEvent",
-  "LoopEvent",
-  "SnapshotEvent",
-  "ApprovalEvent",
-  "SettingsChanged",
-  "NetworkAllowed",
-  "SessionWanted",
   "EgressEvent",
-  "AgentDataEvent",
+  "ErrorObservation",
+  "FileEditAction",
+  "FileEditObservation",
+  "FileReadAction",
+  "FileReadObservation",
+  "FileWriteAction",
+  "FileWriteObservation",
+  "ForkAction",
+  "ForkObservation",
+  "IPythonRunCellAction",
+  "IPythonRunCellObservation",
+  "JobAction",
+  "JobObservation",
+  "LoopEvent",
+  "MessageAction",
+  "ModifyTaskAction",
+  "NetworkAllowed",
+  "OutputReadAction",
+  "OutputReadObservation",
+  "PlanObservation",
+  "SessionStarted",
+  "SessionWanted",
+  "SettingsChanged",
+  "SnapshotEvent",
+  "StepStarted",
+  "UserRejectObservation",
+  "WorkspaceOverviewAction",
+  "WorkspaceOverviewObservation",
 ];

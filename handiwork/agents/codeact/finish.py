@@ -55,7 +55,7 @@ def _end_of(state: State, check: CmdRunAction, tools: Sequence[ActionTool]) -> A
     except MalformedReplyError:
         return None
     itself = any(isinstance(action, CmdRunAction) and action.command == check.command for action in actions)
-    return actions[-1] if _ends(actions[-1]) and not itself else None
+    return actions[-1].with_fields(tool_call_id=None) if _ends(actions[-1]) and not itself else None
 
 
 async def challenge(llm: AgentLLM, state: State, actions: list[Action]) -> list[Action]:

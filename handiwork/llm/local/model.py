@@ -164,7 +164,10 @@ class LocalLLM:
 
 
 def _declared(model: str) -> Capabilities:
-    weights = KNOWN.get(model)
+    """Return the capabilities of a known model, also of one named by its file; others' chat template tells."""
+    path = Path(model).expanduser()
+    size = path.stat().st_size if model not in KNOWN and path.is_file() else -1
+    weights = KNOWN.get(model) or next((weights for weights in KNOWN.values() if weights.size == size), None)
     return Capabilities() if weights is None else with_protocol(Capabilities(), weights.protocol)
 
 

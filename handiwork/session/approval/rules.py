@@ -28,6 +28,7 @@ from handiwork.events.action import (
     IPythonRunCellAction,
 )
 from handiwork.events.base import Action
+from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.events.record import Confirmation
 from handiwork.session.approval.browser_acts import HARMLESS, OPENING
 from handiwork.session.approval.shell_commands import Command, parse, reads_only, takes_any_arguments
@@ -157,7 +158,7 @@ def _network_reason(action: Action, context: ExecutionContext) -> str | None:
 
 def _has_effect(action: Action) -> bool:
     """Return whether the action does more than think, send a message or read."""
-    if isinstance(action, FileReadAction):
+    if isinstance(action, FileReadAction | WorkspaceOverviewAction):
         return False
     if isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip():
         return False  # waits for more output

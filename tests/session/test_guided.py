@@ -1,0 +1,121 @@
+"""CodeActAgent with a model that is guided: one without native tool calls, whose window is small."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, MessageAction
+from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
+from handiwork.llm.types import Capabilities
+from tests.session.bench import Bench
+
+SMALL = Capabilities(tools=False, window=16_384)
+MAKEFILE = "test:\n\tgrep -q 4 answer\n"
+
+
+def act(action: str, **arguments: Any) -> str:
+    return json.dumps({"thought": "", "action": action, **arguments})
+
+
+def answer(word: str) -> str:
+    return json.dumps({"answer": word})
+
+
+AFTER_EXAMPLE = [""] * 3
+"""A script begins at the reply that the conversation has reached: the worked example has three."""
+
+
+async def test_it_sees_the_workspace_before_its_first_step(bench: Bench) -> None:
+    (bench.workspace / "notes").mkdir()
+    (bench.workspace / "notes/a.txt").write_text("milk\n")
+    (bench.workspace / "large.txt").write_text("x" * 50_000)
+    session = await bench.session(
+        [*AFTER_EXAMPLE, act("finish", message="milk"), answer("information")], capabilities=SMALL
+    )
+    state = await session.run("What is in notes/a.txt?")
+    assert state.outputs == {"message": "milk"}
+    (overview,) = [event for event in bench.events if isinstance(event, WorkspaceOverviewObservation)]
+    assert overview.paths == ("large.txt", "notes/a.txt")
+    assert "large.txt (50000 bytes)" in overview.content
+    assert "notes/a.txt:\n```\nmilk\n```" in overview.content
+    assert "x" * 100 not in overview.content
+    assert "milk" in str(bench.llm.requests[0])
+
+
+async def test_a_large_model_with_tool_calls_looks_itself(bench: Bench) -> None:
+    await (await bench.session(["What do you mean?"])).run("Hm.")
+    assert not [event for event in bench.events if isinstance(event, WorkspaceOverviewAction)]
+
+
+async def test_the_check_runs_before_the_end_and_its_failure_is_seen(bench: Bench) -> None:
+    (bench.workspace / "Makefile").write_text(MAKEFILE)
+    replies = [
+        answer("other"),
+        act("write", path="answer", content="5\n"),
+        act("finish", message="It is 5."),
+        act("write", path="answer", content="4\n"),
+        act("finish", message="It is 4."),
+    ]
+    session = await bench.session(replies, capabilities=SMALL)
+    state = await session.run("Write the answer, 2 + 2, into the file answer.")
+    assert state.outputs == {"message": "It is 4."}
+    checks = [event for event in bench.events if isinstance(event, CmdRunAction)]
+    assert [check.command for check in checks] == ["make test", "make test"]
+    assert "[exit code 2]" in str(bench.llm.requests[3][-1])
+
+
+async def test_an_end_without_a_change_since_the_check_failed_is_questioned_once(bench: Bench) -> None:
+    (bench.workspace / "Makefile").write_text(MAKEFILE)
+    end = act("finish", message="It is 5.")
+    replies = [answer("other"), act("write", path="answer", content="5\n"), end, end, end]
+    state = await (await bench.session(replies, capabilities=SMALL)).run("Write the answer into the file answer.")
+    assert state.outputs == {"message": "It is 5."}
+    (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
+    assert "`make test` still fails" in challenge.content
+
+
+async def test_the_end_that_the_model_chose_follows_a_check_that_succeeds(bench: Bench) -> None:
+    (bench.workspace / "Makefile").write_text(MAKEFILE)
+    replies = [answer("other"), act("write", path="answer", content="4\n"), act("finish", message="It is 4.")]
+    state = await (await bench.session(replies, capabilities=SMALL)).run("Write the answer into the file answer.")
+    assert state.agent_state == "finished"
+    assert state.outputs == {"message": "It is 4."}
+    assert [type(action) for action, _ in state.history[-2:]] == [CmdRunAction, AgentFinishAction]
+
+
+async def test_nothing_changed_is_told_once_if_the_task_asks_for_a_change(bench: Bench) -> None:
+    replies = [
+        *AFTER_EXAMPLE,
+        act("finish", message="I made it."),
+        answer("change"),
+        act("finish", message="There is nothing to make."),
+    ]
+    state = await (await bench.session(replies, capabilities=SMALL)).run("Make a file.")
+    assert state.outputs == {"message": "There is nothing to make."}
+    (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
+    assert "nothing has been changed" in challenge.content
+
+
+async def test_a_repeated_reply_is_asked_for_again(bench: Bench) -> None:
+    replies = [
+        *AFTER_EXAMPLE,
+        act("bash", command="ls"),
+        act("bash", command="ls"),
+        act("bash", command="ls"),
+        act("bash", command="echo new > file"),
+        act("finish", message="done"),
+    ]
+    await (await bench.session(replies, capabilities=SMALL)).run("Make a file.")
+    commands = [event.command for event in bench.events if isinstance(event, CmdRunAction)]
+    assert commands == ["ls", "echo new > file"]
+
+
+async def test_the_model_may_hand_a_repair_over(bench: Bench) -> None:
+    (bench.workspace / "Makefile").write_text("test:\n\ttrue\n")
+    replies = [answer("repair"), act("finish", message="It passes.")]
+    state = await (await bench.session(replies, capabilities=SMALL)).run("The tests fail. Repair the code.")
+    (delegation,) = [event for event in bench.events if isinstance(event, AgentDelegateAction)]
+    assert delegation.agent == "RepairAgent"
+    assert delegation.inputs["check"] == "make test"
+    assert state.outputs == {"message": "It passes."}
