@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -31,6 +33,7 @@ from handiwork.session.session import Session
 from handiwork.workspace.changes import Change
 
 HERE = __name__
+YESTERDAY = time.time() - 24 * 3600
 PYTHON = "python3 -m unittest"
 
 
@@ -82,6 +85,9 @@ class Workshop:
         for path, text in files.items():
             (self.project / path).parent.mkdir(parents=True, exist_ok=True)
             (self.project / path).write_bytes(text.encode())
+            # As in a project that was not written this very second: Python takes a file of the same second and size
+            # for the one that it has compiled.
+            os.utime(self.project / path, (YESTERDAY, YESTERDAY))
 
     async def open(self, *replies: str, agent: str = "RepairAgent", in_place: bool = False) -> Session:
         self.llm = ScriptedLLM(replies)
