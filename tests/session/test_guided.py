@@ -119,3 +119,10 @@ async def test_the_model_may_hand_a_repair_over(bench: Bench) -> None:
     assert delegation.agent == "RepairAgent"
     assert delegation.inputs["check"] == "make test"
     assert state.outputs == {"message": "It passes."}
+
+
+async def test_a_command_that_does_not_say_that_it_checks_is_not_run(bench: Bench) -> None:
+    replies = [*AFTER_EXAMPLE, act("write", path="solve.py", content="1\n"), act("finish", message="made")]
+    task = "Make solve.py, which is used as `python3 solve.py FILE`."
+    await (await bench.session(replies, capabilities=SMALL)).run(task)
+    assert not [event for event in bench.events if isinstance(event, CmdRunAction)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from handiwork.agents.repair.check import named_check, runner, runner_files
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.overview import WorkspaceOverviewObservation
@@ -13,9 +12,15 @@ _FILE = r"^{}:\n```\n(.*?)^```$"
 
 
 def check_of(state: State) -> str:
-    """Return the test command that the user names last, else the project's as its overview shows; "" without one."""
+    """Return the test command that the user names last, else the project's as its overview shows; "" without one.
+
+    A command that does not say that it tests or checks may be an example, or the very thing to be made.
+    """
+    # Imported late: RepairAgent's modules take 25 ms, which every start of a session would pay.
+    from handiwork.agents.repair.check import named_test, runner, runner_files
+
     messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
-    named = [check for message in messages if (check := named_check(message))]
+    named = [check for message in messages if (check := named_test(message))]
     if named:
         return named[-1]
     overview = next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)

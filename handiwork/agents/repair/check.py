@@ -52,9 +52,18 @@ _SETTINGS_FILES = {"Makefile", "GNUmakefile", "justfile", "package.json", "packa
 
 
 def named_check(text: str) -> str | None:
-    """Return the test command that the text names in backticks: one that says test or check, else the first."""
-    commands = [command for command in map(str.strip, _QUOTED.findall(text)) if _is_check(command)]
+    """Return the command to repair by that the text names in backticks: one that says test or check, else the first."""
+    commands = _named_commands(text)
     return next(filter(_CHECKS.search, commands), commands[0] if commands else None)
+
+
+def named_test(text: str) -> str | None:
+    """Return the command that the text names in backticks and that says itself that it tests or checks."""
+    return next(filter(_CHECKS.search, _named_commands(text)), None)
+
+
+def _named_commands(text: str) -> list[str]:
+    return [command for command in map(str.strip, _QUOTED.findall(text)) if _is_check(command)]
 
 
 def runner_files(listed: Sequence[str]) -> list[str]:
