@@ -61,20 +61,21 @@ def _end_of(state: State, check: CmdRunAction, tools: Sequence[ActionTool]) -> A
 async def challenge(llm: AgentLLM, state: State, actions: list[Action]) -> list[Action]:
     """Return the actions to take; the check runs before the end of a task that has changed files.
 
-    Once in a task, a message with the facts takes the place of the end: if the check fails, or nothing has changed
-    although the task asks for a change.
+    Once after each message of the user, a message with the facts takes the place of the end: if the check fails, or
+    nothing has changed although the task asks for a change.
     """
     *before, end = actions
     if not _ends(end):
         return actions
-    turn = list(_turn(state))
+    turn = _turn(state)
     small = is_small(llm.capabilities)
     if any(isinstance(a, MessageAction) and a.source == "environment" and a.completion for a, _ in turn):
         return actions
     check, changed = check_of(state), _last_change(state, turn)
-    if check and (before or changed):
+    will_change = any(isinstance(action, (*EDITS, *COMMANDS)) for action in before)
+    if check and (will_change or changed):
         run = next((o for a, o in reversed(turn) if isinstance(a, CmdRunAction) and a.command == check), None)
-        if before or run is None or run.id < changed:
+        if will_change or run is None or run.id < changed:
             return [*before, CmdRunAction(command=check, completion=end.completion, tool_call_id=end.tool_call_id)]
         if isinstance(run, CmdOutputObservation) and run.error and isinstance(end, AgentFinishAction):
             return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
