@@ -8,7 +8,7 @@ from typing import Any
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
 from handiwork.llm.types import Capabilities
-from tests.session.bench import Bench
+from tests.session.bench import Bench, calls
 
 SMALL = Capabilities(tools=False, window=16_384)
 MAKEFILE = "test:\n\tgrep -q 4 answer\n"
@@ -125,4 +125,12 @@ async def test_a_command_that_does_not_say_that_it_checks_is_not_run(bench: Benc
     replies = [*AFTER_EXAMPLE, act("write", path="solve.py", content="1\n"), act("finish", message="made")]
     task = "Make solve.py, which is used as `python3 solve.py FILE`."
     await (await bench.session(replies, capabilities=SMALL)).run(task)
+    assert not [event for event in bench.events if isinstance(event, CmdRunAction)]
+
+
+async def test_a_reply_that_only_reads_before_its_end_runs_no_check(bench: Bench) -> None:
+    (bench.workspace / "a.txt").write_text("milk\n")
+    both = calls(("read", {"path": "a.txt"}), ("finish", {"message": "It says milk."}))
+    state = await (await bench.session([both])).run("What does a.txt say? The tests are run with `make test`.")
+    assert state.outputs == {"message": "It says milk."}
     assert not [event for event in bench.events if isinstance(event, CmdRunAction)]
