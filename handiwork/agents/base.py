@@ -11,7 +11,7 @@ from typing_extensions import TypeVar, get_original_bases
 from handiwork.agents.interface import AnyOutputs, Data, TaskInputs
 from handiwork.agents.state import State
 from handiwork.events.base import Action
-from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
+from handiwork.llm.types import Capabilities, Completion, Message, ReplyForm, Tool
 
 Step = Action | Sequence[Action]
 """The result of a step: one action, or several that run in order."""
@@ -41,7 +41,7 @@ class AgentLLM(Protocol):
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
-        schema: JsonSchema | None = None,
+        form: ReplyForm | None = None,
         temperature: float | None = None,
     ) -> Any:
         """Return the model's Completion, or in an ``async def step`` an awaitable of it."""

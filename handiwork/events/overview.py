@@ -51,15 +51,19 @@ class WorkspaceOverviewAction(Action):
             if isinstance(observation, FileReadObservation) and observation.blob is None:
                 files[path] = observation.content
         return WorkspaceOverviewObservation(
-            content=_text(sizes, files), paths=tuple(sorted(sizes)[:LISTED]), files=len(sizes)
+            content=_text(sizes, files), paths=tuple(sorted(sizes)[:LISTED]), files=len(sizes), shown=tuple(files)
         )
 
 
 class WorkspaceOverviewObservation(Observation):
-    """``content`` has the names and texts; ``paths`` are the first files by name, of ``files`` in all."""
+    """``content`` has the names and texts; ``paths`` are the first files by name, of ``files`` in all.
+
+    ``shown`` are those whose text it has.
+    """
 
     paths: tuple[str, ...] = ()
     files: int = 0
+    shown: tuple[str, ...] = ()
 
 
 def _sizes(listing: str) -> dict[str, int]:

@@ -18,7 +18,7 @@ from handiwork.llm.errors import (
     RoleOrderError,
 )
 from handiwork.llm.strict_json import parse
-from handiwork.llm.types import Capabilities
+from handiwork.llm.types import Capabilities, Grammar, ReplyForm
 
 _TOO_LONG = re.compile(
     r"context_length_exceeded|exceed_context_size|context (window|size|length)|prompt is too long"
@@ -90,15 +90,17 @@ def refusal(
     return RequestRejectedError(f"{server} rejects the request{code}: {words}")
 
 
-def lacking(error: LLMError, capabilities: Capabilities, *, tools: bool, schema: bool) -> Capabilities | None:
+def lacking(error: LLMError, capabilities: Capabilities, *, tools: bool, form: ReplyForm | None) -> Capabilities | None:
     """Return the capabilities that a refusal shows, None if it has another reason.
 
-    ``tools`` and ``schema`` tell whether the refused request had them.
+    ``tools`` tells whether the refused request had tools, ``form`` what it bound the reply to.
     """
     if not isinstance(error, RequestRejectedError | ModelNotFoundError | ProviderError):
         return None
     if tools and _NO_TOOLS.search(str(error)):
         return replace(capabilities, tools=False)
-    if schema and _NO_SCHEMA.search(str(error)):
-        return replace(capabilities, schema=False)
+    if form is not None and _NO_SCHEMA.search(str(error)):
+        return (
+            replace(capabilities, grammar=False) if isinstance(form, Grammar) else replace(capabilities, schema=False)
+        )
     return None

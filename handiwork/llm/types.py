@@ -13,6 +13,14 @@ Role = Literal["system", "user", "assistant", "tool"]
 JsonSchema = dict[str, Any]
 
 
+class Grammar(str):
+    """A grammar in GBNF, the notation of llama.cpp."""
+
+
+ReplyForm = JsonSchema | Grammar
+"""What a server can bind a reply to."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A model's call of a tool. ``arguments`` is the JSON text as the model wrote it, possibly invalid."""
@@ -77,13 +85,16 @@ class Completion:
 class Capabilities:
     """The capabilities of a model. ``window`` is its context in tokens, None if unknown.
 
-    ``tools`` means that native tool calls work, ``schema`` that its server can bind a reply to a JSON schema.
+    ``tools`` means that native tool calls work, ``schema`` that its server can bind a reply to a JSON schema,
+    ``grammar`` to a grammar. ``protocol`` is the one to use, "auto" for the best of those it supports.
     """
 
     tools: bool = True
     schema: bool = True
+    grammar: bool = False
     vision: bool = False
     window: int | None = None
+    protocol: ProtocolName = "auto"
 
 
 def with_protocol(capabilities: Capabilities, protocol: ProtocolName) -> Capabilities:
@@ -91,7 +102,7 @@ def with_protocol(capabilities: Capabilities, protocol: ProtocolName) -> Capabil
     if protocol == "auto":
         return capabilities
     schema = protocol == "json" or (protocol == "native" and capabilities.schema)
-    return replace(capabilities, tools=protocol == "native", schema=schema)
+    return replace(capabilities, tools=protocol == "native", schema=schema, protocol=protocol)
 
 
 OnDelta = Callable[[str], None]
@@ -119,11 +130,11 @@ class LLM(Protocol):
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
-        schema: JsonSchema | None = None,
+        form: ReplyForm | None = None,
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
-        """Return the model's answer; with ``schema`` its content is JSON of that schema.
+        """Return the model's answer; with ``form`` its content is JSON of that schema, or a text of that grammar.
 
         Raises LLMError, whose subclass tells whether a retry makes sense, and CancelledError on interrupt.
         """

@@ -84,9 +84,8 @@ def _from_llama_cpp(answer: Mapping[str, Any], capabilities: Capabilities) -> Ca
         return capabilities
     template = answer.get("chat_template")
     tools = capabilities.tools and (not isinstance(template, str) or "tools" in template)
-    return replace(
-        capabilities, window=window, vision=bool(object_of(answer.get("modalities")).get("vision")), tools=tools
-    )
+    vision = bool(object_of(answer.get("modalities")).get("vision"))
+    return replace(capabilities, window=window, vision=vision, tools=tools, grammar=True)
 
 
 def _from_ollama(answer: Mapping[str, Any], model: str, capabilities: Capabilities) -> Capabilities:

@@ -87,7 +87,7 @@ def make(api: Api) -> str:
 def replies(workspace: str) -> list[dict[str, Any]]:
     """Return what the model says; the tokens and the money are made up."""
     steps = [
-        call("add_task", goal="Make the tests pass", subtasks=["See which fail", "Repair greet()", "Test again"]),
+        call("plan_task", goal="Make the tests pass", subtasks=["See which fail", "Repair greet()", "Test again"]),
         bash("seq 1 500; cat NOTES.md"),
         bash(RUN, said="I run the tests first, to see **which** of them fail and why."),
         call("modify_task", task_id="0.0", state="completed"),

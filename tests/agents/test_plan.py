@@ -138,7 +138,7 @@ def test_it_is_a_fold_and_a_refused_change_changes_nothing(steps: list[tuple[str
 
 def test_the_model_changes_it_with_two_tools_and_the_user_reads_it() -> None:
     calls = (
-        ToolCall("a", "add_task", '{"goal": "port it", "subtasks": ["lexer"]}'),
+        ToolCall("a", "plan_task", '{"goal": "port it", "subtasks": ["lexer"]}'),
         ToolCall("b", "modify_task", '{"task_id": "0.0", "state": "in_progress"}'),
     )
     add, modify = native_actions(Completion("", calls))
@@ -156,8 +156,8 @@ def test_the_model_changes_it_with_two_tools_and_the_user_reads_it() -> None:
 
 @pytest.mark.parametrize("subtasks", ['"lexer"', "[1]", '{"a": "b"}'])
 def test_subtasks_that_are_no_list_of_goals_are_malformed(subtasks: str) -> None:
-    with pytest.raises(MalformedReplyError, match="add_task"):
-        native_actions(Completion("", (ToolCall("a", "add_task", f'{{"goal": "port it", "subtasks": {subtasks}}}'),)))
+    with pytest.raises(MalformedReplyError, match="plan_task"):
+        native_actions(Completion("", (ToolCall("a", "plan_task", f'{{"goal": "port it", "subtasks": {subtasks}}}'),)))
 
 
 @pytest.mark.parametrize("arguments", ['{"task_id": "0", "state": "done"}', '{"task_id": "0"}', '{"state": "open"}'])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.protocols import JSON, NATIVE, TEXT, ModelReply, ReplyProtocol, protocol_of
+from handiwork.agents.protocols import BOUND_TEXT, JSON, NATIVE, TEXT, ModelReply, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.ask import read
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import conversation
@@ -33,7 +34,17 @@ from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverview
 from handiwork.events.record import CondensationEvent
 from handiwork.llm.errors import UnsupportedError
 from handiwork.llm.scripted.model import ScriptedLLM
-from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, ToolCall
+from handiwork.llm.types import (
+    Capabilities,
+    Completion,
+    JsonSchema,
+    Message,
+    OnDelta,
+    ReplyForm,
+    Tool,
+    ToolCall,
+    with_protocol,
+)
 from tests.agents.states import check_golden, native_actions, reply, shown, state_of, task
 
 RUN = {"id": "c1", "name": "bash", "arguments": '{"command": "pytest"}'}
@@ -104,6 +115,29 @@ def test_an_output_that_collapsed_is_shown_short_and_all_else_stays_the_same() -
     after = conversation(state, cache, NATIVE, ())
     assert shown(before[:2]) == shown(after[:2])
     assert "900 bytes in all, exit code 1; left out here" in (after[-1].content[0].text or "")
+
+
+LOCAL = Capabilities(tools=False, grammar=True, protocol="text")
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "protocol", "for_short_arguments"),
+    [
+        (Capabilities(), NATIVE, NATIVE),
+        (Capabilities(tools=False), JSON, JSON),
+        (Capabilities(tools=False, schema=False), TEXT, TEXT),
+        (LOCAL, BOUND_TEXT, JSON),
+        (replace(LOCAL, grammar=False), TEXT, JSON),
+        (with_protocol(LOCAL, "json"), JSON, JSON),
+        (with_protocol(LOCAL, "text"), BOUND_TEXT, BOUND_TEXT),
+        (with_protocol(LOCAL, "native"), NATIVE, NATIVE),
+    ],
+)
+def test_the_protocol_follows_from_the_capabilities(
+    capabilities: Capabilities, protocol: ReplyProtocol, for_short_arguments: ReplyProtocol
+) -> None:
+    assert protocol_of(capabilities) is protocol
+    assert protocol_of(capabilities, short=True) is for_short_arguments
 
 
 class TestNative:
@@ -193,6 +227,11 @@ class TestText:
         assert (first.path, first.old, first.new) == ("a.py", "x = 1", "x = 2")
         assert second.new == ""
 
+    def test_a_body_of_replacements_alone_is_an_edit(self) -> None:
+        (edit,) = self.acts("```write a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n```")
+        assert isinstance(edit, FileEditAction)
+        assert (edit.path, edit.old, edit.new) == ("a.py", "x = 1", "x = 2")
+
     def test_short_arguments_stand_after_the_name(self) -> None:
         (action,) = self.acts("```bash background=true timeout=2.5\nsleep 9\n```")
         assert isinstance(action, CmdRunAction)
@@ -238,7 +277,7 @@ class Stubborn:
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
-        schema: JsonSchema | None = None,
+        form: ReplyForm | None = None,
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
@@ -246,7 +285,7 @@ class Stubborn:
         if tools:
             self.capabilities = Capabilities(tools=False, window=16_384)
             raise UnsupportedError("it does not support tools")
-        if schema:
+        if form:
             self.capabilities = Capabilities(tools=False, schema=False, window=16_384)
             raise UnsupportedError("json_schema is not supported")
         return Completion("```finish\ndone\n```")

@@ -144,7 +144,7 @@ async def test_cancelling_closes_the_connection(server: StandIn, chat: Make) -> 
 async def test_a_schema_is_native_output(server: StandIn, chat: Make) -> None:
     server.planned.append(reply(said('{"n": 1}')))
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
-    assert (await chat(MODEL).complete(ASK, schema=schema)).content == '{"n": 1}'
+    assert (await chat(MODEL).complete(ASK, form=schema)).content == '{"n": 1}'
     assert "json_schema" in str(server.requests[0])
 
 

@@ -46,7 +46,7 @@ async def test_usage_is_asked_for_and_streaming_is_on(server: StandIn, chat: Mak
 
 async def test_a_schema_becomes_a_strict_response_format(server: StandIn, chat: Make) -> None:
     server.replies = [Reply(content="{}")]
-    await chat().complete(ASK, schema={"type": "object"})
+    await chat().complete(ASK, form={"type": "object"})
     wanted = {"name": "reply", "strict": True, "schema": {"type": "object"}}
     assert server.requests[0]["response_format"] == {"type": "json_schema", "json_schema": wanted}
 

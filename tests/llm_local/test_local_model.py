@@ -16,6 +16,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.protocols import BOUND_TEXT, protocol_of
+from handiwork.agents.protocols.ask import read
 from handiwork.llm.errors import ModelNotFoundError
 from handiwork.llm.local.model import LocalLLM, server_folder_of
 from handiwork.llm.local.server import ServerFolder
@@ -89,10 +92,22 @@ async def test_a_schema_is_enforced(llm: LocalLLM) -> None:
         "required": ["mood", "count"],
         "additionalProperties": False,
     }
-    completion = await llm.complete([Message.text("user", "Write a poem about the sea.")], schema=schema)
+    completion = await llm.complete([Message.text("user", "Write a poem about the sea.")], form=schema)
     answer = json.loads(completion.content)
     assert answer.keys() == {"mood", "count"}
     assert answer["mood"] in ("blue", "green")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["Write a README with an example in a shell block.", "Answer 7 * 6.", "Count *.py."])
+async def test_a_reply_bound_to_the_grammar_of_the_tools_calls_one(llm: LocalLLM, task: str) -> None:
+    await llm.open()
+    assert protocol_of(llm.capabilities) is BOUND_TEXT
+    system = Message.text("system", BOUND_TEXT.instructions(TOOLS, compact=True))
+    _, form = BOUND_TEXT.request(TOOLS)
+    completion = await llm.complete([system, Message.text("user", task)], form=form, temperature=1.0)
+    (action,) = read(BOUND_TEXT, completion, TOOLS)
+    assert action.thought
 
 
 @pytest.mark.slow

@@ -290,7 +290,7 @@ async def test_a_small_model_writes_bound_notes_after_a_short_prompt() -> None:
 
     class Small(ScriptedLLM):
         async def complete(self, *args: Any, **rest: Any) -> Completion:
-            schemas.append(rest["schema"])
+            schemas.append(rest["form"])
             return await super().complete(*args, **rest)
 
     llm = Small(['{"notes": "it adds"}'], capabilities=Capabilities(tools=False, window=4_096))

@@ -22,8 +22,8 @@ def answer(word: str) -> str:
     return json.dumps({"answer": word})
 
 
-AFTER_EXAMPLE = [""] * 3
-"""A script begins at the reply that the conversation has reached: the worked example has three."""
+AFTER_EXAMPLE = [""] * 5
+"""A script begins at the reply that the conversation has reached: the worked example has five."""
 
 
 async def test_it_sees_the_workspace_before_its_first_step(bench: Bench) -> None:
@@ -134,3 +134,13 @@ async def test_a_reply_that_only_reads_before_its_end_runs_no_check(bench: Bench
     state = await (await bench.session([both])).run("What does a.txt say? The tests are run with `make test`.")
     assert state.outputs == {"message": "It says milk."}
     assert not [event for event in bench.events if isinstance(event, CmdRunAction)]
+
+
+async def test_an_end_after_a_command_that_failed_is_questioned_once(bench: Bench) -> None:
+    end = act("finish", message="It counts.")
+    run = act("bash", command="echo counting; exit 3")
+    session = await bench.session([*AFTER_EXAMPLE, run, end, end], capabilities=SMALL)
+    state = await session.run("Run the counter.")
+    assert state.outputs == {"message": "It counts."}
+    (challenge,) = [e for e in bench.events if isinstance(e, MessageAction) and e.source == "environment"]
+    assert "The last command failed:\ncounting" in challenge.content

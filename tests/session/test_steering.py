@@ -123,7 +123,7 @@ async def test_a_command_that_shows_something_new_each_time_is_no_loop(bench: Be
 
 async def test_the_plan_is_kept_and_shown(bench: Bench) -> None:
     replies = [
-        call("add_task", goal="mend it", subtasks=["reproduce", "repair"]),
+        call("plan_task", goal="mend it", subtasks=["reproduce", "repair"]),
         call("modify_task", task_id="0.0", state="completed"),
         call("modify_task", task_id="9", state="completed"),
         finish(),

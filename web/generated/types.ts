@@ -926,11 +926,14 @@ export interface WorkspaceOverviewAction extends Action {
 }
 /**
  * ``content`` has the names and texts; ``paths`` are the first files by name, of ``files`` in all.
+ *
+ * ``shown`` are those whose text it has.
  */
 export interface WorkspaceOverviewObservation extends Observation {
   type: "WorkspaceOverviewObservation";
   paths: string[];
   files: number;
+  shown: string[];
 }
 /**
  * The approval or refusal of an action; with ``remember`` the rule that was shown allows similar actions too.

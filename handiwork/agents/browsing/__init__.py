@@ -89,13 +89,13 @@ class BrowsingAgent(Agent):
     async def _ask(self, state: State, temperature: float | None = None) -> list[Action]:
         """Return the model's next actions."""
         capabilities = self.llm.capabilities
-        protocol, small = protocol_of(capabilities), is_small(capabilities)
+        protocol, small = protocol_of(capabilities, short=True), is_small(capabilities)
         as_lines = small or protocol is not NATIVE
         page = newest_page(state)
         tree, dialog = (page.text, bool(page.dialog)) if page else ("", False)
         tools = tools_on(tree, enumerated=protocol is JSON, dialog=dialog)
         view = readable(state, _WHOLE_SMALL if small else _WHOLE, as_lines=as_lines)
-        return await ask(self.llm, view, self._message_cache, self._prompt, tools, temperature)
+        return await ask(self.llm, view, self._message_cache, self._prompt, tools, temperature, short=True)
 
     def _prompt(self, protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
         return self._message_cache.get_or_build(0, (protocol, small), prompt)

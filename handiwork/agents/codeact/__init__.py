@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
-from typing import Any
 
 from pydantic import JsonValue
 
@@ -12,6 +10,7 @@ from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.check import check_of
 from handiwork.agents.codeact.choice import choose
 from handiwork.agents.codeact.finish import challenge, confirmed
+from handiwork.agents.codeact.offer import offered, repeated, usable
 from handiwork.agents.codeact.prompt import prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import ReplyProtocol
@@ -19,7 +18,7 @@ from handiwork.agents.protocols.action_tools import ActionTool, with_functions
 from handiwork.agents.protocols.ask import ask, is_small
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
-from handiwork.events.action import AgentDelegateAction, AgentFinishAction, AgentRejectAction, MessageAction
+from handiwork.events.action import AgentDelegateAction
 from handiwork.events.base import Action
 from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.llm.types import Message
@@ -37,8 +36,6 @@ QUESTION = (
 )
 """Asks a model that is guided whether the work is the repair of a failing check."""
 
-_OTHER_FIELDS = set(Action.model_fields)
-
 
 class CodeActAgent(Agent):
     """Acts by code, with the same tools in every protocol; a subclass's ``tools`` join them."""
@@ -53,7 +50,8 @@ class CodeActAgent(Agent):
         """Ask the model for the next actions.
 
         A model without native tool calls, or with a small window, is guided: the workspace is looked at first, and a
-        repeated reply is asked for again. Others look themselves, and may repeat a call to wait.
+        reply that repeats what was done is asked for again, warmer and without the repeated tool. Others look
+        themselves, and may repeat a call to wait.
         """
         guided = not self.llm.capabilities.tools or is_small(self.llm.capabilities)
         if guided and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
@@ -62,13 +60,16 @@ class CodeActAgent(Agent):
         if guided and (delegation := await self._repair(state)) is not None:
             return delegation
         tools = with_functions(TOOLS, self.tools)
+        tools = offered(state, tools) if guided else tools
         if (end := confirmed(state, tools)) is not None:
             return end
-        actions = await self._ask(state, tools)
-        for temperature in RETRY_TEMPERATURES:
-            if not (guided and _repeats(state, actions)):
+        allowed = usable(state, tools) if guided else tools
+        actions = await self._ask(state, tools, allowed)
+        for temperature in RETRY_TEMPERATURES if guided else ():
+            if not (again := repeated(state, actions, tools)):
                 break
-            actions = await self._ask(state, tools, temperature)
+            allowed = [tool for tool in allowed if tool.name not in again]
+            actions = await self._ask(state, tools, allowed, temperature)
         return await challenge(self.llm, state, actions)
 
     async def _repair(self, state: State) -> Action | None:
@@ -82,7 +83,15 @@ class CodeActAgent(Agent):
         inputs: dict[str, JsonValue] = {"task": state.task, "check": check}
         return AgentDelegateAction(agent="RepairAgent", inputs=inputs, completion=completion or None)
 
-    async def _ask(self, state: State, tools: Sequence[ActionTool], temperature: float | None = None) -> list[Action]:
+    async def _ask(
+        self,
+        state: State,
+        tools: Sequence[ActionTool],
+        allowed: Sequence[ActionTool],
+        temperature: float | None = None,
+    ) -> list[Action]:
+        """Ask with a prompt of all ``tools``; the request offers the ``allowed`` ones."""
+
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
             source = (protocol.name, small, state.workspace, tuple(tool.name for tool in tools))
 
@@ -91,20 +100,4 @@ class CodeActAgent(Agent):
 
             return self._message_cache.get_or_build(0, source, build)
 
-        return await ask(self.llm, state, self._message_cache, prompt, tools, temperature)
-
-
-def _repeats(state: State, actions: Sequence[Action]) -> bool:
-    """Return whether the actions are those of the model's last reply again; the end of a task is no repetition."""
-    if isinstance(actions[-1], AgentFinishAction | AgentRejectAction | MessageAction):
-        return False
-    replied = [action for action, _ in state.history if action.completion is not None]
-    if not replied:
-        return False
-    newest = replied[-1].completion
-    last = list(takewhile(lambda action: action.completion == newest, reversed(replied)))
-    return [_content(action) for action in reversed(last)] == [_content(action) for action in actions]
-
-
-def _content(action: Action) -> tuple[str, dict[str, Any]]:
-    return action.kind, action.model_dump(exclude=_OTHER_FIELDS)
+        return await ask(self.llm, state, self._message_cache, prompt, tools, temperature, offered=allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from handiwork.agents.base import AgentLLM
-from handiwork.llm.strict_json import parse
+from handiwork.llm.errors import UnsupportedError
 from handiwork.llm.types import Completion, Message
 
 Choice = tuple[str, int]
@@ -14,16 +14,19 @@ Choice = tuple[str, int]
 
 async def choose(llm: AgentLLM, question: str, answers: Sequence[str]) -> Choice:
     """Ask the model; return the first of ``answers`` if its reply is none of them. Raises the errors of the model."""
-    text = f"{question}\nAnswer with one of these words: {', '.join(answers)}."
-    schema = None
-    if llm.capabilities.schema:
-        properties = {"answer": {"enum": list(answers)}}
-        schema = {"type": "object", "properties": properties, "required": ["answer"], "additionalProperties": False}
-    completion: Completion = await llm.complete([Message.text("user", text)], schema=schema)
+    message = Message.text("user", f"{question}\nAnswer with one of these words: {', '.join(answers)}.")
+    completion = await _reply(llm, message, answers)
     reply = completion.content.lower()
-    if schema is not None:
-        try:
-            reply = str(parse(completion.content)["answer"])
-        except (ValueError, KeyError, TypeError):
-            reply = ""
     return min(answers, key=lambda answer: reply.find(answer) if answer in reply else len(reply) + 1), completion.event
+
+
+async def _reply(llm: AgentLLM, message: Message, answers: Sequence[str]) -> Completion:
+    """Return the reply, bound to one of the answers if the server can do that."""
+    if not llm.capabilities.schema:
+        return await llm.complete([message])
+    properties = {"answer": {"enum": list(answers)}}
+    schema = {"type": "object", "properties": properties, "required": ["answer"], "additionalProperties": False}
+    try:
+        return await llm.complete([message], form=schema)
+    except UnsupportedError:
+        return await llm.complete([message])

@@ -23,7 +23,7 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Action, Observation
-from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation, IPythonRunCellObservation
 from handiwork.llm.types import Completion
 
 EDITS = (FileEditAction, FileWriteAction)
@@ -62,7 +62,7 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action]) -> list[
     """Return the actions to take; the check runs before the end of a task that has changed files.
 
     Once after each message of the user, a message with the facts takes the place of the end: if the check fails, or
-    nothing has changed although the task asks for a change.
+    for a small model if its last command failed, or nothing has changed although the task asks for a change.
     """
     *before, end = actions
     if not _ends(end):
@@ -81,9 +81,19 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action]) -> list[
             return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
     if before and small:
         return before  # the model sees their outcomes before it ends the task
+    if small and isinstance(end, AgentFinishAction) and (failure := _failure(turn)):
+        text = f"The last command failed:\n{shorten(failure, 1_000)}\nIf that shows a fault, mend it first."
+        return [_facts(end, text)]
     if small and not changed and isinstance(end, AgentFinishAction) and await _asks_for_change(llm, state):
         return [_facts(end, "The task is not done: nothing has been changed or made yet. Do it now.")]
     return actions
+
+
+def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:
+    """Return the output of the turn's last command if that failed."""
+    commands = (CmdOutputObservation, IPythonRunCellObservation)
+    last = next((observation for _, observation in reversed(turn) if isinstance(observation, commands)), None)
+    return last.text if last is not None and last.error else ""
 
 
 def _turn(state: State) -> list[tuple[Action, Observation | None]]:

@@ -10,38 +10,50 @@ from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.llm.types import Message
 
-_TASK = """`sh greet.sh Ann` prints "Hello". It should greet by name.
-
-Files:
-greet.sh (13 bytes)
-notes.txt (22 bytes)
+_TASK = """Files:
+greet.sh (43 bytes)
+notes.txt (20 bytes)
 
 greet.sh:
 ```
+# Greets a person.
 echo "Hello"
+echo "Bye"
 ```
 
 notes.txt:
 ```
 Buy milk, call Ann.
-```"""
+```
 
+Commit greet.sh, but not the notes."""
+
+_SCRIPT = '# Greets a person.\necho "Hello, $1"\necho "Bye"'
+_COMMIT = 'git add greet.sh\ngit commit -m "Add a greeting"'
 _REPLIES = (
+    ("I commit that file alone.", "bash", {"command": _COMMIT}, _COMMIT),
+    ("It is committed, the notes are not.", "finish", {"message": "greet.sh is committed."}, "greet.sh is committed."),
     (
-        "greet.sh ignores its argument. I write the whole file anew.",
+        "greet.sh ignores its argument. I write the whole file anew, with $1 in its second line.",
         "write greet.sh",
-        {"path": "greet.sh", "content": 'echo "Hello, $1"\n'},
-        'echo "Hello, $1"',
+        {"path": "greet.sh", "content": f"{_SCRIPT}\n"},
+        _SCRIPT,
     ),
     ("I run it to check.", "bash", {"command": "sh greet.sh Ann"}, "sh greet.sh Ann"),
     (
-        "It prints the name.",
+        "It prints the name, and the rest is as before.",
         "finish",
         {"message": "greet.sh greets by the name it is given."},
         "greet.sh greets by the name it is given.",
     ),
 )
-_OUTCOMES = ("greet.sh is written.", "Hello, Ann\n[exit code 0]")
+_SAID = (
+    _TASK,
+    "[main (root-commit) 3f2a1bc] Add a greeting\n 1 file changed, 3 insertions(+)\n[exit code 0]",
+    '`sh greet.sh Ann` prints "Hello". It should greet by name.',
+    "greet.sh is written.",
+    "Hello, Ann\nBye\n[exit code 0]",
+)
 
 
 def prompt_messages(
@@ -57,9 +69,8 @@ def prompt_messages(
 
 
 def _example(protocol: ReplyProtocol) -> Iterator[Message]:
-    """Yield the conversation of a small task, as the protocol writes it."""
-    said = [_TASK, *_OUTCOMES]
-    for text, (thought, head, arguments, body) in zip(said, _REPLIES, strict=True):
+    """Yield the conversation of two small tasks, as the protocol writes it."""
+    for text, (thought, head, arguments, body) in zip(_SAID, _REPLIES, strict=True):
         yield Message.text("user", text)
         if protocol is JSON:
             reply = json.dumps({"thought": thought, "action": head.split()[0], **arguments})

@@ -107,11 +107,11 @@ TOOLS: Sequence[ActionTool] = (
     ActionTool(
         Tool(
             "write",
-            "Write a whole file, new or in place of the old one. For new and for small files.",
+            "Write a whole file, new or in place of the old one, with all its lines. For new and for small files.",
             parameters(
                 ["path", "content"],
                 path=("string", "The file, absolute or from the workspace."),
-                content=("string", "All of its text."),
+                content=("string", "All of its text, also what stays."),
             ),
         ),
         lambda a: FileWriteAction(path=a["path"], content=a["content"]),
@@ -166,7 +166,7 @@ TOOLS: Sequence[ActionTool] = (
     ),
     ActionTool(
         Tool(
-            "add_task",
+            "plan_task",
             "Add a task to your plan, which the user sees. The answer is the whole plan, with the id of every task.",
             parameters(
                 ["goal"],
@@ -176,6 +176,7 @@ TOOLS: Sequence[ActionTool] = (
             ),
         ),
         lambda a: AddTaskAction(parent=a.get("parent") or "", goal=a["goal"], subtasks=a.get("subtasks") or ()),
+        body="goal",
     ),
     ActionTool(
         Tool(

@@ -8,14 +8,19 @@ from handiwork.agents.protocols.native import NativeProtocol
 from handiwork.agents.protocols.text_reply import TextProtocol
 from handiwork.llm.types import Capabilities, Completion
 
-NATIVE, JSON, TEXT = NativeProtocol(), JsonProtocol(), TextProtocol()
+NATIVE, JSON, TEXT, BOUND_TEXT = NativeProtocol(), JsonProtocol(), TextProtocol(), TextProtocol(bound=True)
 
 
-def protocol_of(capabilities: Capabilities) -> ReplyProtocol:
-    """Return the best protocol for a model: native tool calls, else JSON bound to a schema, else plain text."""
+def protocol_of(capabilities: Capabilities, *, short: bool = False) -> ReplyProtocol:
+    """Return the best protocol for a model: native tool calls, else JSON bound to a schema, else plain text.
+
+    A model whose protocol is text gets JSON for ``short`` arguments, which a schema can enumerate.
+    """
     if capabilities.tools:
         return NATIVE
-    return JSON if capabilities.schema else TEXT
+    if capabilities.schema and (short or capabilities.protocol != "text"):
+        return JSON
+    return BOUND_TEXT if capabilities.grammar else TEXT
 
 
 def protocol_of_reply(completion: Completion) -> ReplyProtocol:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
-from handiwork.agents.protocols import ReplyProtocol, protocol_of
+from handiwork.agents.protocols import ReplyProtocol, protocol_of, protocol_of_reply
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.message_cache import MessageCache
-from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT, conversation
+from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT, calls_of, content_of, conversation
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Action
@@ -35,15 +35,19 @@ async def ask(
     prompt: Prompt,
     tools: Sequence[ActionTool],
     temperature: float | None = None,
+    *,
+    offered: Sequence[ActionTool] | None = None,
+    short: bool = False,
 ) -> list[Action]:
     """Return the model's next actions; a plain text is a message to the user, who answers.
 
-    If the server refuses what a protocol needs, the next protocol takes over. Raises MalformedReplyError and the errors
-    of the model.
+    The request offers the ``offered`` tools, by default all; a server that binds the reply enforces that. ``short``
+    says that the tools' arguments are short. If the server refuses what a protocol needs, the next protocol takes over.
+    Raises MalformedReplyError and the errors of the model.
     """
     while True:
         capabilities = llm.capabilities
-        protocol = protocol_of(capabilities)
+        protocol = protocol_of(capabilities, short=short)
         small = is_small(capabilities)
         messages = conversation(
             state,
@@ -54,9 +58,11 @@ async def ask(
             limit=SMALL_LIMIT if small else LIMIT,
         )
         try:
-            completion: Completion = await llm.complete(messages, *protocol.request(tools), temperature=temperature)
+            completion: Completion = await llm.complete(
+                messages, *protocol.request(offered or tools), temperature=temperature
+            )
         except UnsupportedError:
-            if protocol_of(llm.capabilities) is protocol:
+            if protocol_of(llm.capabilities, short=short) is protocol:
                 raise
             continue
         return read(protocol, completion, tools)
@@ -75,6 +81,19 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
             raise MalformedReplyError(f"Your reply reached its length limit and was cut: write less. {error}") from None
         raise
     return [action.with_fields(completion=completion.event or None) for action in actions]
+
+
+def called(state: State, action: Action, tools: Sequence[ActionTool]) -> list[str]:
+    """Return the names of the tools that the completion of this action calls."""
+    event = state.completions.get(action.completion or 0)
+    if event is None:
+        return []
+    completion = Completion(content_of(event), calls_of(event))
+    try:
+        reply = protocol_of_reply(completion).read(completion.content, completion.tool_calls, tools)
+    except MalformedReplyError:
+        return []
+    return [call.name for call in reply.calls]
 
 
 def actions_of(calls: Sequence[ToolCall], thought: str, tools: Sequence[ActionTool]) -> list[Action]:

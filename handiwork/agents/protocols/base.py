@@ -8,7 +8,7 @@ from typing import Protocol
 
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.events.base import Part
-from handiwork.llm.types import JsonSchema, Message, Tool, ToolCall
+from handiwork.llm.types import Message, ReplyForm, Tool, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class ReplyProtocol(Protocol):
         """Return the part of the system prompt that tells how to act; "" if the request itself says it."""
         ...
 
-    def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], JsonSchema | None]:
-        """Return the tools and the schema to pass to the model."""
+    def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], ReplyForm | None]:
+        """Return the tools and the form of the reply to pass to the model."""
         ...
 
     def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> ModelReply:

@@ -12,7 +12,7 @@ from handiwork.agents.protocols.base import ModelReply
 from handiwork.agents.protocols.native import calls_in
 from handiwork.events.base import Part
 from handiwork.llm.strict_json import parse
-from handiwork.llm.types import JsonSchema, Message, Tool, ToolCall
+from handiwork.llm.types import JsonSchema, Message, ReplyForm, Tool, ToolCall
 
 THOUGHT = 600
 """Maximum characters of a thought."""
@@ -32,7 +32,7 @@ class JsonProtocol:
             lines.append(f'{{"thought": ..., "action": "{tool.name}"{arguments}}}  {description}')
         return "\n".join(lines)
 
-    def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], JsonSchema | None]:
+    def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], ReplyForm | None]:
         """Return the schema: any of the tools, with its arguments."""
         return (), {"anyOf": [_variant(tool.tool) for tool in tools]}
 

@@ -12,7 +12,7 @@ from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.base import ModelReply
 from handiwork.events.base import Part
 from handiwork.llm.strict_json import parse
-from handiwork.llm.types import JsonSchema, Message, Tool, ToolCall
+from handiwork.llm.types import Message, ReplyForm, Tool, ToolCall
 
 _TAGGED = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|tool_call)?[ \t]*\n(\s*[\[{].*?)\n?```", re.DOTALL)
@@ -29,7 +29,7 @@ class NativeProtocol:
         """Return "": the request holds the tools."""
         return ""
 
-    def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], JsonSchema | None]:
+    def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], ReplyForm | None]:
         """Return the tools."""
         return [tool.tool for tool in tools], None
 

@@ -11,10 +11,11 @@ from typing import Any, cast
 from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.base import ModelReply
+from handiwork.agents.protocols.grammar import grammar
 from handiwork.agents.protocols.native import calls_in
 from handiwork.events.base import Part
 from handiwork.llm.strict_json import parse
-from handiwork.llm.types import JsonSchema, Message, Tool, ToolCall
+from handiwork.llm.types import JsonSchema, Message, ReplyForm, Tool, ToolCall
 
 ALIASES = {"sh": "bash", "shell": "bash"}
 """Words that models write after the fence for a tool of another name."""
@@ -32,9 +33,15 @@ _REPLACEMENT = re.compile(r"<{5,9} ?SEARCH\n(.*?)^={5,9}\n(.*?)^>{5,9} ?REPLACE"
 
 
 class TextProtocol:
-    """Text with fenced blocks; the first word after the fence is a tool, the rest are its short arguments."""
+    """Text with fenced blocks; the first word after the fence is a tool, the rest are its short arguments.
+
+    If it is ``bound``, the server binds the reply to a grammar: a thought, and one block of a tool.
+    """
 
     name = "text"
+
+    def __init__(self, *, bound: bool = False) -> None:
+        self._bound = bound
 
     def instructions(self, tools: Sequence[ActionTool], *, compact: bool) -> str:
         """Return the form of a block, and each tool's block."""
@@ -44,9 +51,9 @@ class TextProtocol:
             parts.append(f"{description}:\n{_form(tool)}")
         return "\n\n".join(parts)
 
-    def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], JsonSchema | None]:
-        """Return no tools and no schema."""
-        return (), None
+    def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], ReplyForm | None]:
+        """Return no tools, and the grammar if the reply is bound."""
+        return (), grammar(tools) if self._bound else None
 
     def read(self, content: str, calls: Sequence[ToolCall], tools: Sequence[ActionTool]) -> ModelReply:
         """Return the reply. Raises MalformedReplyError for an empty reply or a block that does not fit its tool."""
@@ -64,7 +71,7 @@ class TextProtocol:
             elif tool is None:
                 prose.append(body)
             else:
-                found += _block_calls(tool, " ".join(rest), body)
+                found += _block_calls(_meant(tool, body, tools), " ".join(rest), body)
         reply = None if found else calls_in(content, set(by_name))
         if other and reply is None:
             raise MalformedReplyError(NO_TOOL.format(word=other))
@@ -135,6 +142,14 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
             inner += (bool(info) - (not info and inner > 0)) if match and fence == opened[0] else 0
             lines.append(line)
     yield (opened[1] if opened else "-"), "\n".join(lines)
+
+
+def _meant(tool: ActionTool, body: str, tools: Sequence[ActionTool]) -> ActionTool:
+    """Return the tool that replaces text instead, if the body is nothing but replacements."""
+    replacing = next((other for other in tools if isinstance(other.body, tuple)), None)
+    if replacing is None or not isinstance(tool.body, str) or _positional(tool) != _positional(replacing):
+        return tool
+    return replacing if body.strip() and not _REPLACEMENT.sub("", body + "\n").strip() else tool
 
 
 def _block_calls(tool: ActionTool, head: str, body: str) -> Iterator[ToolCall]:

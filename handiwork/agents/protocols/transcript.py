@@ -14,6 +14,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, MessageAction
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.observation import ErrorObservation, IPythonRunCellObservation
+from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.types import Message, ToolCall
 
@@ -34,7 +35,7 @@ def conversation(
     cache.begin()
     messages = [*prompt]
     replied: int | None = None
-    for action, observation in state.history:
+    for action, observation in _overview_first(state):
         completion = state.completions.get(action.completion or 0)
         first = completion is not None and completion.id != replied
         if completion is not None:
@@ -42,6 +43,16 @@ def conversation(
         source = (protocol.name, action, observation, completion, first, vision, limit)
         messages += cache.get_or_build(action.id, (protocol, source), _messages)
     return messages
+
+
+def _overview_first(state: State) -> Iterator[tuple[Action, Observation | None]]:
+    """Yield the history, the overview before the task: small models follow best what they read last."""
+    history = state.history
+    if len(history) > 1 and isinstance(history[1][0], WorkspaceOverviewAction):
+        yield history[1]
+        yield history[0]
+        history = history[2:]
+    yield from history
 
 
 def calls_of(completion: CompletionEvent) -> tuple[ToolCall, ...]:

@@ -97,7 +97,7 @@ async def propose(
     for temperature in temperatures:
         try:
             completion = await llm.complete(
-                [_question(project, task, ask)], schema=_schema(lines), temperature=temperature
+                [_question(project, task, ask)], form=_schema(lines), temperature=temperature
             )
         except ContextWindowError:
             return None

@@ -42,7 +42,7 @@ async def choose_files(llm: AgentLLM, project: Project, task: str, paths: Sequen
     offered = sorted(paths, key=lambda path: PurePosixPath(path).stem not in clues)[:PATHS]
     prompt = render("repair/files", check=project.check, output=output, task=task, paths=offered, most=MOST)
     items = {"type": "array", "items": {"enum": offered}, "minItems": 1, "maxItems": MOST}
-    completion = await llm.complete([Message.text("user", prompt)], schema=_object(files=items), temperature=0.0)
+    completion = await llm.complete([Message.text("user", prompt)], form=_object(files=items), temperature=0.0)
     return AgentThinkAction(thought=WHICH_FILES).with_fields(completion=completion.event)
 
 
@@ -68,7 +68,7 @@ async def choose_places(llm: AgentLLM, project: Project, task: str) -> AgentThin
     known = _object(act={"enum": ["rewrite", "delete"]}, path={"enum": paths}, name={"enum": names})
     added = _object(act={"const": "add"}, path={"enum": paths}, name={"type": "string", "maxLength": 60})
     items = {"type": "array", "items": {"anyOf": [known, added]}, "minItems": 1, "maxItems": MOST}
-    completion = await llm.complete([Message.text("user", prompt)], schema=_object(places=items), temperature=0.0)
+    completion = await llm.complete([Message.text("user", prompt)], form=_object(places=items), temperature=0.0)
     return AgentThinkAction(thought=WHICH_PLACES).with_fields(completion=completion.event)
 
 

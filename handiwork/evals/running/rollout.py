@@ -282,7 +282,6 @@ def _config(
         allow_net=tuple(dict.fromkeys((*conditions.allow_net, *benchmark.allow_net(instance)))),
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),
         temperature=conditions.temperature,
-        snapshots=0,  # such sessions are never rewound
     )
 
 

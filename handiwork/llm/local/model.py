@@ -20,7 +20,7 @@ from handiwork.llm.local.locks import FileLock, locked
 from handiwork.llm.local.server import WINDOW, Address, ServerFolder
 from handiwork.llm.local.weights import KNOWN, find
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
-from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, with_protocol
+from handiwork.llm.types import Capabilities, Completion, Message, OnDelta, ReplyForm, Tool
 from handiwork.paths import runtime_dir
 
 IDLE = 60.0
@@ -85,7 +85,7 @@ class LocalLLM:
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
-        schema: JsonSchema | None = None,
+        form: ReplyForm | None = None,
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
@@ -95,7 +95,7 @@ class LocalLLM:
         """
         await self.start()
         await self._tell_if_busy()
-        return await self._chat.complete(messages, tools, schema, on_delta, temperature or 0.0)
+        return await self._chat.complete(messages, tools, form, on_delta, temperature or 0.0)
 
     async def start(self) -> None:
         """Fetch the weights and start the server if needed; reconnect if the server is a new one."""
@@ -168,7 +168,9 @@ def _declared(model: str) -> Capabilities:
     path = Path(model).expanduser()
     size = path.stat().st_size if model not in KNOWN and path.is_file() else -1
     weights = KNOWN.get(model) or next((weights for weights in KNOWN.values() if weights.size == size), None)
-    return Capabilities() if weights is None else with_protocol(Capabilities(), weights.protocol)
+    if weights is None:
+        return Capabilities(grammar=True)
+    return Capabilities(tools=weights.protocol in ("auto", "native"), grammar=True, protocol=weights.protocol)
 
 
 def server_folder_of(model: Path) -> ServerFolder:

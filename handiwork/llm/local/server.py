@@ -29,6 +29,12 @@ SLOTS = 2
 CACHE_MIB = 512
 """Memory in MiB for the prompts of conversations without a slot at the moment."""
 
+DRAFT_AFTER, DRAFT = 12, 16
+"""After that many tokens that stood in the conversation before, that many of those that followed are drafted.
+
+The model checks a draft in one pass and keeps what it would have written: a file written anew takes half the time.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -109,6 +115,9 @@ def serve(folder: ServerFolder, model: Path, idle: float) -> None:
     params.n_ctx = SLOTS * WINDOW
     params.cache_ram_mib = CACHE_MIB
     params.cpuparams.n_threads = len(os.sched_getaffinity(0))
+    params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_SIMPLE]
+    params.speculative.ngram_simple.size_n = DRAFT_AFTER
+    params.speculative.ngram_simple.size_m = DRAFT
     server = xllamacpp.Server(params)
     folder.publish(Address(server.listening_address, key, os.getpid()))
     _wait_until_unused(folder, idle)

@@ -19,7 +19,7 @@ from handiwork.llm.openai_compatible.stream import Assembly, StreamError
 from handiwork.llm.openai_compatible.wire import Blobs, Wire, dumps, no_blobs, require_vision, schema_form, tool_form
 from handiwork.llm.price import price
 from handiwork.llm.retry import Patience, retry_after_seconds, with_retries
-from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.window import probe
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ChatLLM:
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
-        schema: JsonSchema | None = None,
+        form: ReplyForm | None = None,
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
@@ -110,8 +110,10 @@ class ChatLLM:
         }
         if tools:
             body["tools"] = [tool_form(tool) for tool in tools]
-        if schema is not None:
-            body["response_format"] = schema_form(schema)
+        if isinstance(form, Grammar):
+            body["grammar"] = form
+        elif form is not None:
+            body["response_format"] = schema_form(form)
         if temperature is not None:
             body["temperature"] = temperature
 
@@ -125,7 +127,7 @@ class ChatLLM:
             try:
                 return await self._attempt(client, content, on_delta)
             except LLMError as error:
-                self._learn(error, tools=bool(tools), schema=schema is not None)
+                self._learn(error, tools=bool(tools), form=form)
                 if not isinstance(error, RoleOrderError):
                     raise
                 if self._normaliser.alternating:
@@ -135,9 +137,9 @@ class ChatLLM:
 
         return await with_retries(self._patience, attempt)
 
-    def _learn(self, error: LLMError, *, tools: bool, schema: bool) -> None:
+    def _learn(self, error: LLMError, *, tools: bool, form: ReplyForm | None) -> None:
         """Raise UnsupportedError, and remember it, if the error shows that the server lacks a capability."""
-        fewer = lacking(error, self._capabilities, tools=tools, schema=schema)
+        fewer = lacking(error, self._capabilities, tools=tools, form=form)
         if fewer is not None:
             self._capabilities = fewer
             remember(self._endpoint.base_url, self._model, fewer)

@@ -44,7 +44,7 @@ from handiwork.llm.openai_compatible.wire import Blobs, require_vision
 from handiwork.llm.price import price
 from handiwork.llm.pydantic_ai.parts import MessageParts, calls_of, thinking_of
 from handiwork.llm.retry import Patience, with_retries
-from handiwork.llm.types import LLM, Capabilities, Completion, JsonSchema, Message, OnDelta, Tool
+from handiwork.llm.types import LLM, Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
 from handiwork.llm.usage import usage_of
 from handiwork.llm.window import window_of
 
@@ -175,7 +175,7 @@ class ProviderLLM:
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
-        schema: JsonSchema | None = None,
+        form: ReplyForm | None = None,
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:
@@ -184,13 +184,13 @@ class ProviderLLM:
             require_vision(messages, self._name)
         await self.open()
         forms = self._parts.forms(self._normaliser.normalise(messages))
-        parameters = _parameters(tools, schema)
+        parameters = _parameters(tools, form)
 
         async def attempt() -> Completion:
             try:
                 return await self._attempt(forms, self._settings(temperature), parameters, on_delta)
             except LLMError as error:
-                fewer = lacking(error, self._capabilities, tools=bool(tools), schema=schema is not None)
+                fewer = lacking(error, self._capabilities, tools=bool(tools), form=form)
                 if fewer is None:
                     raise
                 self._capabilities = fewer
@@ -321,12 +321,12 @@ def _size(event: ModelResponseStreamEvent) -> int:
     return sum(len(str(getattr(event.delta, field, None) or "")) for field in _DELTAS)
 
 
-def _parameters(tools: Sequence[Tool], schema: JsonSchema | None) -> ModelRequestParameters:
+def _parameters(tools: Sequence[Tool], form: ReplyForm | None) -> ModelRequestParameters:
     definitions = [
         ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.parameters)
         for tool in tools
     ]
-    if schema is None:
+    if form is None or isinstance(form, Grammar):
         return ModelRequestParameters(function_tools=definitions)
-    output = OutputObjectDefinition(json_schema=schema, name="reply", strict=True)
+    output = OutputObjectDefinition(json_schema=form, name="reply", strict=True)
     return ModelRequestParameters(function_tools=definitions, output_mode="native", output_object=output)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from handiwork.llm.errors import LLMError, ProviderError
 from handiwork.llm.scripted.script import Reply, position_after
-from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, OnDelta, Tool, ToolCall
+from handiwork.llm.types import Capabilities, Completion, Message, OnDelta, ReplyForm, Tool, ToolCall
 
 MAX_REQUESTS = 1_000
 """The number of requests kept for inspection."""
@@ -56,7 +56,7 @@ class ScriptedLLM:
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
-        schema: JsonSchema | None = None,
+        form: ReplyForm | None = None,
         on_delta: OnDelta | None = None,
         temperature: float | None = None,
     ) -> Completion:

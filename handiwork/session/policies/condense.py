@@ -17,7 +17,7 @@ from handiwork.events.base import Action
 from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.errors import ContextWindowError
 from handiwork.llm.strict_json import parse
-from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, ReplyForm, Tool
 from handiwork.session.policies.token_estimate import CHARACTERS, OVERHEAD, TokenEstimator, estimate, text_of
 
 FULL, TARGET, RECENT = 0.75, 0.5, 0.25
@@ -72,7 +72,7 @@ class NotesLLM(Protocol):
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
-        schema: JsonSchema | None = None,
+        form: ReplyForm | None = None,
         temperature: float | None = None,
     ) -> Completion:
         """Return the model's completion. Raises LLMError."""
@@ -145,7 +145,7 @@ class Condenser:
                 text = shorten(text_of(condense(steps, _condensation(steps, "collapse"), frozenset())), room // share)
             ask = ASK.format(steps=text, words=longest // 7)
             try:
-                completion = await self._llm.complete([Message.text("user", ask)], schema=schema)
+                completion = await self._llm.complete([Message.text("user", ask)], form=schema)
             except ContextWindowError:
                 continue
             return completion.content if schema is None else _parse_notes(completion.content)

@@ -13,7 +13,7 @@ from typing import Any
 from handiwork.agents.base import InterruptedCallError
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.errors import LLMError
-from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, Tool
+from handiwork.llm.types import Capabilities, Completion, Message, ReplyForm, Tool
 from handiwork.session.policies.budget import check_model_budget
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import TextDelta
@@ -45,7 +45,7 @@ class RecordedLLM:
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
-        schema: JsonSchema | None = None,
+        form: ReplyForm | None = None,
         temperature: float | None = None,
     ) -> Completion:
         """Return the model's answer. Raises LLMError, LimitReachedError."""
@@ -54,13 +54,13 @@ class RecordedLLM:
         unpriced = root.limits.cost is not None and not root.totals.cost_sources
         effective_temperature = self._models.temperature(self.retry_temperature if temperature is None else temperature)
         async with self._models.first_call_lock if unpriced else nullcontext():
-            return await self._complete(messages, tools, schema, effective_temperature)
+            return await self._complete(messages, tools, form, effective_temperature)
 
     async def _complete(
         self,
         messages: Sequence[Message],
         tools: Sequence[Tool],
-        schema: JsonSchema | None,
+        form: ReplyForm | None,
         temperature: float | None,
     ) -> Completion:
         models, call = self._models, object()
@@ -70,7 +70,7 @@ class RecordedLLM:
         try:
             llm = models.current(self._journal.state.totals)
             with self._journal.stream_redacted(lambda text: TextDelta(text, self._subtask)) as on_delta:
-                completion = await llm.complete(messages, tools, schema, on_delta, temperature)
+                completion = await llm.complete(messages, tools, form, on_delta, temperature)
             async with models.budget_lock:
                 (stored,) = await self._journal.append(_record(completion).with_fields(subtask=self._subtask))
                 models.in_flight.discard(call)

@@ -1,0 +1,79 @@
+"""The tools that a reply may call: those that have something to act on, and none that would only repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from handiwork.agents.codeact.finish import COMMANDS, EDITS
+from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.ask import called
+from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction, MessageAction
+from handiwork.events.base import Action
+from handiwork.events.observation import ErrorObservation
+from handiwork.events.overview import WorkspaceOverviewObservation
+
+ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
+"""Actions that may be repeated: each is an answer to what happened before."""
+
+_OTHER_FIELDS = set(Action.model_fields)
+
+
+def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
+    """Return the tools without `edit` if the overview shows all files: writing such anew succeeds more often."""
+    overview = next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
+    small = overview is not None and len(overview.shown) == overview.files
+    return [tool for tool in tools if not (small and tool.name == "edit")]
+
+
+def usable(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
+    """Return the tools that have something to act on.
+
+    Those for background jobs, cut outputs and the plan have nothing while there are none; neither has `finish` right
+    after it was answered that the task is not done.
+    """
+    idle: set[str] = set()
+    newest = state.history[-1][0]
+    if isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None:
+        idle.add("finish")
+    if not any(isinstance(action, CmdRunAction) and action.background for action, _ in state.history):
+        idle.add("jobs")
+    if not any(observation is not None and observation.blob for _, observation in state.history):
+        idle.add("read_output")
+    if not state.plan.tasks:
+        idle.add("modify_task")
+    return [tool for tool in tools if tool.name not in idle]
+
+
+def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool]) -> set[str]:
+    """Return the tools whose calls the actions repeat, if each was done before and nothing was changed since.
+
+    To read a file that the overview shows is a repetition as well.
+    """
+    contents = [_content(action) for action in actions]
+    if isinstance(actions[-1], ENDS):
+        return set()
+    earlier: list[Action] = []
+    shown: tuple[str, ...] = ()
+    for action, observation in reversed(state.history):
+        if isinstance(action, MessageAction) and action.source == "user":
+            break
+        if isinstance(observation, WorkspaceOverviewObservation):
+            shown = observation.shown
+        if action.completion is None:
+            continue
+        repeats = _content(action) in contents
+        earlier += [action] if repeats else []
+        if isinstance(action, (*EDITS, *COMMANDS)) and not repeats and not isinstance(observation, ErrorObservation):
+            break
+    done = [_content(action) for action in earlier]
+    reads = [isinstance(action, FileReadAction) and action.path in shown for action in actions]
+    if not all(content in done or is_shown for content, is_shown in zip(contents, reads, strict=True)):
+        return set()
+    names = {name for action in earlier for name in called(state, action, tools)}
+    return names | {"read"} if any(reads) else names
+
+
+def _content(action: Action) -> tuple[str, dict[str, Any]]:
+    return action.kind, action.model_dump(exclude=_OTHER_FIELDS)

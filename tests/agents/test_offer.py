@@ -1,0 +1,139 @@
+"""Which tools a guided model is offered: those with something to act on, and none that would only repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handiwork.agents.codeact import CodeActAgent
+from handiwork.events.action import (
+    AddTaskAction,
+    AgentFinishAction,
+    CmdRunAction,
+    FileReadAction,
+    FileWriteAction,
+    MessageAction,
+)
+from handiwork.events.base import Action, Event
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation, FileWriteObservation, PlanObservation
+from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
+from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
+from tests.agents.states import reply, state_of, task
+
+RUN = "I run it.\n\n```bash\npython3 a.py\n```"
+READ = "I look.\n\n```read a.py\n```"
+END = "It works.\n\n```finish\ndone\n```"
+
+
+class Small:
+    """A local model bound to a grammar: gives these replies in turn, and keeps how it was asked."""
+
+    name = "small"
+    capabilities = Capabilities(tools=False, grammar=True, protocol="text", window=16_384)
+
+    def __init__(self, *replies: str) -> None:
+        self._replies = list(replies)
+        self.asked: list[tuple[str, float | None]] = []
+        """The grammar and the temperature of each call."""
+        self.prompts: list[str] = []
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        form: ReplyForm | None = None,
+        on_delta: OnDelta | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
+        if isinstance(form, Grammar):
+            self.asked.append((form, temperature))
+            self.prompts.append("\n".join(part.text for message in messages for part in message.content))
+        return Completion(self._replies.pop(0))
+
+
+def began(*paths: str, shown: bool = True) -> list[Event]:
+    overview = WorkspaceOverviewObservation(content="Files: ...", paths=paths, files=len(paths), shown=paths * shown)
+    return [task("Make a.py work."), WorkspaceOverviewAction(budget=9), overview]
+
+
+def ran(exit_code: int = 0) -> list[Event]:
+    output = CmdOutputObservation(command="python3 a.py", content="hello\n", exit_code=exit_code)
+    return [reply(RUN), CmdRunAction(thought="I run it.", command="python3 a.py"), output]
+
+
+def written() -> list[Event]:
+    write = FileWriteAction(thought="I write.", path="a.py", content="1\n")
+    return [reply("I write.\n\n```write a.py\n1\n```"), write, FileWriteObservation(path="a.py")]
+
+
+async def step(llm: Small, *events: Event) -> Action:
+    actions = await CodeActAgent(llm).step(state_of(*events))
+    assert isinstance(actions, list)
+    return actions[-1]
+
+
+async def test_a_repeated_command_is_asked_for_again_warmer_and_without_its_tool() -> None:
+    llm = Small(RUN, END)
+    assert isinstance(await step(llm, *began("a.py"), *written(), *ran()), AgentFinishAction)
+    (first, usual), (second, warm) = llm.asked
+    assert '"```bash"' in first
+    assert '"```bash"' not in second
+    assert usual is None
+    assert warm is not None
+
+
+async def test_a_command_may_run_again_after_a_change() -> None:
+    llm = Small(RUN)
+    assert isinstance(await step(llm, *began("a.py"), *ran(1), *written()), CmdRunAction)
+
+
+async def test_an_edit_that_failed_is_no_change() -> None:
+    failed = [
+        reply("I write.\n\n```write b/a.py\n1\n```"),
+        FileWriteAction(thought="I write.", path="b/a.py", content="1\n"),
+        ErrorObservation(content="b/a.py cannot be written", error_id="file"),
+    ]
+    llm = Small(RUN, END)
+    assert isinstance(await step(llm, *began("a.py"), *written(), *ran(), *failed), AgentFinishAction)
+
+
+async def test_a_file_that_the_overview_shows_is_not_read_again_until_something_changes() -> None:
+    llm = Small(READ, RUN)
+    assert isinstance(await step(llm, *began("a.py")), CmdRunAction)
+    assert '"```read"' not in llm.asked[1][0]
+    llm = Small(READ)
+    assert isinstance(await step(llm, *began("a.py"), *written()), FileReadAction)
+
+
+async def test_small_files_are_written_whole_and_large_ones_edited() -> None:
+    small, large = Small(RUN), Small(RUN)
+    await step(small, *began("a.py"))
+    await step(large, *began("a.py", shown=False))
+    assert ('"```edit"' in small.asked[0][0], "```edit PATH" in small.prompts[0]) == (False, False)
+    assert ('"```edit"' in large.asked[0][0], "```edit PATH" in large.prompts[0]) == (True, True)
+
+
+async def test_tools_without_anything_to_act_on_are_not_offered() -> None:
+    llm = Small(RUN)
+    await step(llm, *began("a.py"))
+    assert not [name for name in ("jobs", "read_output", "modify_task") if f'"```{name}"' in llm.asked[0][0]]
+    llm = Small(RUN)
+    await step(llm, *began("a.py"), AddTaskAction(parent="", goal="first"), PlanObservation())
+    assert '"```modify_task"' in llm.asked[0][0]
+
+
+async def test_the_task_is_the_last_that_a_model_reads_before_it_acts() -> None:
+    llm = Small(RUN)
+    await step(llm, *began("a.py"))
+    assert llm.prompts[0].endswith("Files: ...\nMake a.py work.")
+
+
+async def test_the_end_is_not_offered_right_after_it_was_challenged() -> None:
+    challenge = MessageAction(content="The task is not done: ...", source="environment")
+    llm = Small(RUN)
+    await step(llm, *began("a.py"), reply(END), challenge)
+    assert '"```finish"' not in llm.asked[0][0]
+    assert '"```reject"' in llm.asked[0][0]
