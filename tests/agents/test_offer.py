@@ -137,3 +137,9 @@ async def test_the_end_is_not_offered_right_after_it_was_challenged() -> None:
     await step(llm, *began("a.py"), reply(END), challenge)
     assert '"```finish"' not in llm.asked[0][0]
     assert '"```reject"' in llm.asked[0][0]
+
+
+async def test_a_file_is_not_written_with_the_same_text_again() -> None:
+    llm = Small("I write.\n\n```write a.py\n1\n```", END)
+    assert isinstance(await step(llm, *began("a.py"), *written(), *ran()), AgentFinishAction)
+    assert '"```write"' not in llm.asked[1][0]

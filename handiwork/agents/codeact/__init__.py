@@ -10,7 +10,7 @@ from handiwork.agents.base import Agent, Step
 from handiwork.agents.codeact.check import check_of
 from handiwork.agents.codeact.choice import choose
 from handiwork.agents.codeact.finish import challenge, confirmed
-from handiwork.agents.codeact.offer import offered, repeated, usable
+from handiwork.agents.codeact.offer import next_offered, offered, repeated
 from handiwork.agents.codeact.prompt import prompt_messages
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import ReplyProtocol
@@ -63,12 +63,12 @@ class CodeActAgent(Agent):
         tools = offered(state, tools) if guided else tools
         if (end := confirmed(state, tools)) is not None:
             return end
-        allowed = usable(state, tools) if guided else tools
+        allowed = next_offered(state, tools) if guided else tools
         actions = await self._ask(state, tools, allowed)
         for temperature in RETRY_TEMPERATURES if guided else ():
             if not (again := repeated(state, actions, tools)):
                 break
-            allowed = [tool for tool in allowed if tool.name not in again]
+            allowed = next_offered(state, allowed, again)
             actions = await self._ask(state, tools, allowed, temperature)
         return await challenge(self.llm, state, actions)
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from handiwork.agents.codeact.finish import COMMANDS, EDITS
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import called
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction, MessageAction
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentRejectAction,
+    CmdRunAction,
+    FileReadAction,
+    FileWriteAction,
+    MessageAction,
+)
 from handiwork.events.base import Action
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
@@ -21,29 +28,33 @@ _OTHER_FIELDS = set(Action.model_fields)
 
 
 def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
-    """Return the tools without `edit` if the overview shows all files: writing such anew succeeds more often."""
-    overview = next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
-    small = overview is not None and len(overview.shown) == overview.files
-    return [tool for tool in tools if not (small and tool.name == "edit")]
-
-
-def usable(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
     """Return the tools that have something to act on.
 
-    Those for background jobs, cut outputs and the plan have nothing while there are none; neither has `finish` right
-    after it was answered that the task is not done.
+    Those for background jobs, cut outputs and the plan have nothing while there are none. `edit` is left out if the
+    overview shows all files: writing such anew succeeds more often.
     """
     idle: set[str] = set()
-    newest = state.history[-1][0]
-    if isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None:
-        idle.add("finish")
     if not any(isinstance(action, CmdRunAction) and action.background for action, _ in state.history):
         idle.add("jobs")
     if not any(observation is not None and observation.blob for _, observation in state.history):
         idle.add("read_output")
     if not state.plan.tasks:
         idle.add("modify_task")
-    return [tool for tool in tools if tool.name not in idle]
+    overview = next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
+    if overview is not None and len(overview.shown) == overview.files:
+        idle.add("edit")
+    return _without(tools, idle)
+
+
+def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[str] = ()) -> list[ActionTool]:
+    """Return the tools for the next reply: none that it would call ``again``, and no end right after a challenge."""
+    newest = state.history[-1][0]
+    challenged = isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None
+    return _without(tools, {*again, "finish"} if challenged else again)
+
+
+def _without(tools: Sequence[ActionTool], names: Collection[str]) -> list[ActionTool]:
+    return [tool for tool in tools if tool.name not in names]
 
 
 def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool]) -> set[str]:
@@ -54,6 +65,9 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
     contents = [_content(action) for action in actions]
     if isinstance(actions[-1], ENDS):
         return set()
+    # A file written with the same text again stays as it is, whatever was run in between.
+    writes = all(isinstance(action, FileWriteAction) for action in actions)
+    changes = EDITS if writes else (*EDITS, *COMMANDS)
     earlier: list[Action] = []
     shown: tuple[str, ...] = ()
     for action, observation in reversed(state.history):
@@ -65,7 +79,7 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
             continue
         repeats = _content(action) in contents
         earlier += [action] if repeats else []
-        if isinstance(action, (*EDITS, *COMMANDS)) and not repeats and not isinstance(observation, ErrorObservation):
+        if isinstance(action, changes) and not repeats and not isinstance(observation, ErrorObservation):
             break
     done = [_content(action) for action in earlier]
     reads = [isinstance(action, FileReadAction) and action.path in shown for action in actions]
