@@ -15,6 +15,7 @@ from handiwork.agents.base import MalformedReplyError
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import BOUND_TEXT, JSON, NATIVE, TEXT, ModelReply, ReplyProtocol, protocol_of
+from handiwork.agents.protocols.action_tools import ActionTool, parameters
 from handiwork.agents.protocols.ask import read
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import conversation
@@ -231,6 +232,17 @@ class TestText:
         (edit,) = self.acts("```write a.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n```")
         assert isinstance(edit, FileEditAction)
         assert (edit.path, edit.old, edit.new) == ("a.py", "x = 1", "x = 2")
+
+    def test_the_grammar_has_the_values_that_an_argument_may_have(self) -> None:
+        arguments = parameters(["size"], size={"enum": [1, "very large"]}, quiet=("boolean", "No output."))
+        tool = ActionTool(Tool("cut", "Cut.", arguments), lambda a: CmdRunAction(command=f"cut {a['size']}"))
+        rules = BOUND_TEXT.request([tool])[1]
+        assert """tool-0 ::= "```cut" " " ( "1" | "'very large'" ) ( ( " quiet=" ) word )* "\\n"  "```\"""" in str(
+            rules
+        )
+        (action,) = read(BOUND_TEXT, Completion("I cut.\n\n```cut 'very large' quiet=true\n```"), [tool])
+        assert isinstance(action, CmdRunAction)
+        assert action.command == "cut very large"
 
     def test_short_arguments_stand_after_the_name(self) -> None:
         (action,) = self.acts("```bash background=true timeout=2.5\nsleep 9\n```")

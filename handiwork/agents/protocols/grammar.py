@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 
 from handiwork.agents.protocols.action_tools import ActionTool
@@ -63,4 +64,6 @@ def _lines(tool: ActionTool) -> str:
 
 
 def _value(schema: JsonSchema) -> str:
-    return f"( {' | '.join(json.dumps(value) for value in schema['enum'])} )" if "enum" in schema else "word"
+    if "enum" not in schema:
+        return "word"
+    return f"( {' | '.join(json.dumps(shlex.quote(str(value))) for value in schema['enum'])} )"

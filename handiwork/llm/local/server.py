@@ -101,6 +101,16 @@ class ServerFolder:
 
 def serve(folder: ServerFolder, model: Path, idle: float) -> None:
     """Serve the model until it has had no client for ``idle`` seconds."""
+    key = secrets.token_urlsafe(32)
+    server = start(model, key)
+    folder.publish(Address(server.listening_address, key, os.getpid()))
+    _wait_until_unused(folder, idle)
+    # There is no need to wait for llama.cpp's own threads: they hold nothing that could be lost.
+    os._exit(0)
+
+
+def start(model: Path, key: str, *, drafts: bool = True) -> Any:
+    """Start llama.cpp's server in threads of this process, with or without ``drafts``, and return it."""
     # Imported here, because this loads llama.cpp, and by name, because it has no types.
     xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
@@ -108,21 +118,17 @@ def serve(folder: ServerFolder, model: Path, idle: float) -> None:
     params.model_alias = {model.stem}
     params.hostnames = ["127.0.0.1"]
     params.port = 0
-    key = secrets.token_urlsafe(32)
     params.api_keys = [key]
     params.ui = False
     params.n_parallel = SLOTS
     params.n_ctx = SLOTS * WINDOW
     params.cache_ram_mib = CACHE_MIB
     params.cpuparams.n_threads = len(os.sched_getaffinity(0))
-    params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_SIMPLE]
-    params.speculative.ngram_simple.size_n = DRAFT_AFTER
-    params.speculative.ngram_simple.size_m = DRAFT
-    server = xllamacpp.Server(params)
-    folder.publish(Address(server.listening_address, key, os.getpid()))
-    _wait_until_unused(folder, idle)
-    # There is no need to wait for llama.cpp's own threads: they hold nothing that could be lost.
-    os._exit(0)
+    if drafts:
+        params.speculative.types = [xllamacpp.common_speculative_type.COMMON_SPECULATIVE_TYPE_NGRAM_SIMPLE]
+        params.speculative.ngram_simple.size_n = DRAFT_AFTER
+        params.speculative.ngram_simple.size_m = DRAFT
+    return xllamacpp.Server(params)
 
 
 def _wait_until_unused(folder: ServerFolder, idle: float) -> None:
