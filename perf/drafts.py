@@ -33,12 +33,15 @@ KEY = "perf"
 
 def measure(weights: Path, *, drafts: bool) -> dict[str, float]:
     """Return the tokens a second of each task's answer."""
-    url = start(weights, KEY, drafts=drafts).listening_address
+    server = start(weights, KEY, drafts=drafts)  # it ends with its last reference
     rates: dict[str, float] = {}
     for name, task in TASKS.items():
         body = {"messages": [{"role": "user", "content": task}], "temperature": 0, "max_tokens": 400}
         answer = httpx2.post(
-            f"{url}/v1/chat/completions", json=body, headers={"Authorization": f"Bearer {KEY}"}, timeout=600
+            f"{server.listening_address}/v1/chat/completions",
+            json=body,
+            headers={"Authorization": f"Bearer {KEY}"},
+            timeout=600,
         )
         rates[name] = answer.raise_for_status().json()["timings"]["predicted_per_second"]
     return rates
