@@ -19,9 +19,10 @@ PROGRAMS = {
     "bwrap": "usr/bin/bwrap",
     "setpriv": "usr/bin/setpriv",
     "unshare": "usr/bin/unshare",
+    "rg": "usr/bin/rg",
 }
 PACKAGES = (
-    f"{PYTHON}-minimal lib{PYTHON}-minimal lib{PYTHON}-stdlib bash busybox-static bubblewrap util-linux "
+    f"{PYTHON}-minimal lib{PYTHON}-minimal lib{PYTHON}-stdlib bash busybox-static bubblewrap ripgrep util-linux "
     "libc6 libgcc-s1 libstdc++6 zlib1g libbz2-1.0 liblzma5 libexpat1 libffi8 libssl3 libsqlite3-0 libuuid1 "
     "libreadline8 libtinfo6 libncursesw6 libcrypt1 libdb5.3 libselinux1 libpcre2-8-0 libcap2 libcap-ng0"
 ).split()
@@ -58,8 +59,9 @@ def assemble(stage: Path, root: Path, elf: Elf) -> None:
     shutil.rmtree(libraries / "bin")  # scripts that start with the path of this machine's Python
     (libraries / "app.pth").write_text(f"{PREFIX}/app\n")
     programs = [path for name in PROGRAMS if is_dynamic(path := root / "bin" / name)]
-    linked = elf.needed([*programs, *root.glob("lib/python3*/**/*.so")])
-    elf.copy_libraries(stage, linked | set(EXTRA_LIBRARIES), root / "lib")
+    linked = elf.needed([*programs, *root.glob("lib/python3*/**/*.so*")])
+    brought = {path.name for path in libraries.glob("*.libs/*.so*")}  # by a wheel, whose modules find them
+    elf.copy_libraries(stage, (linked | set(EXTRA_LIBRARIES)) - brought, root / "lib")
     copy_licences(stage, root)
     # A wheel holds no empty directory.
     for name in MOUNT_POINTS:

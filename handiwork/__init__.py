@@ -2,8 +2,9 @@
 
 ``run`` carries out a task. An agent is a subclass of ``Agent`` whose ``step`` takes a ``State`` and returns an
 ``Action`` of ``handiwork.events.action``; it asks the model with ``Message`` objects and raises ``MalformedReplyError``
-for a reply that is no action. ``ScriptedLLM`` replaces the model in tests; ``Session`` is for programs that need more
-than ``run``. Each name is imported on first use, so that ``import handiwork`` is fast.
+for a reply that is no action. ``load_session`` reads a session of the past. ``ScriptedLLM`` replaces the model in
+tests; ``Session`` is for programs that need more than ``run``. Each name is imported on first use, so that ``import
+handiwork`` is fast.
 """
 
 from __future__ import annotations
@@ -15,11 +16,21 @@ if TYPE_CHECKING:
     from handiwork.events.base import Action
     from handiwork.llm.scripted.model import ScriptedLLM
     from handiwork.llm.types import Message
-    from handiwork.session.run import run
+    from handiwork.session.run import load_session, run
     from handiwork.session.session import Session
 
 __version__ = "0.1.0"
-__all__ = ["Action", "Agent", "MalformedReplyError", "Message", "ScriptedLLM", "Session", "State", "run"]
+__all__ = [
+    "Action",
+    "Agent",
+    "MalformedReplyError",
+    "Message",
+    "ScriptedLLM",
+    "Session",
+    "State",
+    "load_session",
+    "run",
+]
 
 _MODULES = {
     "Action": "handiwork.events.base",
@@ -29,6 +40,7 @@ _MODULES = {
     "ScriptedLLM": "handiwork.llm.scripted.model",
     "Session": "handiwork.session.session",
     "State": "handiwork.agents.state",
+    "load_session": "handiwork.session.run",
     "run": "handiwork.session.run",
 }
 

@@ -24,6 +24,11 @@ def data_dir() -> Path:
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "handiwork"
 
 
+def config_dir() -> Path:
+    """The user's settings file and micro agents: handiwork below the user's settings folder."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "handiwork"
+
+
 def cache_dir() -> Path:
     """What can be fetched or made again, like model weights: ``HANDIWORK_CACHE``, else below the user's cache."""
     if chosen := os.environ.get("HANDIWORK_CACHE"):

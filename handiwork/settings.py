@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -20,6 +21,8 @@ from pydantic_settings import (
 from handiwork.errors import HandiworkError
 from handiwork.events.base import Model
 from handiwork.events.record import Confirmation, Limits, ProtocolName
+from handiwork.hooks import Hook
+from handiwork.paths import config_dir
 from handiwork.sandbox.create import SANDBOXES, SandboxName
 from handiwork.sandbox.egress import hosts
 
@@ -30,13 +33,54 @@ FLAGS = {"confirmation": "--confirm", "secrets": "--secret"}
 """The flags whose name differs from their setting's."""
 
 
+SECRET_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", re.ASCII)
+"""``${NAME}``, which stands for the session's secret NAME in the settings of an MCP server."""
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTHORIZATION|COOKIE", re.IGNORECASE)
+
+ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
 class SettingsError(HandiworkError):
     """A setting is unknown or invalid; the text names it, its place and a valid value."""
 
 
 def settings_file() -> Path:
     """Return the path of the user's settings file, which need not exist."""
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "handiwork" / "config.toml"
+    return config_dir() / "config.toml"
+
+
+class MCPServerSettings(Model):
+    """An MCP server: a program that speaks on its stdin and stdout, or an address for streamable HTTP.
+
+    In ``env`` and ``headers``, ``${NAME}`` stands for the session's secret NAME. The log has these settings, so a
+    variable or header whose name is that of a secret must not hold a value itself. ``timeout`` is seconds for a call.
+    """
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict)
+    url: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    timeout: float = Field(default=120.0, gt=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("give it either a command or a url")
+        if self.url is not None and not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"the url {self.url} must begin with http:// or https://")
+        if self.headers and self.url is None:
+            raise ValueError("headers belong to a url: a command takes env")
+        if (self.env or self.args) and self.command is None:
+            raise ValueError("args and env belong to a command: a url takes headers")
+        for name, value in {**self.env, **self.headers}.items():
+            if _SECRET_NAME.search(name) and value and not SECRET_REFERENCE.search(value):
+                raise ValueError(
+                    f"{name} holds a value that the log would keep: write ${{NAME}}, and give the session the secret "
+                    "NAME (secrets, or --secret)"
+                )
+        return self
 
 
 class SessionSettings(Model):
@@ -66,6 +110,19 @@ class SessionSettings(Model):
     secrets: Annotated[tuple[str, ...], NoDecode] = ()
     """Secrets for the commands that name them, like "NAME" or "NAME=@FILE"; separated by colons in the variable."""
 
+    skills: Annotated[tuple[str, ...], NoDecode] = ()
+    """Skills for the notebook besides the platform's: Python files, or names that installed packages give theirs;
+    separated by colons in the variable."""
+
+    mcp: dict[ServerName, MCPServerSettings] = Field(default_factory=dict)
+    """The MCP servers whose tools the agent may call, by name."""
+
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    """The most requests to one model in any 60 s, by all sessions of a process; further ones wait."""
+
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    """The most tokens of one model, in and out, in any 60 s, by all sessions of a process; further requests wait."""
+
     snapshots: int = Field(default=20, ge=0)
     """The GiB that the snapshots of all sessions may take; with 0 none are taken."""
 
@@ -79,7 +136,7 @@ class Settings(SessionSettings, BaseSettings):
     """The model, like "anthropic:NAME", "openai:NAME" or "local:NAME"."""
 
     agent: str = "CodeActAgent"
-    """The agent: the name of an installed one, or "file.py:Class"."""
+    """The agent: the name of an installed one, "file.py:Class", or a YAML file of SWEAgent's."""
 
     max_iterations: int = Field(default=100, ge=1)
     """The number of steps after which the agent pauses."""
@@ -93,7 +150,7 @@ class Settings(SessionSettings, BaseSettings):
     max_time: float | None = Field(default=None, gt=0)
     """The running time in seconds after which the agent pauses."""
 
-    @field_validator("mount_ro", "secrets", mode="before")
+    @field_validator("mount_ro", "secrets", "skills", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
@@ -120,12 +177,18 @@ class Settings(SessionSettings, BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Read flags first, then the environment, then the file."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, settings_file())
+        return init_settings, env_settings, _SettingsFile(settings_cls, settings_file())
 
     @property
     def limits(self) -> Limits:
         """The limits of a session with these settings."""
         return Limits(iterations=self.max_iterations, cost=self.max_cost, tokens=self.max_tokens, time=self.max_time)
+
+
+class _SettingsFile(TomlConfigSettingsSource):
+    def __call__(self) -> dict[str, Any]:
+        """Return the keys of the file; its hooks are no setting that a flag or variable could replace."""
+        return {key: value for key, value in super().__call__().items() if key != "hooks"}
 
 
 def load(flags: Mapping[str, Any]) -> Settings:
@@ -144,6 +207,24 @@ def load(flags: Mapping[str, Any]) -> Settings:
             raise SettingsError(f"--base-url needs a model on a server, not {settings.model}: add --model")
         return settings.model_copy(update={"base_url": None})
     return settings
+
+
+def load_hooks() -> tuple[Hook, ...]:
+    """Return the ``[[hooks]]`` of the user's settings file, which nothing else can add to. Raises SettingsError."""
+    file = settings_file()
+    try:
+        tables: object = tomllib.loads(file.read_text()).get("hooks", []) if file.exists() else []
+        hooks = TypeAdapter(tuple[Hook, ...]).validate_python(tables)
+    except ValidationError as error:
+        raise SettingsError("\n".join(_explain_hook(dict(problem)) for problem in error.errors())) from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from None
+    titles = [(hook.event, hook.title) for hook in hooks]
+    if twice := next((title for title in titles if titles.count(title) > 1), None):
+        raise SettingsError(
+            f'{file}: two {twice[0]} hooks are called {twice[1]!r}: give each a name = "..." of its own'
+        )
+    return hooks
 
 
 def set_defaults(values: Mapping[str, str | None]) -> None:
@@ -236,8 +317,11 @@ def _explain_all(error: ValidationError, flags: Mapping[str, Any]) -> str:
 
 def _explain(problem: dict[str, Any], flags: Mapping[str, Any]) -> str:
     key = str(problem["loc"][0])
+    if key == "mcp" and len(problem["loc"]) > 1:  # its values may be secrets, which are not shown
+        path = ".".join(map(str, problem["loc"]))
+        return f"{settings_file()}: {path}: {problem['msg'].removeprefix('Value error, ')}"
     if problem["type"] == "extra_forbidden":
-        return f"{settings_file()}: unknown key {key!r}; known: {', '.join(sorted(Settings.model_fields))}"
+        return f"{settings_file()}: unknown key {key!r}; known: {', '.join(sorted([*Settings.model_fields, 'hooks']))}"
     if key in flags:
         place = FLAGS.get(key, f"--{key.replace('_', '-')}")
     elif os.environ.get(variable := f"{PREFIX}{key.upper()}"):
@@ -245,3 +329,15 @@ def _explain(problem: dict[str, Any], flags: Mapping[str, Any]) -> str:
     else:
         place = f"{settings_file()}: {key}"
     return f"{place}: {problem['msg'][0].lower()}{problem['msg'][1:]}, not {problem['input']!r}"
+
+
+def _explain_hook(problem: dict[str, Any]) -> str:
+    number, *field = problem["loc"] or (None,)
+    if number is None:
+        return f"{settings_file()}: hooks: write each hook as a table, under a line [[hooks]]"
+    place = f"{settings_file()}: hook {number + 1}"
+    if problem["type"] == "extra_forbidden":
+        return f"{place}: unknown key {field[0]!r}; known: {', '.join(Hook.model_fields)}"
+    text = problem["msg"].removeprefix("Value error, ")
+    named = "".join(f": {name}" for name in field)
+    return f"{place}{named}: {text[0].lower()}{text[1:]}" + (f", not {problem['input']!r}" if field else "")

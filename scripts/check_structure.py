@@ -15,17 +15,33 @@ LAYERS: dict[str, set[str]] = {
     "paths": set(),
     "process": set(),
     "events": set(),
+    "hooks": {"events"},
     "workspace": {"errors", "paths"},
+    "skills": set(),
     "log": {"errors", "events", "process"},
     "llm": {"errors", "events", "paths"},
     "sandbox": {"errors", "events", "paths", "process", "workspace"},
-    "settings": {"errors", "events", "sandbox"},
-    "agents": {"errors", "events", "llm"},
-    "session": {"agents", "errors", "events", "llm", "log", "paths", "sandbox", "settings", "workspace"},
+    "settings": {"errors", "events", "hooks", "paths", "sandbox"},
+    "context": {"errors", "events", "paths", "workspace"},
+    "agents": {"errors", "events", "llm", "paths", "skills"},
+    "session": {
+        "agents",
+        "context",
+        "errors",
+        "events",
+        "hooks",
+        "llm",
+        "log",
+        "paths",
+        "sandbox",
+        "settings",
+        "skills",
+    }
+    | {"workspace"},
     "evals": {"agents", "errors", "events", "llm", "log", "paths", "sandbox", "session", "workspace"},
     "server": {"agents", "errors", "events", "llm", "log", "process", "session", "settings", "workspace"},
-    "cli": {"agents", "errors", "evals", "events", "llm", "log", "paths", "sandbox", "server", "session", "settings"}
-    | {"workspace"},
+    "cli": {"agents", "context", "errors", "evals", "events", "hooks", "llm", "log", "paths", "sandbox", "server"}
+    | {"session", "settings", "workspace"},
 }
 """What each part of the package may import besides itself."""
 

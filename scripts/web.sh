@@ -1,7 +1,7 @@
 #!/bin/sh
 # The web app: `web.sh build` builds web/ into handiwork/server/app/ if its sources changed, `web.sh npm ...` runs npm
-# in web/, and `web.sh types` writes the types that follow from Python. Node is the one on the PATH, or, if that is
-# missing or too old, PyPI's, kept in the user's cache.
+# in web/, `web.sh types` writes the types that follow from Python, and `web.sh path` prints a PATH with node. Node is
+# the one on the PATH, or, if that is missing or too old, PyPI's, kept in the user's cache.
 set -eu
 cd "$(dirname "$0")/.."
 cache=${HANDIWORK_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/handiwork}
@@ -53,6 +53,10 @@ types)
     install_packages
     .venv/bin/python scripts/web_types.py "$@"
     ;;
+path)
+    new_enough || get_node
+    echo "$PATH"
+    ;;
 npm)
     shift
     install_packages
@@ -60,7 +64,7 @@ npm)
     npm run --silent "$@"
     ;;
 *)
-    echo "web.sh: build, types [--check], or npm SCRIPT" >&2
+    echo "web.sh: build, types [--check], path, or npm SCRIPT" >&2
     exit 2
     ;;
 esac

@@ -20,6 +20,7 @@ from handiwork.errors import WorkspaceError
 from handiwork.events.action import AgentFinishAction, CmdRunAction
 from handiwork.events.base import Action
 from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.log.errors import LogError
 from handiwork.log.store import Store
 from handiwork.session.session import Session
 from handiwork.settings import SettingsError
@@ -57,7 +58,7 @@ def test_the_import_loads_nothing_else() -> None:
 def test_the_names_are_those_of_the_modules() -> None:
     code = "import handiwork; print([(name, getattr(handiwork, name).__module__) for name in handiwork.__all__])"
     printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert printed.count("handiwork.") == len(handiwork.__all__) == 8
+    assert printed.count("handiwork.") == len(handiwork.__all__) == 9
     assert (handiwork.Agent, handiwork.State, handiwork.Session) == (Agent, State, Session)
     assert handiwork.ScriptedLLM is ScriptedLLM
     assert [name for name in dir(handiwork) if name in handiwork.__all__] == handiwork.__all__
@@ -72,6 +73,23 @@ def test_a_run_returns_its_changes_and_leaves_the_workspace(project: Path, tmp_p
     assert (result.state.task, result.state.sandbox) == ("greet", "bubblewrap")
     assert sorted(path.name for path in project.iterdir()) == ["main.py"]
     assert asyncio.run(stored(tmp_path / "data")) == [result.session]
+
+
+def test_a_session_of_the_past_by_its_id_and_its_events_by_range(project: Path, tmp_path: Path) -> None:
+    result = handiwork.run("greet", workspace=project, model=ScriptedLLM([WRITE, FINISH]))
+    past = handiwork.load_session(result.session[:6])
+    assert (past.id, past.state.outputs, past.last) == (result.session, {"message": "Done."}, result.state.last_id)
+    assert [event.id for event in past.events] == list(range(1, past.last + 1))
+    assert past.state.history_range(1) == past.state.history
+
+    command = next(event.id for event in past.events if isinstance(event, CmdRunAction))
+    earlier = handiwork.load_session(result.session, first=3, last=command, data=tmp_path / "data")
+    assert [event.id for event in earlier.events] == list(range(3, command + 1))
+    assert (earlier.state.agent_state, earlier.last) == ("running", command)
+    assert [action.id for action, _ in past.state.history_range(3, command)] == [command]
+    assert past.state.history_range(command + 1, command) == []
+    with pytest.raises(LogError):
+        handiwork.load_session("nothing")
 
 
 async def stored(data: Path) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, ClassVar, Generic, Protocol, get_args, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, get_args, get_origin
 
 from pydantic import BaseModel
 from typing_extensions import TypeVar, get_original_bases
@@ -12,6 +13,9 @@ from handiwork.agents.interface import AnyOutputs, Data, TaskInputs
 from handiwork.agents.state import State
 from handiwork.events.base import Action
 from handiwork.llm.types import Capabilities, Completion, Message, ReplyForm, Tool
+
+if TYPE_CHECKING:
+    from handiwork.agents.protocols.action_tools import ActionTool
 
 Step = Action | Sequence[Action]
 """The result of a step: one action, or several that run in order."""
@@ -63,8 +67,20 @@ class Agent(Generic[Data]):
     tools: ClassVar[Sequence[Callable[..., object]]] = ()
     """Functions and Action classes that the model may call (see ``handiwork.agents.tools``)."""
 
+    toolbox: ClassVar[Sequence[ActionTool]] = ()
+    """The tools of an agent whose step asks in a reply protocol; a micro agent that reuses it may leave some out."""
+
+    micro_file: ClassVar[Path | None] = None
+    """The Markdown file of a micro agent, None for an agent in Python."""
+
+    model: ClassVar[str | None] = None
+    """The name of the model that the agent calls; None is the session's."""
+
     sends_history: ClassVar[bool] = True
     """False for an agent whose prompts do not grow with its history: the history is not condensed for the window."""
+
+    uses_mcp: ClassVar[bool] = False
+    """True for an agent that offers its model the tools of the session's MCP servers (``mcp_tools.with_mcp``)."""
 
     inputs: ClassVar[type[BaseModel]] = TaskInputs
     """The pydantic model of a delegation's inputs; a delegation whose inputs do not fit does not begin."""
@@ -105,6 +121,15 @@ class Agent(Generic[Data]):
         Raises MalformedReplyError if the model's reply is not an action.
         """
         raise NotImplementedError
+
+    def at_limit(self, state: State[Data], limit: str) -> Step | None:
+        """Return actions that end the task when it may not go on; None, as by default, lets the session pause.
+
+        ``limit`` is "iterations", "cost", "tokens", "time", or "context" for a conversation that no longer fits the
+        model's window. The actions run without the limits, for a minute each; it is called again until one of them
+        ends the task, three times at most. No model can be called.
+        """
+        return None
 
 
 __all__ = ["Agent", "AgentLLM", "Completion", "InterruptedCallError", "MalformedReplyError", "Step"]

@@ -14,6 +14,11 @@ SHORT = 200
 """Maximum length in characters of an observation that a collapse leaves unchanged."""
 
 
+def messages_of_user(history: History) -> History:
+    """Return the user's messages; those of a delegate are its task."""
+    return [pair for pair in history if isinstance(pair[0], MessageAction) and pair[0].source == "user"]
+
+
 def condense(history: History, event: CondensationEvent, waiting: frozenset[int]) -> History:
     """Return the history after the condensation; keep the first user message and the actions in ``waiting``."""
     if event.how == "collapse":

@@ -1,14 +1,15 @@
-"""Find agents by name: installed agents by entry point, other agents by "module:Class" or "file.py:Class"."""
+"""Find agents by name: installed ones, micro agents, "module:Class", "file.py:Class", "file.md" or "file.yaml"."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import PydanticUserError
 
@@ -17,7 +18,14 @@ from handiwork.agents.interface import fields_text
 from handiwork.errors import HandiworkError
 from handiwork.llm.types import JsonSchema
 
+if TYPE_CHECKING:
+    from handiwork.agents.micro.catalog import MicroCatalog
+
+CONFIGURED = (".md", ".yaml", ".yml")
+"""The endings of the files that are names of agents: micro agents in Markdown, configurations of SWEAgent's in YAML."""
+
 GROUP = "handiwork.agents"
+OWN_AGENT = "name your own as file.py:Class, module:Class, file.md or file.yaml"
 
 
 class AgentNotFoundError(HandiworkError):
@@ -29,20 +37,56 @@ def installed() -> dict[str, EntryPoint]:
     return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)}
 
 
-def find(name: str) -> type[Agent]:
-    """Return the agent class named ``name``. Raises AgentNotFoundError."""
+def find(name: str, catalog: MicroCatalog | None = None) -> type[Agent]:
+    """Return the agent class named ``name``; the ending Agent of an installed agent's name may be left out.
+
+    The micro agents are those of the ``catalog``, by default those of the user and of packages. Raises
+    AgentNotFoundError, and MicroFileError or SWEConfigError for an agent whose file is invalid.
+    """
+    if name.endswith(".md"):
+        from handiwork.agents.micro.agent import agent_class
+        from handiwork.agents.micro.catalog import read_file
+
+        return agent_class(read_file(Path(name).expanduser()), _find_class)
+    if name.endswith(CONFIGURED):
+        from handiwork.agents.swe_agent import load_agent
+
+        return load_agent(Path(name).expanduser())
+    points = installed()
+    known = next((full for full in (name, f"{name}Agent") if full in points), None)
+    if known is not None or ":" in name:
+        return _find_class(known or name)
+    return _find_micro(name, catalog)
+
+
+def _find_class(name: str) -> type[Agent]:
+    """Return an agent that is a class in Python. Raises AgentNotFoundError."""
     if point := installed().get(name):
         agent = point.load()
     elif ":" in name:
         agent = _load(name)
     else:
-        names = ", ".join(installed()) or "none"
-        raise AgentNotFoundError(
-            f"there is no agent {name!r}; installed: {names}; name your own as file.py:Class or module:Class"
-        )
+        raise AgentNotFoundError(f"there is no agent {name!r} in Python; installed: {_names(installed())}; {OWN_AGENT}")
     if not (isinstance(agent, type) and issubclass(agent, Agent)):
         raise AgentNotFoundError(f"{name!r} is not a subclass of handiwork.agents.base.Agent")
     return cast("type[Agent]", agent)
+
+
+def _find_micro(name: str, catalog: MicroCatalog | None) -> type[Agent]:
+    # Imported late: most sessions have an agent in Python.
+    from handiwork.agents.micro.agent import agent_class
+    from handiwork.agents.micro.catalog import read_catalog
+
+    catalog = read_catalog() if catalog is None else catalog
+    for full in (name, f"{name}Agent"):
+        if full in catalog.agents:
+            return agent_class(catalog.agents[full], _find_class)
+    lines = [f"there is no agent {name!r}; installed: {_names([*installed(), *catalog.agents])}; {OWN_AGENT}"]
+    raise AgentNotFoundError("\n".join([*lines, *catalog.problems]))
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 @dataclass(frozen=True)
@@ -64,20 +108,30 @@ class InstalledAgent:
 
 
 def descriptions() -> list[InstalledAgent]:
-    """Return the installed agents, by name."""
-    return [_described(name, point) for name, point in installed().items()]
+    """Return the installed agents and the micro agents of the user and of packages, by name."""
+    from handiwork.agents.micro.catalog import read_catalog
+
+    catalog = read_catalog()
+    agents = [
+        _described(name, point.dist.name if point.dist is not None else "", point.value)
+        for name, point in installed().items()
+    ]
+    agents += [
+        _described(name, catalog.packages[micro.path], str(micro.path), catalog)
+        for name, micro in catalog.agents.items()
+    ]
+    return sorted(agents, key=lambda agent: agent.name)
 
 
-def _described(name: str, point: EntryPoint) -> InstalledAgent:
-    package = point.dist.name if point.dist is not None else ""
+def _described(name: str, package: str, source: str, catalog: MicroCatalog | None = None) -> InstalledAgent:
     try:
-        agent = find(name)
+        agent = find(name, catalog)
         models = (agent.inputs, agent.outputs)
         takes, gives = map(fields_text, models)
         inputs, outputs = (model.model_json_schema() for model in models)
-    except (AgentNotFoundError, ImportError, AttributeError, PydanticUserError) as error:
-        return InstalledAgent(name, f"cannot be loaded: {error}", package, point.value)
-    return InstalledAgent(name, agent.description, package, point.value, takes, gives, inputs, outputs)
+    except (HandiworkError, ImportError, AttributeError, PydanticUserError) as error:
+        return InstalledAgent(name, f"cannot be loaded: {error}", package, source)
+    return InstalledAgent(name, agent.description, package, source, takes, gives, inputs, outputs)
 
 
 def _load(name: str) -> object:

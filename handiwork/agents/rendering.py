@@ -8,10 +8,12 @@ from handiwork.events.observation import (
     BrowserOutputObservation,
     CmdOutputObservation,
     ErrorObservation,
+    FileEditObservation,
     FileReadObservation,
     FileWriteObservation,
     IPythonRunCellObservation,
     JobObservation,
+    MCPCallObservation,
     OutputReadObservation,
 )
 
@@ -58,6 +60,11 @@ def observation_text(
             return "\n".join([text.rstrip() or NO_OUTPUT, *picture_note, *_CELL_STATUS.get(observation.status, ())])
         case ErrorObservation():
             return f"Error: {text}"
+        case MCPCallObservation():
+            pictures = len(observation.images)
+            picture_note = [f"[{pictures} picture{'s' * (pictures > 1)}]"] * (pictures > 0)
+            heading = ["The tool reports an error:"] * observation.error
+            return "\n".join([*heading, text.rstrip() or NO_OUTPUT, *picture_note])
         case JobObservation(status=str()):
             code = "" if observation.exit_code is None else f", exit code {observation.exit_code}"
             return f"{text.rstrip() or NO_OUTPUT}\n[{observation.job} is {observation.status}{code}]"
@@ -69,9 +76,17 @@ def observation_text(
         case BrowserOutputObservation():
             return page_text(observation, text)
         case FileWriteObservation():
-            return f"{observation.path} is {'created' if observation.created else 'written'}."
+            verb = "created" if observation.created else "written"
+            return f"{observation.path} is {verb}.{_syntax_note(observation.syntax_error)}\n{text}".rstrip()
+        case FileEditObservation(syntax_error=error) if error:
+            return f"{(text or DONE).rstrip()}{_syntax_note(error)}"
         case _:
             return text or DONE
+
+
+def _syntax_note(error: str) -> str:
+    """Return the line that tells of a syntax error, "" for none."""
+    return f"\nSyntax error in {error}" if error.startswith("line ") else f"\nSyntax error: {error}" if error else ""
 
 
 def _outcome(observation: Observation, limit: int, pages: bool) -> str:

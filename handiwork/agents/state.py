@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from handiwork.agents.history import History, condense
 from handiwork.agents.interface import Data, M, parse
 from handiwork.agents.plan import Plan
-from handiwork.agents.totals import Totals
+from handiwork.agents.totals import Totals, Traffic
 from handiwork.events.action import (
     AddTaskAction,
     AgentDelegateAction,
@@ -37,6 +37,7 @@ from handiwork.events.record import (
     ApprovalEvent,
     CompletionEvent,
     CondensationEvent,
+    KnowledgeEvent,
     Limits,
     LoopEvent,
     SessionStarted,
@@ -58,7 +59,8 @@ class State(Generic[Data]):
     events; the log keeps them all. ``totals`` counts all subtasks together, ``local_*`` this one. ``inputs`` and
     ``outputs`` are a delegate's arguments and results. ``extra_data`` belongs to the agent: a step changes it in place,
     and the log gets the change together with the step's actions. ``data`` is the same as an object of the agent's
-    model, if it declares one; only a step's State has it, and only ``data`` is to be changed then.
+    model, if it declares one; only a step's State has it, and only ``data`` is to be changed then. ``knowledge`` names
+    the pieces of knowledge that have joined the conversation.
     """
 
     id: int = 0
@@ -79,6 +81,7 @@ class State(Generic[Data]):
     data: Data = field(default=cast("Any", None), compare=False, repr=False)
     plan: Plan = field(default_factory=Plan)
     loop: LoopEvent | None = None
+    knowledge: list[str] = field(default_factory=list[str])
     last_error: str = ""
     subtasks: dict[int, State] = field(default_factory=dict[int, "State"])
     forked: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
@@ -119,6 +122,11 @@ class State(Generic[Data]):
         return self.totals.workspace
 
     @property
+    def skills(self) -> tuple[str, ...]:
+        """The lines that document the user's own skills, which the notebook has besides the platform's."""
+        return self.totals.skills
+
+    @property
     def limits(self) -> Limits:
         """The limits of the whole session."""
         return self.totals.limits
@@ -144,6 +152,11 @@ class State(Generic[Data]):
         return self.totals.unpriced
 
     @property
+    def traffic(self) -> Traffic:
+        """The traffic control of the whole session's model calls: "normal", "throttling" or "paused"."""
+        return self.totals.traffic
+
+    @property
     def time(self) -> float:
         """Seconds the session has been running."""
         return self.totals.time
@@ -164,6 +177,10 @@ class State(Generic[Data]):
         Raises InterfaceError if they do not fit.
         """
         return parse(model, self.inputs or {"task": self.task}, f"the inputs of {self.agent}")
+
+    def history_range(self, first: int, last: int | None = None) -> History:
+        """Return the part of the history whose actions have the ids ``first`` to ``last``; None is the end."""
+        return [(a, o) for a, o in self.history if first <= a.id and (last is None or a.id <= last)]
 
     def tree(self) -> list[State]:
         """Return this State and the States of all subtasks that have not returned their outcome yet."""
@@ -292,6 +309,9 @@ class State(Generic[Data]):
                 self.extra_data = record.data
             case LoopEvent():
                 self.loop = record
+                self._add_message(record, record.content)
+            case KnowledgeEvent():
+                self.knowledge.append(record.name)
                 self._add_message(record, record.content)
             case CondensationEvent():
                 self._condense(record)

@@ -5,22 +5,95 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
+from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation, JobObservation
 from handiwork.events.record import (
     ApprovalEvent,
     CompletionEvent,
     Confirmation,
+    ContextLoaded,
+    ContextWithheld,
     CostSource,
+    HookEvent,
+    HookPoint,
     Limits,
+    MCPServerEvent,
     NetworkAllowed,
     SessionStarted,
     SettingsChanged,
     SnapshotEvent,
     StepStarted,
+    ThrottledEvent,
+    UnusedHooks,
     Usage,
 )
+
+Traffic = Literal["normal", "throttling", "paused"]
+"""Whether model calls run: "throttling" while one waits for a rate limit, "paused" while a limit pauses the session."""
+
+
+@dataclass
+class HookTotals:
+    """The hooks that have run. ``run`` has each with its point, and ``done`` those that were not interrupted.
+
+    ``passed`` lists those that let an action pass which has no observation yet, by its id. ``sent_back`` counts how
+    often in a row a hook has sent back the agent of a subtask, ``ended`` lists those that ran since the task ended, and
+    ``told`` is True once the user was told since then which never ran.
+    """
+
+    run: set[tuple[HookPoint, str]] = field(default_factory=set[tuple[HookPoint, str]])
+    done: set[tuple[HookPoint, str]] = field(default_factory=set[tuple[HookPoint, str]])
+    passed: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    sent_back: dict[tuple[int, str], int] = field(default_factory=dict[tuple[int, str], int])
+    ended: list[str] = field(default_factory=list[str])
+    told: bool = False
+
+    def apply(self, event: Event) -> None:
+        """Apply the next event of the log."""
+        match event:
+            case HookEvent():
+                self._count(event)
+            case UnusedHooks():
+                self.told = True
+            case MessageAction(source="user"):
+                self.sent_back.clear()
+                self._begin_again()
+            case AgentFinishAction():
+                for gate in [gate for gate in self.sent_back if gate[0] == event.subtask]:
+                    del self.sent_back[gate]
+            case StepStarted():
+                self._begin_again()
+            case AgentStateChangedObservation():
+                pass  # a question about the action, or its answer
+            case Observation(cause=int(action)):
+                self.passed.pop(action, None)
+            case _:
+                pass
+
+    def _begin_again(self) -> None:
+        self.ended.clear()
+        self.told = False
+
+    def _count(self, event: HookEvent) -> None:
+        self.run.add((event.point, event.hook))
+        if event.problem == "interrupted":
+            return
+        self.done.add((event.point, event.hook))
+        gate = (event.subtask, event.hook)
+        match event.point:
+            case "before_action" if event.effect == "" and event.cause is not None:
+                self.passed.setdefault(event.cause, []).append(event.hook)
+            case "before_finish" if event.effect == "sent_back":
+                self.sent_back[gate] = self.sent_back.get(gate, 0) + 1
+            case "before_finish" if event.effect == "":
+                self.sent_back.pop(gate, None)
+            case "session_end":
+                self.ended.append(event.hook)
+            case _:
+                pass
 
 
 @dataclass
@@ -33,14 +106,18 @@ class Totals:
     ``rules`` the rules from answers. ``network`` lists the hosts that the sandbox may reach; ``unasked`` is True
     once an action ran without a question to the user about network access. ``jobs`` holds the commands not known to
     have ended, by subtask and job handle ("" for the shell's own command). ``outputs`` lists the blobs of outputs too
-    large for their observations. ``snapshots`` counts those taken; ``last_change`` is the id of the newest one that
-    has changed files, the first left aside.
+    large for their observations. ``mcp`` holds the newest "ready" event, or else the newest event, of each MCP server.
+    ``throttled`` holds the subtasks whose call waits for a rate limit; ``at_limit`` is True while a limit pauses the
+    session. ``snapshots`` counts those taken; ``last_change`` is the id of the newest one that has changed files, the
+    first left aside. ``context`` holds the conventions in the prompts by path, and ``withheld`` the paths of those that
+    are not. ``skills`` are the lines that document the user's own skills. ``hooks`` are the user's hooks that have run.
     """
 
     model: str = ""
     base_url: str | None = None
     sandbox: str = ""
     workspace: str = ""
+    skills: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     confirmation: Confirmation = "never"
     iteration: int = 0
@@ -57,8 +134,14 @@ class Totals:
     unasked: bool = False
     jobs: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     outputs: list[str] = field(default_factory=list[str])
+    mcp: dict[str, MCPServerEvent] = field(default_factory=dict[str, MCPServerEvent])
+    throttled: set[int] = field(default_factory=set[int])
+    at_limit: bool = False
     snapshots: int = 0
     last_change: int = 0
+    hooks: HookTotals = field(default_factory=HookTotals)
+    context: dict[str, ContextLoaded] = field(default_factory=dict[str, ContextLoaded])
+    withheld: set[str] = field(default_factory=set[str])
     last_id: int = 0
     last_timestamp: datetime | None = None
 
@@ -68,11 +151,13 @@ class Totals:
             self.time += max(0.0, (event.timestamp - self.last_timestamp).total_seconds())
         self.last_id, self.last_timestamp = event.id, event.timestamp
         self._follow_job(event)
+        self.hooks.apply(event)
+        self._follow_traffic(event)
         match event:
             case SessionStarted():
                 self.jobs.clear()  # the new sandbox has none
                 self.model, self.sandbox, self.workspace = event.model, event.sandbox, event.workspace
-                self.limits, self.confirmation = event.limits, event.confirmation
+                self.limits, self.confirmation, self.skills = event.limits, event.confirmation, event.skills
                 base_url = event.settings.get("base_url")
                 self.base_url = base_url if isinstance(base_url, str) else None
                 hosts = event.settings.get("allow_net")
@@ -87,6 +172,9 @@ class Totals:
                 self.snapshots += 1
                 if self.snapshots > 1 and event.changed:
                     self.last_change = event.id
+            case MCPServerEvent():
+                if event.state == "ready" or not self.mcp.get(event.server, event).tools:
+                    self.mcp[event.server] = event
             case SettingsChanged():
                 if event.model is not None:
                     self.model, self.base_url = event.model, event.base_url
@@ -94,13 +182,18 @@ class Totals:
                 self.confirmation = event.confirmation or self.confirmation
             case ApprovalEvent():
                 self._answer(event)
+            case ContextLoaded():
+                self.context[event.path] = event
+                self.withheld.discard(event.path)
+            case ContextWithheld():
+                self.withheld.update(event.paths)
             case AgentStateChangedObservation(agent_state="awaiting_user_confirmation", cause=int(action)):
                 self.asked.append(action)
             case AgentStateChangedObservation(agent_state="running", cause=int(action)):
                 self.approvals.pop(action, None)  # the action starts
             case Observation(cause=int(action)):
                 self._close(event, action)
-            case Action(source="agent") if event.runnable and not self._asks_about_network:
+            case Action(source="agent" | "environment") if event.runnable and not self._asks_about_network:
                 self.unasked = True
             case _:
                 pass
@@ -119,6 +212,28 @@ class Totals:
                 self.jobs.pop((event.subtask, ""), None)
             case JobObservation(status="done" | "stopped"):
                 self.jobs.pop((event.subtask, event.job), None)
+            case _:
+                pass
+
+    @property
+    def traffic(self) -> Traffic:
+        """The state of the session's model calls."""
+        return "paused" if self.at_limit else "throttling" if self.throttled else "normal"
+
+    def _follow_traffic(self, event: Event) -> None:
+        match event:
+            case ThrottledEvent():
+                self.throttled.add(event.subtask)
+            case CompletionEvent() | StepStarted():
+                self.throttled.discard(event.subtask)
+            case AgentStateChangedObservation(subtask=0):
+                self.throttled.clear()
+                self.at_limit = event.agent_state == "paused" and event.reason == "limit"
+            case SessionStarted() | ChangeAgentStateAction() | MessageAction(source="user"):
+                self.throttled.clear()
+                self.at_limit = False
+            case AgentStateChangedObservation():
+                self.throttled.discard(event.subtask)
             case _:
                 pass
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from handiwork.cli.command import command
+from handiwork.cli.commands import mcp
 from handiwork.cli.commands import serve as serving
 from handiwork.cli.commands.eval import app as evals
 from handiwork.cli.options import (
@@ -178,7 +179,7 @@ def resume(
     """
 
 
-@command(app, "approve:approve")
+@command(app, "permissions:approve")
 def approve(
     session: Session = None,
     reject: Annotated[bool, typer.Option("--reject", help="Refuse the actions instead.")] = False,
@@ -195,7 +196,7 @@ def approve(
     """
 
 
-@command(app, "allow:allow")
+@command(app, "permissions:allow")
 def allow(
     hosts: Annotated[
         list[str], typer.Argument(metavar="HOST...", help="Hosts, as for --allow-net of run.", show_default=False)
@@ -307,14 +308,70 @@ def apply(
     """
 
 
+@command(app, "context:context")
+def context(
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="The directory that a session would work on.", show_default=False)
+    ] = Path(),
+    as_json: AsJson = False,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Show each text that waits for you, or its changes, and ask to accept it.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --accept: accept without showing and asking.")] = False,
+) -> None:
+    """Show which AGENTS.md, CLAUDE.md, skills and devcontainer.json a session loads, why, and what it does not load.
+
+    Texts of a repository load only after you have accepted them; when they change, you are asked again.
+
+    \b
+    handiwork context
+    handiwork context ~/src/project --accept
+    handiwork context --json | jq 'select(.state == "loads").path'
+    """
+
+
 @command(app, "listing:models")
 def models() -> None:
     """List the models you can use now, and how to name one."""
 
 
 @command(app, "listing:agents")
-def agents(as_json: AsJson = False) -> None:
-    """List the installed agents, what each takes from an agent that delegates to it, and what it gives back."""
+def agents(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these agents.", show_default=False)
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Let each agent do one small task with the model, and tell which did it.")
+    ] = False,
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the installed agents, what each takes from an agent that delegates to it, and what it gives back.
+
+    \b
+    handiwork agents --check
+    handiwork agents --check CommitWriter TypoFixer --model anthropic:claude-sonnet-4-5
+    """
+
+
+@command(app, "hooks:hooks")
+def hooks(
+    point: Annotated[
+        Literal["session_start", "before_action", "after_action", "before_finish", "session_end"] | None,
+        typer.Option("--try", help="Run the hooks of this event with a sample, in a sandbox on a copy of this folder."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List your hooks and what each matches, or try them out.
+
+    Hooks are commands in [[hooks]] tables of your settings file, which run before and after actions, before an agent
+    finishes, and at a session's begin and end.
+
+    \b
+    handiwork hooks
+    handiwork hooks --try before_finish
+    """
 
 
 @command(app, "doctor:doctor")
@@ -323,6 +380,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 app.add_typer(evals.app, name="eval")
+app.add_typer(mcp.app, name="mcp")
 
 
 def main() -> None:

@@ -105,6 +105,19 @@ class FileEditAction(Action):
     new: str
 
 
+class HookRunAction(Action):
+    """Run the user's hook ``command`` in a bash of its own in ``directory``, with ``input`` as its standard input.
+
+    The platform sends it to a sandbox, and interrupts it after ``timeout`` seconds; it is never in a log.
+    """
+
+    runnable: ClassVar[bool] = True
+    command: str
+    input: str
+    directory: str
+    timeout: float | None = Field(default=None, gt=0)
+
+
 class BrowseURLAction(Action):
     """Open ``url`` in the sandbox's browser; ``view`` and ``marks`` are as in BrowseInteractiveAction."""
 
@@ -126,6 +139,22 @@ class BrowseInteractiveAction(Action):
     browser_actions: str
     view: BrowserView = "visible"
     marks: bool = False
+
+
+class MCPCallAction(Action):
+    """Call ``tool`` of the MCP server ``server``, one of the user's settings, with ``arguments``."""
+
+    runnable: ClassVar[bool] = True
+    server: str
+    tool: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class MCPToolsAction(Action):
+    """Look up the arguments of ``tools`` of the MCP server ``server``; without names, of all its tools."""
+
+    server: str
+    tools: tuple[str, ...] = ()
 
 
 class AgentDelegateAction(Action):

@@ -24,6 +24,8 @@ from handiwork.events.action import (
     ForkAction,
     IPythonRunCellAction,
     JobAction,
+    MCPCallAction,
+    MCPToolsAction,
     MessageAction,
     ModifyTaskAction,
     OutputReadAction,
@@ -66,6 +68,10 @@ def describe(action: Action) -> Description:
             return Description("browse", action.url)
         case BrowseInteractiveAction():
             return Description("act in the browser", action.browser_actions)
+        case MCPCallAction(server=server, tool=tool, arguments=arguments):
+            return Description("call", f"{server} {tool} {json.dumps(arguments, ensure_ascii=False)}")
+        case MCPToolsAction(server=server, tools=tools):
+            return Description("look up tools", " ".join([server, *tools]))
         case MessageAction():
             return Description("say", action.content)
         case AgentThinkAction():

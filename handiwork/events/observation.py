@@ -14,6 +14,7 @@ from handiwork.events.action import (
     FileEditAction,
     FileReadAction,
     FileWriteAction,
+    HookRunAction,
     IPythonRunCellAction,
     JobAction,
 )
@@ -99,23 +100,39 @@ class FileReadObservation(Observation):
 
 
 class FileWriteObservation(Observation):
-    """A file was written; ``created`` tells whether it is new."""
+    """A file was written; ``created`` tells whether it is new.
+
+    ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found.
+    """
 
     answers = (FileWriteAction,)
     repeats = ("path",)
 
     path: str
     created: bool = False
+    syntax_error: str = ""
 
 
 class FileEditObservation(Observation):
-    """A file was edited; ``content`` is the change as a unified diff, ``line`` its first line, counted from 1."""
+    """A file was edited; ``content`` is the change as a unified diff, ``line`` its first line, counted from 1.
+
+    ``syntax_error`` is the first syntax error that the file now has, as in FileWriteObservation.
+    """
 
     answers = (FileEditAction,)
     repeats = ("path",)
 
     path: str
     line: int = 1
+    syntax_error: str = ""
+
+
+class HookRunObservation(Observation):
+    """Output of a hook's command; ``exit_code`` is None if the command was stopped before its end."""
+
+    answers = (HookRunAction,)
+
+    exit_code: int | None
 
 
 class BrowserOutputObservation(Observation):
@@ -156,6 +173,24 @@ class BrowserOutputObservation(Observation):
                 return {}
 
 
+class MCPCallObservation(Observation):
+    """The result of a tool of an MCP server: text in ``content``, pictures in ``images``.
+
+    ``error`` tells that the tool itself reports a failure.
+    """
+
+    server: str
+    tool: str
+    images: tuple[Part, ...] = ()
+    error: bool = False
+
+
+class MCPToolsObservation(Observation):
+    """Tools of an MCP server; ``content`` has the description of each and the JSON schema of its arguments."""
+
+    server: str
+
+
 class AgentDelegateObservation(Observation):
     """A subtask ended with an ``outcome`` and ``outputs``."""
 
@@ -185,6 +220,12 @@ class PlanObservation(Observation):
 
 class UserRejectObservation(Observation):
     """The user refused the action; ``content`` is the user's comment."""
+
+
+class HookRejectObservation(Observation):
+    """The user's hook ``hook`` refused the action; ``content`` tells the agent so, with the hook's output."""
+
+    hook: str
 
 
 class AgentStateChangedObservation(Observation):

@@ -17,6 +17,9 @@ READ = 30
 LONGEST = 6_000
 """Bytes of the longest file that is read."""
 
+ADVICE = frozenset({"AGENTS.md", "CLAUDE.md", "SKILL.md"})
+"""Files that advise agents: no agent reads them unasked, since their text joins the prompt once the user accepts it."""
+
 # Neither the shell's functions, nor programs or settings of the workspace, take part. Without git's word on what to
 # ignore, the usual folders of tools are left out.
 _LIST = (
@@ -76,7 +79,7 @@ def _chosen(sizes: dict[str, int], text: str, budget: int) -> Sequence[str]:
         return path.rpartition("/")[2] not in text, sizes[path]
 
     chosen: list[str] = []
-    for path in sorted(sizes, key=rank)[:READ]:
+    for path in sorted((path for path in sizes if path.rpartition("/")[2] not in ADVICE), key=rank)[:READ]:
         if sizes[path] <= min(LONGEST, budget):
             chosen.append(path)
             budget -= sizes[path]

@@ -13,7 +13,18 @@ ProtocolName = Literal["auto", "native", "json", "text"]
 """How a model writes its actions: as native tool calls, as JSON bound to a schema, or as plain text with blocks."""
 Confirmation = Literal["never", "risky", "always"]
 CondensationKind = Literal["collapse", "summary", "rewind"]
+SUMMARY = 120
+"""Characters of a tool's line in the prompt, at most."""
+
 LoopRule = Literal["repeat", "error", "monologue", "alternation", "waiting"]
+HookPoint = Literal["session_start", "before_action", "after_action", "before_finish", "session_end"]
+"""The moments of a session at which hooks run."""
+HookPlace = Literal["sandbox", "host"]
+HookProblem = Literal["", "timeout", "not_started", "interrupted"]
+HookEffect = Literal["", "refused", "sent_back", "let_through"]
+ContextKind = Literal["instructions", "skill", "devcontainer"]
+"""AGENTS.md or CLAUDE.md, the head of a SKILL.md, or the part of a devcontainer.json that a session uses."""
+ContextOrigin = Literal["workspace", "user", "package"]
 
 
 class Usage(Model):
@@ -51,7 +62,10 @@ class Limits(Model):
 
 
 class SessionStarted(Record):
-    """A session starts, or resumes in a new process, with these settings."""
+    """A session starts, or resumes in a new process, with these settings.
+
+    ``skills`` are the lines that document the user's own skills for the model.
+    """
 
     agent: str
     model: str
@@ -59,6 +73,7 @@ class SessionStarted(Record):
     workspace: str = ""
     limits: Limits = Limits()
     confirmation: Confirmation = "never"
+    skills: tuple[str, ...] = ()
     settings: dict[str, JsonValue] = Field(default_factory=dict)
     resumed: bool = False
 
@@ -159,7 +174,111 @@ class EgressEvent(Record):
     reason: str = ""
 
 
+class MCPTool(Model):
+    """A tool of an MCP server as the server describes it; ``arguments`` is the JSON text of their schema."""
+
+    name: str
+    description: str = ""
+    arguments: str = "{}"
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the description, on one line and at most 120 characters long."""
+        sentence = " ".join(self.description.split()).split(". ")[0].rstrip(".")
+        return sentence if len(sentence) <= SUMMARY else f"{sentence[: SUMMARY - 3]}..."
+
+
+class MCPServerEvent(Record):
+    """An MCP server of the session changed its state.
+
+    "starting": the first step did not wait for it; "ready" with its ``tools``; "failed" to start; "ended", to start
+    again with its next call. ``content`` says why, ``errors`` is the end of its stderr.
+    """
+
+    server: str
+    state: Literal["starting", "ready", "failed", "ended"]
+    tools: tuple[MCPTool, ...] = ()
+    content: str = ""
+    errors: str = ""
+
+
+class KnowledgeEvent(Record):
+    """A piece of knowledge joins a task's conversation: ``content``, of the file ``place``.
+
+    A user's message has its ``trigger`` as a whole word.
+    """
+
+    name: str
+    trigger: str
+    place: str
+    content: str
+
+
+class ThrottledEvent(Record):
+    """A call of ``model`` waits about ``seconds`` for its rate limit; ``content`` tells the user which limit."""
+
+    model: str
+    seconds: float
+    content: str
+
+
+class ContextLoaded(Record):
+    """A convention of the project, the user or a package joins every prompt from here on, word for word.
+
+    ``path`` is relative to the workspace, or absolute as the sandbox sees it. ``text`` is what the model reads; of a
+    skill its name and description, of a devcontainer.json the settings in use, which no prompt has. ``sha256`` is what
+    the user accepted: that of the file, or of a skill's list of files. ``tokens`` is estimated; ``note`` says what was
+    cut or left out.
+    """
+
+    category: ContextKind
+    origin: ContextOrigin
+    path: str
+    text: str
+    sha256: str
+    tokens: int = 0
+    note: str = ""
+
+
+class ContextWithheld(Record):
+    """Conventions at ``paths`` do not join the prompt; ``content`` tells the user why, and the remedy."""
+
+    paths: tuple[str, ...]
+    content: str
+
+
 class AgentDataEvent(Record):
     """The agent's own extra data; it replaces the data of the event before."""
 
     data: dict[str, JsonValue]
+
+
+class HookEvent(Record):
+    """The user's hook ``hook`` ran at ``point``; ``cause`` is the action before or after which it ran.
+
+    ``exit_code`` is None if the command did not end by itself: ``problem`` then gives the reason, and ``output`` what
+    was printed until then. ``duration`` is in seconds. ``effect`` is the outcome of a hook that did not exit with 0:
+    "refused" (the action does not run), "sent_back" (the agent must go on), "let_through" (the agent was sent back too
+    often already, and may finish); it is "" at other points, and for an interrupted hook.
+    """
+
+    hook: str
+    point: HookPoint
+    where: HookPlace = "sandbox"
+    exit_code: int | None = None
+    problem: HookProblem = ""
+    duration: float = 0.0
+    effect: HookEffect = ""
+    output: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """The end of the command in words, like "exit code 1"."""
+        words = {"timeout": "it took too long", "not_started": "it could not start", "interrupted": "interrupted"}
+        return words[self.problem] if self.problem else f"exit code {self.exit_code}"
+
+
+class UnusedHooks(Record):
+    """The session has ended, and these hooks never ran: no action matched, or the agent did not finish."""
+
+    hooks: tuple[str, ...]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from types import MappingProxyType
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from handiwork.events.base import Action, Observation
+from handiwork.sandbox.pipe import Pipe
+from handiwork.sandbox.questions import AskModel
 from handiwork.workspace.snapshots.store import Snapshot
 
 OnOutput = Callable[[str], None]
@@ -34,12 +37,17 @@ class Sandbox(Protocol):
         ...
 
     async def execute(
-        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+        self,
+        action: Action,
+        on_output: OnOutput | None = None,
+        secrets: Mapping[str, str] = NO_SECRETS,
+        ask: AskModel | None = None,
     ) -> Observation:
         """Run a runnable action and return its observation, ``cause`` not yet set.
 
-        ``secrets`` are environment variables for this command or cell alone. Errors of the action itself are returned
-        as observations. Raises SandboxError if the sandbox is lost. Cancelling this call stops the action.
+        ``secrets`` are environment variables for this command or cell alone. ``ask`` answers the questions of a cell's
+        skills. Errors of the action itself are returned as observations. Raises SandboxError if the sandbox is lost.
+        Cancelling this call stops the action.
         """
         ...
 
@@ -65,6 +73,15 @@ class Sandbox(Protocol):
         elements that ``calls`` would reach, and the open dialog. "state" returns the tabs, "storage" the cookies and
         the local storage. "request" fetches ``url`` with ``method``, ``data`` and the cookies. "close" closes the
         context. Raises BrowserError, SandboxError.
+        """
+        ...
+
+    def pipe(
+        self, command: Sequence[str], variables: Mapping[str, str] = NO_SECRETS
+    ) -> AbstractAsyncContextManager[Pipe]:
+        """Start a program inside, in the workspace, that the platform speaks with; it ends with the context.
+
+        ``variables`` join its environment. Raises PipeError if it cannot be started, SandboxError.
         """
         ...
 

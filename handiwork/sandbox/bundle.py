@@ -32,6 +32,10 @@ UNUSED_SECONDS = 30 * 24 * 3600
 """Seconds after which an unused copy of the inside code is removed."""
 
 
+_SKILLS = "skills/handiwork_skills"
+"""The package of the skills below ``PREFIX/app``; the notebook has only its folder on its path."""
+
+
 def bundle_root() -> Path:
     """Return the folder to mount at the prefix. Raises SandboxError if the bundle is not installed."""
     root = _root_of("handiwork_bundle")
@@ -86,13 +90,15 @@ def chromium_outside(folder: Path) -> Path:
 
 
 def inside_code() -> Path:
-    """Return the folder to mount at ``PREFIX/app``: a compiled copy of the package ``inside`` that every user can read.
+    """Return the folder to mount at ``PREFIX/app``: a compiled copy of the code inside that every user can read.
 
+    It has the package ``inside`` and the folder ``skills``, which has handiwork.skills as the package handiwork_skills.
     It is built once for each version of the sources. Raises SandboxError if they do not compile.
     """
-    source = Path(__file__).parent / "inside"
+    here = Path(__file__).parent
     files = {
-        path.relative_to(source): path.read_bytes()
+        target / path.relative_to(source): path.read_bytes()
+        for source, target in ((here / "inside", Path("inside")), (here.parent / "skills", Path(_SKILLS)))
         for path in sorted(source.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
@@ -113,7 +119,7 @@ def _make_copy(files: dict[Path, bytes], folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".inside-") as work:
         copy = Path(work, "copy")
         for name, content in files.items():
-            target = copy / "inside" / name
+            target = copy / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         _compile(copy)

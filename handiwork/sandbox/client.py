@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -15,11 +14,14 @@ import httpx2
 from pydantic import JsonValue
 
 from handiwork.errors import BrowserError, SandboxError
-from handiwork.events.action import CmdRunAction, IPythonRunCellAction
+from handiwork.events.action import CmdRunAction, HookRunAction, IPythonRunCellAction
 from handiwork.events.answers import TEXT_LIMIT, AnswerError, answer
-from handiwork.events.base import Action, Observation
+from handiwork.events.base import Action, Observation, Part
 from handiwork.events.codec import to_dict
 from handiwork.sandbox.base import NO_SECRETS, OnOutput
+from handiwork.sandbox.pipe import PIECE_LIMIT, Pipe, PipeError
+from handiwork.sandbox.questions import AskModel, ModelQuestions, QuestionError
+from handiwork.sandbox.responses import NOT_UNDERSTOOD, check, json_lines, json_object, problem_of, read_all
 
 SaveBlob = Callable[[AsyncIterator[bytes]], Awaitable[str]]
 """Saves bytes and returns their SHA-256 in hex."""
@@ -45,20 +47,12 @@ IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
 IMAGE_BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 """The accepted media types of pictures, and the first bytes of their files."""
 
-_REFUSED = 409
-_MAX_ANSWER = 32 << 20
+_REFUSED, _NOT_FOUND = 409, 404
 _MAX_STATE = 2 << 20  # bytes; a shell's state takes at most half of that
-_MAX_PROBLEM = 2000  # characters
 _SHORT, _FETCH, _IDLE = 60.0, 300.0, 60.0  # seconds for a short request, for a spool, between two pieces of a file
-_SPOOL_ID = re.compile("[0-9a-zA-Z]{1,64}")
-_NOT_UNDERSTOOD = "the sandbox's server gave an answer that violates its protocol; the sandbox can be started again."
+_HANDLE = re.compile("[0-9a-zA-Z]{1,64}")
 _LOST = "the sandbox was lost: its server no longer answers. It can be started again; files are kept."
 _SILENT = "the sandbox's server did not answer in {:.0f} s. It can be started again; files are kept."
-_FILE_ERRORS: dict[str, type[OSError]] = {
-    "not_found": FileNotFoundError,
-    "is_directory": IsADirectoryError,
-    "denied": PermissionError,
-}
 
 
 class Client:
@@ -92,14 +86,25 @@ class Client:
     async def health(self) -> None:
         """Wait until the server answers. Raises SandboxError."""
         async with self._request("GET", "/health") as response:
-            await _check(response)
+            await check(response)
 
     async def execute(
-        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+        self,
+        action: Action,
+        on_output: OnOutput | None = None,
+        secrets: Mapping[str, str] = NO_SECRETS,
+        ask: AskModel | None = None,
     ) -> Observation:
-        """Run the action; output too large for the observation is saved as a blob. Raises SandboxError."""
-        async with _time_limit(self._timeout_of(action) + self._grace):
-            fields = await self._ask(action, on_output, secrets)
+        """Run the action; output too large for the observation is saved as a blob. Raises SandboxError.
+
+        ``ask`` answers the questions of a cell's skills; those that are open when the action ends are dropped.
+        """
+        questions = ModelQuestions(ask, self._fetch_picture, self._send_answer)
+        try:
+            async with _time_limit(self._timeout_of(action) + self._grace):
+                fields = await self._request_action(action, on_output, secrets, questions)
+        finally:
+            await questions.drop()
         # Only the platform may name blobs.
         blobs: dict[str, Any] = {"blob": None}
         spool = fields.pop("spool", None)
@@ -120,67 +125,109 @@ class Client:
         except AnswerError as error:
             raise SandboxError(f"the sandbox's server gave an invalid answer: {error}.") from error
 
-    async def _ask(self, action: Action, on_output: OnOutput | None, secrets: Mapping[str, str]) -> dict[str, Any]:
+    async def _fetch_picture(self, image: object) -> Part:
+        """Return the picture of a question. Raises QuestionError."""
+        parts, problems = await self._fetch_images([image])
+        if problems:
+            raise QuestionError(problems[0].strip("[]"))
+        return Part(**parts[0])
+
+    async def _send_answer(self, number: int, text: str, problem: str) -> None:
+        body = {"question": number, "text": text, "problem": problem}
+        async with _time_limit(_SHORT), self._request("POST", "/answer", json=body) as response:
+            await check(response)
+
+    async def _request_action(
+        self, action: Action, on_output: OnOutput | None, secrets: Mapping[str, str], questions: ModelQuestions
+    ) -> dict[str, Any]:
         """Return the server's raw answer for the observation."""
         body = {"action": to_dict(action), "keep": KEEP, "secrets": dict(secrets)}
         fields: dict[str, Any] | None = None
         async with self._request("POST", "/execute", json=body) as response:
-            await _check(response)
-            async for line in _lines(response):
+            await check(response)
+            async for line in json_lines(response):
                 match line:
                     case {"output": str(text)} if fields is None:
                         if on_output is not None:
                             # JSON can hold a lone surrogate, which cannot be printed.
                             on_output(text.encode("utf-8", "replace").decode())
+                    case {"question": int(number), "prompt": str(prompt), "image": dict()} if fields is None:
+                        questions.add(number, prompt, line["image"])
                     case {"observation": dict()} if fields is None:
                         fields = cast(dict[str, Any], line["observation"])
                     case _:
-                        raise SandboxError(_NOT_UNDERSTOOD)
+                        raise SandboxError(NOT_UNDERSTOOD)
         if fields is None:
             raise SandboxError(_LOST)
         return fields
 
     def _timeout_of(self, action: Action) -> float:
-        """Return the seconds after which the server itself stops the action, or stops waiting for it."""
+        """Return the seconds after which the action is stopped, or the server stops waiting for it."""
         match action:
             case CmdRunAction(background=True):
                 return 0.0
             case CmdRunAction() | IPythonRunCellAction():
                 return action.timeout or self._soft_timeout
+            case HookRunAction():
+                return action.timeout or 0.0
             case _:
                 return 0.0
 
     async def interrupt(self) -> None:
         """Stop the running action. Raises SandboxError."""
         async with _time_limit(_SHORT), self._request("POST", "/interrupt") as response:
-            await _check(response)
+            await check(response)
 
     async def browser(self, command: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
         """Run a command of the browser. Raises BrowserError, SandboxError."""
         body = {"command": command, "arguments": dict(arguments)}
         async with _time_limit(self._grace), self._request("POST", "/browser", json=body) as response:
             if response.status_code == _REFUSED:
-                raise BrowserError(_problem(_object(await _read_all(response)), "it gives no reason"))
-            await _check(response)
-            return _object(await _read_all(response)).get("value")
+                raise BrowserError(problem_of(json_object(await read_all(response)), "it gives no reason"))
+            await check(response)
+            return json_object(await read_all(response)).get("value")
+
+    async def give_skills(self, skills: Sequence[Mapping[str, JsonValue]]) -> None:
+        """Give the notebook's next kernels these skills of the user. Raises SandboxError."""
+        body = {"skills": [dict(file) for file in skills]}
+        async with _time_limit(_SHORT), self._request("PUT", "/skills", json=body) as response:
+            await check(response)
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
         """Write a file. Raises SandboxError, or the matching OSError."""
         async with self._request("PUT", "/files", idle=_IDLE, params={"path": path}, content=data) as response:
-            await _check(response, path)
+            await check(response, path)
 
     async def download(self, path: str) -> AsyncIterator[bytes]:
         """Read a file. Raises SandboxError, or the matching OSError."""
         async with self._request("GET", "/files", idle=_IDLE, params={"path": path}) as response:
-            await _check(response, path)
+            await check(response, path)
             async for piece in response.aiter_raw():
                 yield piece
 
     async def shell_state(self) -> bytes:
         """Return the bash code that gives another shell the state of this one. Raises SandboxError."""
         async with _time_limit(_SHORT), self._request("GET", "/shell") as response:
-            await _check(response)
-            return await _read_all(response, _MAX_STATE)
+            await check(response)
+            return await read_all(response, _MAX_STATE)
+
+    @asynccontextmanager
+    async def pipe(self, command: Sequence[str], variables: Mapping[str, str]) -> AsyncGenerator[Pipe]:
+        """Start a program, which ends with the context. Raises PipeError, SandboxError."""
+        body = {"command": list(command), "variables": dict(variables)}
+        async with self._request("POST", "/pipe", json=body) as response:
+            if response.status_code == _NOT_FOUND:
+                raise PipeError(problem_of(json_object(await read_all(response)), "it gives no reason"))
+            await check(response)
+            pieces = json_lines(response, PIECE_LIMIT)
+            first: dict[str, Any] = await anext(pieces, cast("dict[str, Any]", {}))
+            path = _path("pipe", first.get("pipe"))
+
+            async def write(data: bytes) -> None:
+                async with _time_limit(_SHORT), self._request("PUT", path, content=data) as answer:
+                    await check(answer)
+
+            yield Pipe(pieces, write)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -188,7 +235,7 @@ class Client:
 
     async def _fetch_spool(self, spool: object) -> tuple[str, bool]:
         """Save the spool as a blob; return the blob, and whether it is complete."""
-        path = _spool_path(spool)
+        path = _path("spool", spool)
         complete = True
 
         async def first_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -202,7 +249,7 @@ class Client:
                 remaining -= len(piece)
 
         async with _time_limit(_FETCH), self._request("GET", path) as response:
-            await _check(response)
+            await check(response)
             blob = await self._save_blob(first_bytes(response))
         await self._delete(path)
         return blob, complete
@@ -210,12 +257,12 @@ class Client:
     async def _fetch_images(self, images: object) -> tuple[list[dict[str, Any]], list[str]]:
         """Save the pictures as blobs; return them as parts, and a message for each picture left out."""
         if not isinstance(images, list) or len(cast(list[object], images)) > IMAGE_COUNT:
-            raise SandboxError(_NOT_UNDERSTOOD)
+            raise SandboxError(NOT_UNDERSTOOD)
         parts: list[dict[str, Any]] = []
         problems: list[str] = []
         for image in cast(list[object], images):
             if not isinstance(image, dict):
-                raise SandboxError(_NOT_UNDERSTOOD)
+                raise SandboxError(NOT_UNDERSTOOD)
             picture = cast(dict[str, Any], image)
             media_type = picture.get("media_type")
             data = await self._take_spool(picture.get("spool"), IMAGE_LIMIT)
@@ -229,10 +276,10 @@ class Client:
 
     async def _take_spool(self, spool: object, limit: int) -> bytes:
         """Return the first bytes of a spool, slightly over the limit if it is longer, and delete it."""
-        path = _spool_path(spool)
+        path = _path("spool", spool)
         data = bytearray()
         async with _time_limit(_FETCH), self._request("GET", path) as response:
-            await _check(response)
+            await check(response)
             async for piece in response.aiter_raw():
                 data += piece
                 if len(data) > limit:
@@ -242,7 +289,7 @@ class Client:
 
     async def _delete(self, path: str) -> None:
         async with _time_limit(_SHORT), self._request("DELETE", path) as response:
-            await _check(response)
+            await check(response)
 
     @asynccontextmanager
     async def _request(
@@ -275,35 +322,10 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-async def _lines(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
-    """Yield the JSON objects of the response, one per line; only newlines split, as JSON text may hold other breaks."""
-    line = bytearray()
-    async for piece in _pieces(response):
-        *ends, rest = piece.split(b"\n")
-        for end in ends:
-            yield _object(line + end)
-            line.clear()
-        line += rest
-
-
-async def _read_all(response: httpx2.Response, limit: int = _MAX_ANSWER) -> bytes:
-    return b"".join([piece async for piece in _pieces(response, limit)])
-
-
-async def _pieces(response: httpx2.Response, limit: int = _MAX_ANSWER) -> AsyncIterator[bytes]:
-    """Yield the raw bytes of an answer, not decompressed. Raises SandboxError for more than ``most`` bytes."""
-    remaining = limit
-    async for piece in response.aiter_raw():
-        remaining -= len(piece)
-        if remaining < 0:
-            raise SandboxError(f"the sandbox's server gave an answer of more than {limit} bytes.")
-        yield piece
-
-
-def _spool_path(spool: object) -> str:
-    if not isinstance(spool, str) or not _SPOOL_ID.fullmatch(spool):
-        raise SandboxError(_NOT_UNDERSTOOD)
-    return f"/spool/{spool}"
+def _path(kind: str, handle: object) -> str:
+    if not isinstance(handle, str) or not _HANDLE.fullmatch(handle):
+        raise SandboxError(NOT_UNDERSTOOD)
+    return f"/{kind}/{handle}"
 
 
 def _add(fields: dict[str, Any], name: str, lines: Sequence[str]) -> None:
@@ -312,32 +334,3 @@ def _add(fields: dict[str, Any], name: str, lines: Sequence[str]) -> None:
     if lines and isinstance(text, str):
         added = "".join(f"\n{line}" for line in lines)
         fields[name] = text[: TEXT_LIMIT - len(added)] + added
-
-
-def _problem(body: Mapping[str, Any], default: str) -> str:
-    """Return the error message of the server."""
-    text = body.get("error")
-    return (text if isinstance(text, str) else default)[:_MAX_PROBLEM]
-
-
-def _object(data: bytes | bytearray) -> dict[str, Any]:
-    try:
-        value: object = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise SandboxError(_NOT_UNDERSTOOD) from error
-    if not isinstance(value, dict):
-        raise SandboxError(_NOT_UNDERSTOOD)
-    return cast(dict[str, Any], value)
-
-
-async def _check(response: httpx2.Response, path: str = "") -> None:
-    if response.status_code < 300:
-        return
-    body = await _read_all(response)
-    text = body.decode("utf-8", "replace")[:_MAX_PROBLEM]
-    if path:
-        problem = _object(body)
-        error_id = problem.get("error_id")
-        error_type = _FILE_ERRORS.get(error_id, OSError) if isinstance(error_id, str) else OSError
-        raise error_type(_problem(problem, text))
-    raise SandboxError(f"the sandbox's server refused a request ({response.status_code}): {text}")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # the settings import this module, so a kind's own modules ar
     from handiwork.sandbox.client import SaveBlob
     from handiwork.sandbox.docker.cli import OnStatus
     from handiwork.sandbox.egress.proxy import Egress
+    from handiwork.sandbox.served import OwnSkills
     from handiwork.workspace.layers import SandboxPaths
     from handiwork.workspace.session_files import LayerOwner
     from handiwork.workspace.snapshots.store import Snapshots
@@ -157,17 +158,18 @@ def create(
     writable_root: bool = False,
     on_status: OnStatus = lambda _: None,
     withheld: Collection[str] = (),
+    skills: Sequence[OwnSkills] = (),
 ) -> Sandbox:
     """Return the sandbox of a kind of SANDBOXES, not started.
 
     "docker" needs an ``image``, and reports to ``on_status`` why its start takes time; with ``writable_root``, which
     the other kinds ignore, the agent is root and may change the system, see DockerSandbox. "none" works directly in the
     base, if any, with the user's environment except the variables ``withheld``; it has no mounts and takes no
-    snapshots. Raises SandboxError.
+    snapshots. A notebook has the user's own ``skills`` if its sandbox is a ServedSandbox. Raises SandboxError.
     """
     if kind not in SANDBOXES:
         raise SandboxError(f'there is no sandbox "{kind}"; choose one of {", ".join(SANDBOXES)}')
-    return SANDBOXES[kind].make(
+    sandbox = SANDBOXES[kind].make(
         SandboxOptions(
             paths,
             save_blob,
@@ -182,3 +184,9 @@ def create(
             withheld,
         )
     )
+    if skills:
+        from handiwork.sandbox.served import ServedSandbox
+
+        if isinstance(sandbox, ServedSandbox):
+            sandbox.own_skills = skills
+    return sandbox

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +21,8 @@ from handiwork.sandbox.endpoint import Endpoint, sweep_stale
 from handiwork.sandbox.limits.limits import ResourceLimits
 from handiwork.sandbox.limits.monitor import LimitMonitor
 from handiwork.sandbox.limits.processes import paused
+from handiwork.sandbox.pipe import Pipe
+from handiwork.sandbox.questions import AskModel
 from handiwork.workspace.in_place import InPlaceFolder
 from handiwork.workspace.snapshots.store import Snapshot, Snapshots
 
@@ -29,11 +31,16 @@ _STDERR_TAIL = 8192
 
 T = TypeVar("T")
 
+OwnSkills = Mapping[str, JsonValue]
+"""A file of skills: {"name": MODULE, "source": TEXT, "functions": [NAME]}."""
+
 
 class ServedSandbox(ABC):
     """Starts an action server, sends it actions, and ends it."""
 
     name: str
+    own_skills: Sequence[OwnSkills] = ()
+    """The user's own skills, which the notebook has besides the platform's."""
 
     def __init__(
         self,
@@ -86,6 +93,8 @@ class ServedSandbox(ABC):
             # Only the server's own copy may remain, so that clients notice when the server ends.
             self._endpoint.socket.close()
             await self._wait_until_ready(self._process, self._client)
+            if self.own_skills:
+                await self._client.give_skills(self.own_skills)
             self._monitor = self._start_monitor(self._process, self._client)
         except OSError as error:
             await self.close()
@@ -95,13 +104,17 @@ class ServedSandbox(ABC):
             raise
 
     async def execute(
-        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+        self,
+        action: Action,
+        on_output: OnOutput | None = None,
+        secrets: Mapping[str, str] = NO_SECRETS,
+        ask: AskModel | None = None,
     ) -> Observation:
         """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
         client = self._running_client()
         assert self._monitor is not None
         try:
-            return await self._monitor.run(lambda: client.execute(action, on_output, secrets))
+            return await self._monitor.run(lambda: client.execute(action, on_output, secrets, ask))
         finally:
             await self._make_harmless()
 
@@ -120,6 +133,12 @@ class ServedSandbox(ABC):
     async def browser(self, command: str, **arguments: JsonValue) -> JsonValue:
         """Run a command of the browser for the platform. Raises BrowserError, SandboxError."""
         return await self._running_client().browser(command, arguments)
+
+    def pipe(
+        self, command: Sequence[str], variables: Mapping[str, str] = NO_SECRETS
+    ) -> AbstractAsyncContextManager[Pipe]:
+        """Start a program that runs as long as the context. Raises PipeError, SandboxError."""
+        return self._running_client().pipe(command, variables)
 
     async def snapshot(self) -> Snapshot | None:
         """Save the files and the shell's state; processes are paused while files are copied."""

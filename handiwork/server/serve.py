@@ -49,13 +49,13 @@ def serve(data: Path, host: str, port: int, with_token: bool, say: Callable[[str
         server_header=False,
         timeout_graceful_shutdown=GRACE,
     )
-    server = _Server(config, lambda: say(f"{link}?token={token}" if token else link))
+    server = ReadyServer(config, lambda: say(f"{link}?token={token}" if token else link))
     asyncio.run(server.serve([listener]))
     if not server.started:
         raise LogError("the server could not start; see the message above")
 
 
-class _Server(uvicorn.Server):
+class ReadyServer(uvicorn.Server):
     """A uvicorn server that calls ``ready`` once it answers requests."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
@@ -63,6 +63,7 @@ class _Server(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to answer."""
         await super().startup(sockets)
         if self.started:
             self._ready()

@@ -5,14 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
+from handiwork.agents.registry import CONFIGURED
+from handiwork.context import devcontainer
+from handiwork.context.conventions import opened
+from handiwork.context.trust import Trust
 from handiwork.errors import HandiworkError
 from handiwork.events.record import Limits, SessionStarted, SettingsChanged
+from handiwork.hooks import Hook
 from handiwork.log.eventlog import EventLog
+from handiwork.paths import data_dir
 from handiwork.sandbox.create import is_isolated
+from handiwork.session import skills
 from handiwork.session.secrets import specification
-from handiwork.settings import SessionSettings, Settings, model_name
+from handiwork.settings import SessionSettings, Settings, load_hooks, model_name
 from handiwork.workspace.session_files import InPlaceFiles, OverlayFiles, PlainCopyFiles, SessionFiles
 
 TITLE = 100
@@ -37,10 +44,18 @@ class SessionConfig(SessionSettings):
     """The minimum sampling temperature of model calls; None leaves it to the agent."""
     writable_root: bool = False
     """Whether the agent may change the system of its container, as root; only evaluations set it."""
+    hooks: tuple[Hook, ...] = Field(default=(), exclude=True)
+    """The user's hooks, read from the settings file whenever the session is opened; no log has or gives them."""
 
     @classmethod
     def of(cls, settings: Settings, workspace: Path, *, in_place: bool = False) -> SessionConfig:
-        """Return the configuration of a new session, with absolute paths. Raises SecretError."""
+        """Return the configuration of a new session, with absolute paths.
+
+        The image "devcontainer" stands for that of the workspace's devcontainer.json, once the user has accepted the
+        file. Raises SecretError, SessionError, SettingsError, TrustError,
+        WorkspaceError.
+        """
+        image = settings.image
         return cls.model_validate(
             {
                 **settings.model_dump(include=set(SessionSettings.model_fields)),
@@ -48,9 +63,12 @@ class SessionConfig(SessionSettings):
                 "model": model_name(settings.model),
                 "mount_ro": [str(Path(path).expanduser().absolute()) for path in settings.mount_ro],
                 "secrets": list(map(specification, settings.secrets)),
+                "skills": list(map(skills.absolute, settings.skills)),
                 "workspace": str(workspace.resolve()),
+                "image": _accepted_image(workspace.resolve()) if image == devcontainer.REQUEST else image,
                 "in_place": in_place,
                 "limits": settings.limits,
+                "hooks": load_hooks(),
             }
         )
 
@@ -62,7 +80,7 @@ class SessionConfig(SessionSettings):
     def started(self, agent: str, model: str, workspace: str, *, resumed: bool = False) -> SessionStarted:
         """Return the event that begins a run, with the agent's and the model's own names.
 
-        ``workspace`` is the path that the agent's commands see.
+        ``workspace`` is the path that the agent's commands see. Raises OwnSkillsError.
         """
         return SessionStarted(
             agent=agent,
@@ -71,6 +89,7 @@ class SessionConfig(SessionSettings):
             workspace=workspace,
             limits=self.limits,
             confirmation=self.confirmation,
+            skills=tuple(line.line for file in skills.load(self.skills) for line in file.lines),
             settings=self.model_dump(mode="json"),
             resumed=resumed,
         )
@@ -87,7 +106,7 @@ async def config_of(log: EventLog) -> SessionConfig:
         for event in page:
             if isinstance(event, SessionStarted):
                 try:
-                    return SessionConfig.model_validate({**event.settings, **changed})
+                    return SessionConfig.model_validate({**event.settings, **changed, "hooks": ()})
                 except ValidationError as error:
                     problem = "; ".join(
                         f"{detail['loc'][0]}: {detail['msg']}" for detail in error.errors() if detail["loc"]
@@ -109,8 +128,25 @@ def title_of(task: str) -> str:
 
 def agent_name(name: str) -> str:
     """Return the agent's name, with a file's path made absolute so that it works from any directory."""
+    if name.endswith(CONFIGURED):
+        return str(Path(name).expanduser().absolute())
     file, colon, attribute = name.rpartition(":")
     return f"{Path(file).expanduser().absolute()}{colon}{attribute}" if file.endswith(".py") else name
+
+
+def _accepted_image(workspace: Path) -> str:
+    """Return the image that the workspace's devcontainer.json names, if the user has accepted the file."""
+    with opened(workspace) as root:
+        found = devcontainer.find(root)
+    if found is None or found[1] is None or found[1].image is None:
+        reason = found[0].problem if found is not None and found[0].problem else "there is none that names an image"
+        raise SessionError(f"--image devcontainer takes the image of {workspace}'s devcontainer.json: {reason}")
+    convention = found[0]
+    if not Trust(data_dir()).accepts(workspace, convention.path, convention.sha256):
+        raise SessionError(
+            f"you have not accepted {convention.path}: `handiwork context --accept {workspace}` shows it and asks"
+        )
+    return found[1].image
 
 
 def _changed_fields(event: SettingsChanged) -> dict[str, Any]:

@@ -11,13 +11,16 @@ from pydantic import JsonValue
 
 from handiwork.agents.base import Agent
 from handiwork.agents.interface import InterfaceError, parse
+from handiwork.agents.micro.catalog import MicroCatalog
 from handiwork.agents.plan import InvalidTaskError
-from handiwork.agents.registry import AgentNotFoundError, find
+from handiwork.agents.registry import find
 from handiwork.agents.state import State
+from handiwork.errors import HandiworkError
 from handiwork.events.action import (
     AddTaskAction,
     AgentDelegateAction,
     ForkAction,
+    MCPToolsAction,
     MessageAction,
     ModifyTaskAction,
     OutputReadAction,
@@ -57,10 +60,13 @@ class Branches(Protocol):
 
 
 class Delegation:
-    """Answers the actions that the session itself runs. ``branches`` is None if copies are impossible."""
+    """Answers the actions that the session itself runs. ``branches`` is None if copies are impossible.
 
-    def __init__(self, blobs: Blobs, branches: Branches | None) -> None:
-        self._blobs, self._branches = blobs, branches
+    ``catalog`` has the micro agents; None means those of the user and of packages.
+    """
+
+    def __init__(self, blobs: Blobs, branches: Branches | None, catalog: MicroCatalog | None = None) -> None:
+        self._blobs, self._branches, self._catalog = blobs, branches, catalog
 
     async def answer(self, loop: Loop, action: Action) -> Observation | None:
         """Return the action's observation; None if the session stopped before a subtask ended."""
@@ -71,6 +77,8 @@ class Delegation:
                 return await self._fork(loop, action)
             case AddTaskAction() | ModifyTaskAction():
                 return _plan(loop.state, action)
+            case MCPToolsAction():
+                return await loop.executor.look_up_tools(loop.root.totals.mcp, action)
             case OutputReadAction():
                 return await read_output(self._blobs, action, loop.root.totals.outputs)
             case _:
@@ -79,7 +87,7 @@ class Delegation:
     async def _delegate(self, loop: Loop, action: AgentDelegateAction) -> Observation | None:
         if loop.state.delegate_level >= DEPTH:
             return ErrorObservation(content=f"Delegates are nested {DEPTH} deep: do it yourself.", error_id="too_deep")
-        agent = _agent(action.agent, action.inputs)
+        agent = _agent(action.agent, action.inputs, self._catalog)
         if isinstance(agent, ErrorObservation):
             return agent
         await Loop(loop.context, action.id, agent, loop.executor).run()
@@ -99,7 +107,7 @@ class Delegation:
             return ErrorObservation(content=problem, error_id="too_many")
         if action.id not in loop.root.forked:
             for number, (name, inputs) in enumerate(action.children, 1):
-                if isinstance(problem := _agent(name, inputs), ErrorObservation):
+                if isinstance(problem := _agent(name, inputs, self._catalog), ErrorObservation):
                     return problem.with_fields(content=f"Child {number}: {problem.content}")
             delegations: Sequence[Event] = [
                 AgentDelegateAction(
@@ -129,24 +137,25 @@ class Delegation:
             if _has_ended(state) or not parent.is_running:
                 return
             try:
-                agent = find(state.agent)
-            except AgentNotFoundError as error:
+                agent = find(state.agent, self._catalog)
+            except HandiworkError as error:
                 await parent.journal.change("error", "agent", str(error), child)
                 return
             sandbox = await branches.open(parent.executor.branch, child)
-            executor = Executor(sandbox, parent.journal.interrupt, child, parent.executor.secrets)
+            shared = parent.executor
+            executor = Executor(sandbox, parent.journal.interrupt, child, shared.secrets, shared.make_mcp)
             try:
                 await Loop(parent.context, child, agent, executor).run()
             finally:
                 await executor.close()
 
 
-def _agent(name: str, inputs: dict[str, JsonValue]) -> type[Agent] | ErrorObservation:
+def _agent(name: str, inputs: dict[str, JsonValue], catalog: MicroCatalog | None) -> type[Agent] | ErrorObservation:
     """Return the agent, or the error for its delegator if there is none or it does not take these inputs."""
     try:
-        agent = find(name)
+        agent = find(name, catalog)
         parse(agent.inputs, inputs, f"the inputs of {name}")
-    except AgentNotFoundError as error:
+    except HandiworkError as error:
         return ErrorObservation(content=str(error), error_id="no_agent")
     except InterfaceError as error:
         return ErrorObservation(content=str(error), error_id="invalid_inputs")

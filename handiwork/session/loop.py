@@ -12,36 +12,24 @@ from handiwork.errors import SandboxError
 from handiwork.events.action import AgentState
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import ErrorObservation, StateReason
-from handiwork.events.record import AgentDataEvent, LoopEvent, StepStarted
+from handiwork.events.record import AgentDataEvent
 from handiwork.llm.errors import ContextWindowError, LLMError, RequestRejectedError
 from handiwork.log.errors import LogError
 from handiwork.session.approval.gate import Gate
+from handiwork.session.hooks.runner import Hooks
 from handiwork.session.policies.budget import LimitReachedError, check_step_budget, time_left
 from handiwork.session.policies.condense import CannotCondenseError, Condenser
-from handiwork.session.policies.repetition import find_loop
+from handiwork.session.policies.repetition import RETRY_TEMPERATURE, find_loop
 from handiwork.session.steps.agent_runner import AgentRunner
 from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import OutputDelta
 from handiwork.session.steps.model_switch import Models
-from handiwork.session.steps.pending import abandoned_actions, ends, not_run, waits_for_user
+from handiwork.session.steps.pending import Over, abandoned_actions, ends, never, not_run, waits_for_user
 from handiwork.session.steps.recorded_llm import RecordedLLM
-
-RETRY_TEMPERATURE, PATIENCE = 0.8, 2
-"""The temperature of model calls after a detected loop, and the number of actions an agent has to leave the loop."""
-
-STUCK = "{} Go on, rewind to before the loop, give it a hint, or stop."
 
 Answer = Callable[["Loop", Action], Awaitable[Observation | None]]
 """Answers an action that needs no sandbox; returns None while its answer is pending."""
-
-Over = Callable[[], Awaitable[bool]]
-"""Returns whether to end the task, regardless of the agent's plans."""
-
-
-async def never() -> bool:
-    """Return False: only the agent ends the task."""
-    return False
 
 
 @dataclass(frozen=True)
@@ -52,6 +40,7 @@ class LoopContext:
     models: Models
     gate: Gate
     answer: Answer
+    hooks: Hooks
     over: Over = never
 
 
@@ -61,7 +50,7 @@ class Loop:
     def __init__(self, context: LoopContext, subtask: int, agent: type[Agent], executor: Executor) -> None:
         self.context, self.subtask, self.executor = context, subtask, executor
         self.journal = context.journal
-        self._llm = RecordedLLM(context.journal, context.models, subtask)
+        self._llm = RecordedLLM(context.journal, context.models, subtask, agent.model)
         self._runner = AgentRunner(agent, self._llm)
         self._condenser = Condenser(self._llm, sends_history=agent.sends_history)
 
@@ -94,7 +83,7 @@ class Loop:
         while self.is_running:
             try:
                 if not self.state.pending:
-                    await self._step()
+                    await self._limited_step()
                 await self._act()
             except LimitReachedError as error:
                 await self.journal.change("paused", "limit", str(error))
@@ -120,12 +109,21 @@ class Loop:
         """Record that the task cannot continue; a subtask ends in an error, which its parent receives."""
         await self.journal.change(agent_state if self.subtask == 0 else "error", reason, text, self.subtask)
 
+    async def _limited_step(self) -> None:
+        """Take a step; at a limit, an agent that ends its task itself does so."""
+        try:
+            await self._step()
+        except (LimitReachedError, CannotCondenseError) as error:
+            if not (actions := self._runner.at_limit(self.state, error)):
+                raise
+            await self._take(actions, [])
+
     async def _step(self) -> None:
         """Get the agent's next actions and run them."""
         check_step_budget(self.root)
         if await self._looping():
             return
-        await self.journal.append(StepStarted(subtask=self.subtask))
+        await self.journal.append(*await self._runner.begin_step(self.executor, self.root, self.subtask))
         await self._condense()
         if not self.is_running:
             return
@@ -155,18 +153,17 @@ class Loop:
             await self._act()
             data = []
         if first_end < len(actions) and self.may_act and not self.state.pending:
-            await self.journal.append(*data, actions[first_end])
+            await self.journal.append(*data, *await self.context.hooks.before_end(self.executor, actions[first_end]))
 
     async def _act(self) -> None:
         """Run the pending actions in order while the session runs."""
         while self.may_act and (pending := self.state.pending):
             action = pending[0]
-            observation = await self._observation(action)
-            if observation is None:
+            observed = await self.context.hooks.around(self.executor, action, self._observation)
+            if not observed:
                 return
-            # Append both together, so that the log up to an observation gives the files' state after it.
-            snapshots = await self.executor.snapshot() if action.runnable else []
-            await self.journal.append(*snapshots, observation.with_fields(cause=action.id, subtask=self.subtask))
+            # Append all together, so that the log up to an observation gives the files' state after it.
+            await self.journal.append(*(await self.executor.snapshot() if action.runnable else []), *observed)
             if self.is_running and await self.context.over():
                 await self.journal.change("finished", "over", "The task is at its end.")
 
@@ -177,10 +174,10 @@ class Loop:
         verdict = await self.context.gate.verdict(self.journal, action, self.executor.inspect)
         if verdict != "allowed":
             return None if verdict == "asked" else verdict
-
         try:
             with self.journal.stream_redacted(lambda text: OutputDelta(action.id, text)) as show:
-                return await self.executor.execute(action, time_left(self.root), show)
+                seconds = self._runner.seconds(time_left(self.root))
+                return await self.executor.execute(action, seconds, show, self._llm.ask_about)
         except SandboxError as error:
             lost = ErrorObservation(content=str(error), error_id="sandbox_lost", cause=action.id)
             await self.journal.append(lost.with_fields(subtask=self.subtask))
@@ -192,9 +189,8 @@ class Loop:
         self._llm.retry_temperature = RETRY_TEMPERATURE if loop else None
         if loop is None:
             return False
-        if state.loop is None or loop.first > state.loop.id:
-            event = LoopEvent(first=loop.first, rule=loop.rule, times=loop.times, content=loop.description)
-            await self.journal.append(event.with_fields(subtask=self.subtask))
-        elif sum(action.id > state.loop.id for action, _ in state.history[-PATIENCE - 1 :]) >= PATIENCE:
-            await self._fail("paused", "stuck", STUCK.format(loop.description))
+        if loop.is_new(state.loop):
+            await self.journal.append(loop.event.with_fields(subtask=self.subtask))
+        elif loop.persists(state.loop, state.history):
+            await self._fail("paused", "stuck", loop.question)
         return not self.is_running

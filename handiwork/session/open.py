@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
 from handiwork.agents.base import Agent
+from handiwork.agents.micro.catalog import MicroCatalog, Trusted, nothing_trusted, read_catalog
 from handiwork.agents.registry import find
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Event
@@ -24,11 +25,16 @@ from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.toolchains import programs_of
 from handiwork.session.approval.shell_commands import reader_names
 from handiwork.session.config import SessionConfig, config_of
+from handiwork.session.conventions import Conventions, install_skills
+from handiwork.session.mcp.connection import MCPOptions
+from handiwork.session.mcp.servers import MCPServers
 from handiwork.session.secrets import Secrets, load
 from handiwork.session.session import Session
+from handiwork.session.skills import load as load_skills
 from handiwork.session.steps.live import Observer, Status
 from handiwork.session.storage.branches import WorkspaceBranches
 from handiwork.session.storage.layout import claimed, session_dir
+from handiwork.settings import load_hooks
 from handiwork.workspace.apply_journal import undo_cut_apply
 from handiwork.workspace.changes import Change
 from handiwork.workspace.copy import Workspace
@@ -46,17 +52,21 @@ async def create(
     message: MessageAction | None = None,
     marks: Sequence[str] = (),
     llm: LLM | None = None,
+    *,
+    conventions: bool = True,
 ) -> Session:
     """Make a session with a copy of the workspace, and the user's first message in its log.
 
     The log has the session with its message or not at all, and only once its files are complete: a session that is
     listed can be resumed, whenever this process is killed. Its folder then has the files ``marks``. ``llm`` is its
-    first model; None creates the model from its name. Raises SecretError, AgentNotFoundError, LLMError,
-    WorkspaceError.
+    first model; None creates the model from its name. Without ``conventions``, as in evaluations, the session loads no
+    AGENTS.md, skill, devcontainer.json or knowledge of anybody. Raises SecretError, AgentNotFoundError, LLMError,
+    WorkspaceError, OwnSkillsError.
     """
     secrets = load(config.secrets)
     store.redactor.learn(secrets.values)
-    agent, llm = find(config.agent), llm or _llm(store, config, watch)
+    catalog = catalog_of(config, watch, user=conventions)
+    agent, llm = find(config.agent, catalog), llm or _llm(store, config, watch)
     session_id = fresh_id()
     folder = session_dir(data, session_id)
     files = config.files(folder)
@@ -67,14 +77,7 @@ async def create(
         watch(Status(notice))
     watch(Status("copying the workspace"))
     with claimed(folder):
-        try:
-            await asyncio.to_thread(recover, data, Path(config.workspace))
-            await asyncio.to_thread(files.create)
-            for mark in marks:
-                (folder / mark).touch(mode=0o600)
-        except BaseException:
-            await asyncio.to_thread(remove_tree, folder)
-            raise
+        await _copy(files, data, config, folder, marks)
         log = await stored(
             store.create(
                 agent=config.agent,
@@ -88,9 +91,23 @@ async def create(
             folder,
         )
     try:
-        return _open(store, config, log, agent, llm, folder, watch, secrets, started=True)
+        return _open(
+            store, config, log, agent, llm, folder, watch, secrets, catalog, started=True, conventions=conventions
+        )
     except Exception:
         await store.delete(session_id)
+        await asyncio.to_thread(remove_tree, folder)
+        raise
+
+
+async def _copy(files: SessionFiles, data: Path, config: SessionConfig, folder: Path, marks: Sequence[str]) -> None:
+    """Make the session's files in its folder; if that fails, nothing remains."""
+    try:
+        await asyncio.to_thread(recover, data, Path(config.workspace))
+        await asyncio.to_thread(files.create)
+        for mark in marks:
+            (folder / mark).touch(mode=0o600)
+    except BaseException:
         await asyncio.to_thread(remove_tree, folder)
         raise
 
@@ -113,17 +130,36 @@ async def reopen(
 ) -> Session:
     """Open a session again, with fields of its configuration changed.
 
-    The user's ``events`` are in the log before anything slow starts. Raises like ``create``, and SessionError.
+    The user's ``events`` are in the log before anything slow starts. Raises like ``create``, and SessionError,
+    SettingsError.
     """
     log = await store.log(session_id)
-    config = SessionConfig.model_validate({**(await config_of(log)).model_dump(), **changes})
+    config = SessionConfig.model_validate({**(await config_of(log)).model_dump(), **changes, "hooks": load_hooks()})
     secrets = load(config.secrets)
     store.redactor.learn(secrets.values)
     folder = session_dir(data, log.id)
-    agent, llm = find(config.agent), _llm(store, config, watch)
+    catalog = catalog_of(config, watch)
+    agent, llm = find(config.agent, catalog), _llm(store, config, watch)
     if events:
         await log.append(*events)
-    return _open(store, config, log, agent, llm, folder, watch, secrets, started=False)
+    return _open(store, config, log, agent, llm, folder, watch, secrets, catalog, started=False, conventions=True)
+
+
+def catalog_of(
+    config: SessionConfig,
+    watch: Observer = lambda _: None,
+    trusted: Trusted = nothing_trusted,
+    *,
+    user: bool = True,
+) -> MicroCatalog:
+    """Return the session's micro agents and knowledge, the ``user``'s too, its repository's if ``trusted`` says so.
+
+    ``watch`` receives a line for each file that is broken.
+    """
+    catalog = read_catalog(Path(config.workspace), trusted, user=user)
+    for problem in catalog.problems:
+        watch(Status(problem))
+    return catalog
 
 
 async def changes(data: Path, log: EventLog) -> list[Change]:
@@ -139,11 +175,13 @@ def sandbox_of(
     watch: Observer = lambda _: None,
     *,
     snapshots: bool = True,
+    skills: Sequence[Path] = (),
 ) -> Sandbox:
     """Return an unstarted sandbox on the ``files`` of a session or a child.
 
-    Without ``egress`` it has no network, without ``snapshots`` it takes none. ``watch`` receives the reasons for a slow
-    start. Raises SandboxError, WorkspaceError.
+    Without ``egress`` it has no network, without ``snapshots`` it takes none. ``skills`` are folders that it can read
+    besides those of the configuration. ``watch`` receives the reasons for a slow start. Raises SandboxError,
+    WorkspaceError, OwnSkillsError.
     """
 
     async def save_blob(data: AsyncIterator[bytes]) -> str:
@@ -157,12 +195,13 @@ def sandbox_of(
         config.sandbox,
         paths,
         save_blob,
-        [Path(path) for path in config.mount_ro],
+        [*map(Path, config.mount_ro), *skills],
         snapshots=files.snapshots(paths, config.snapshots, store.redactor.bytes) if snapshots else None,
         egress=egress,
         image=config.image,
         writable_root=config.writable_root,
         on_status=on_status,
+        skills=[file.for_sandbox() for file in load_skills(config.skills)],
         withheld=[secret.partition("=")[0] for secret in config.secrets],
     )
 
@@ -201,8 +240,10 @@ def _open(
     folder: Path,
     watch: Observer,
     secrets: Secrets,
+    catalog: MicroCatalog,
     *,
     started: bool,
+    conventions: bool,
 ) -> Session:
     def make_llm(model: str, base_url: str | None) -> LLM:
         return _llm(store, config.model_copy(update={"model": model, "base_url": base_url}), watch)
@@ -212,22 +253,31 @@ def _open(
 
     def on_copy(child: SessionFiles) -> Sandbox:
         egress = recorded_egress(log, allowed, subtask=child.child)
-        return sandbox_of(store, child, config, egress, watch, snapshots=False)
+        return sandbox_of(store, child, config, egress, watch, snapshots=False, skills=skills)
+
+    def make_mcp(sandbox: Callable[[], Awaitable[Sandbox]]) -> MCPServers | None:
+        options = MCPOptions(secrets, recorded_egress(log, allowed), store.blobs.put)
+        return MCPServers(config.mcp, options, sandbox, lambda text: watch(Status(text))) if config.mcp else None
 
     files, workspace = config.files(folder), Path(config.workspace)
-    programs = (programs_of(root, reader_names()) for root in (workspace, Workspace.load(folder).base))
+    skills = install_skills(store.folder) if conventions else []
+    base = Workspace.load(folder).base
+    programs = (programs_of(root, reader_names()) for root in (workspace, base))
     session = Session(
         log,
         store,
         config,
         agent,
         llm,
-        sandbox_of(store, files, config, recorded_egress(log, allowed), watch),
+        sandbox_of(store, files, config, recorded_egress(log, allowed), watch, skills=skills),
         watch,
         make_llm,
         None if config.in_place else WorkspaceBranches(files, on_copy),
         secrets,
         frozenset[str]().union(*programs),
+        catalog,
+        make_mcp,
+        conventions=Conventions(config, base, store.folder) if conventions else None,
         started=started,
     )
     return session

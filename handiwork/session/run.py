@@ -11,6 +11,7 @@ from typing import Any
 from handiwork.agents.base import Agent
 from handiwork.agents.state import State
 from handiwork.events.action import AgentState, MessageAction
+from handiwork.events.base import Event
 from handiwork.llm.types import LLM
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
@@ -32,6 +33,44 @@ class RunResult:
     def outcome(self) -> AgentState:
         """The state in which the session ended or stopped, like "finished", "error" or "awaiting_user_input"."""
         return self.state.agent_state
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """A session of the past, or one that runs elsewhere: its ``state`` after its event ``last``, and its events."""
+
+    id: str
+    state: State
+    events: list[Event]
+
+    @property
+    def last(self) -> int:
+        """The id of the last event that the state knows."""
+        return self.state.last_id
+
+
+def load_session(
+    session: str, *, first: int = 1, last: int | None = None, data: str | Path | None = None
+) -> StoredSession:
+    """Return a session by its id or a prefix of it, without running it.
+
+    ``events`` are those with the ids ``first`` to ``last``, and the state is the one after event ``last``; None is the
+    newest. ``data`` is the folder of the sessions; None is the user's own. Raises LogError if there is no such session,
+    and RuntimeError inside a running event loop, like ``run``.
+    """
+    folder = data_dir() if data is None else Path(data).expanduser().absolute()
+    with closing(_load(session, first, last, folder)) as loading:
+        return asyncio.run(loading)
+
+
+async def _load(session: str, first: int, last: int | None, data: Path) -> StoredSession:
+    async with Store.open(data) as store:
+        log = await store.log(session)
+        events = await log.read(limit=last)
+    state = State()
+    for event in events:
+        state.apply(event)
+    return StoredSession(log.id, state, events[max(first, 1) - 1 :])
 
 
 def run(

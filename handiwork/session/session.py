@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from handiwork.agents.base import Agent
+from handiwork.agents.micro.catalog import MicroCatalog
 from handiwork.agents.state import State
+from handiwork.errors import HandiworkError
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
+from handiwork.events.base import Event
+from handiwork.events.record import ContextWithheld, MCPServerEvent
 from handiwork.llm.types import LLM
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
@@ -17,14 +21,19 @@ from handiwork.sandbox.create import is_isolated
 from handiwork.session.approval.gate import Gate
 from handiwork.session.approval.rules import ExecutionContext
 from handiwork.session.config import SessionConfig
+from handiwork.session.conventions import Conventions
 from handiwork.session.delegation import Branches, Delegation
-from handiwork.session.loop import Loop, LoopContext, Over, never
+from handiwork.session.hooks.runner import Hooks
+from handiwork.session.loop import Loop, LoopContext
+from handiwork.session.mcp.connection import START
+from handiwork.session.policies.knowledge import Knowledge
+from handiwork.session.policies.rate_limit import RateLimit
 from handiwork.session.secrets import Secrets, announcement
-from handiwork.session.steps.executor import Executor
+from handiwork.session.steps.executor import Executor, MakeMCP, no_mcp
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import Observer
 from handiwork.session.steps.model_switch import MakeLLM, Models
-from handiwork.session.steps.pending import abandoned_actions, crashed, not_run
+from handiwork.session.steps.pending import Over, abandoned_actions, crashed, never, not_run
 from handiwork.session.storage.gc import make_room
 from handiwork.session.storage.layout import snapshots_in_use
 
@@ -45,10 +54,17 @@ class Session:
         branches: Branches | None = None,
         secrets: Secrets = Secrets(),  # noqa: B008 - frozen
         shadowed: frozenset[str] = frozenset(),
+        catalog: MicroCatalog | None = None,
+        make_mcp: MakeMCP = no_mcp,
         *,
+        conventions: Conventions | None = None,
         started: bool = False,
     ) -> None:
         """``shadowed`` are the names of reading programs that programs of the workspace share.
+
+        ``catalog`` has the micro agents that the agent may delegate to, by default those of the user and of packages,
+        and the knowledge that joins the conversation. ``make_mcp`` makes a sandbox's connections to the MCP servers.
+        Without ``conventions``, nothing of the project and the user joins the prompts.
 
         ``started``: this process has already written the session's start to the log.
         """
@@ -56,14 +72,18 @@ class Session:
         self.log, self.config = log, config
         self._store, self._watch, self._branches = store, watch, branches
         self._secrets, self._secrets_announced, self._holds_lease = secrets, False, False
-        self._journal = Journal(log, watch)
-        self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets)
-        self._models = Models(llm, make_llm, config.temperature, config.protocol)
+        self._conventions, self._conventions_read = conventions, False
+        knowledge = Knowledge([*catalog.knowledge.values()] if catalog else ())
+        self._journal = Journal(log, watch, self._companions, knowledge)
+        self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets, make_mcp=make_mcp)
+        rate_limit = RateLimit(config.requests_per_minute, config.tokens_per_minute)
+        self._models = Models(llm, make_llm, config.temperature, config.protocol, rate_limit)
         isolated, names = is_isolated(config.sandbox), frozenset(secrets.values)
         gate = Gate(ExecutionContext(isolated, config.in_place, names, shadowed=shadowed))
         self._over = never
-        answer = Delegation(store.blobs, branches).answer
-        context = LoopContext(self._journal, self._models, gate, answer, lambda: self._over())
+        answer = Delegation(store.blobs, branches, catalog).answer
+        self._hooks = Hooks(self._journal, config.hooks, config.workspace)
+        context = LoopContext(self._journal, self._models, gate, answer, self._hooks, lambda: self._over())
         self._loop = Loop(context, 0, agent, self._executor)
         self._start_event = None if started else config.started(agent.__name__, llm.name, sandbox.workspace)
         self._collection: asyncio.Task[None] | None = None
@@ -128,12 +148,19 @@ class Session:
             try:
                 await self._open(message)
                 self._executor.prepare()
+                await self._hooks.start(self._executor)
                 await self._loop.run()
+                await self._hooks.end(self._executor)
             finally:
                 await self._store.update(self.id, state=self.state.agent_state)
         finally:
             using.__exit__(None, None, None)
         return self.state
+
+    async def events(self, first: int = 1, last: int | None = None) -> list[Event]:
+        """Return the session's events ``first`` to ``last``, of this run and of earlier ones; None is the end."""
+        limit = None if last is None else max(0, last - max(first, 1) + 1)
+        return await self.log.read(after=max(first, 1) - 1, limit=limit)
 
     async def wait_until_resumed(self) -> None:
         """Wait until any process resumes the session; this process must hold the lease."""
@@ -143,6 +170,10 @@ class Session:
         """Wait for the sandbox and return it, to prepare or examine it around a run. Raises SandboxError."""
         return await self._executor.ready()
 
+    async def start_mcp(self) -> list[MCPServerEvent]:
+        """Start all MCP servers and wait until each has answered or failed; return their states."""
+        return await self._executor.prepare_mcp(self.state.totals.mcp, START)
+
     async def close(self) -> None:
         """Close the sandbox and the models' connections; remove copies that no child session needs any more."""
         await self._executor.close()
@@ -151,6 +182,14 @@ class Session:
             await self._branches.keep(self.state.subtasks)
         if self._collection is not None:
             await self._collection
+
+    async def _companions(self, events: Sequence[Event]) -> list[Event]:
+        if self._conventions is None:
+            return []
+        try:
+            return await self._conventions.joining(events, self.state.totals)
+        except HandiworkError as error:  # the events themselves must reach the log
+            return [ContextWithheld(paths=(), content=f"conventions of this folder are not loaded: {error}")]
 
     async def _begin(self) -> None:
         await self._journal.catch_up()
@@ -167,6 +206,11 @@ class Session:
             for number, action in enumerate(abandoned_actions(self.state, state)):
                 lost = crashed() if number == 0 else not_run()
                 await journal.append(lost.with_fields(cause=action.id, subtask=state.id))
+        if self._conventions is not None and not self._conventions_read:
+            # Every process reads them once: the user may have accepted more since the previous one.
+            self._conventions_read = True
+            if events := await self._conventions.at_begin(self.state.totals):
+                await journal.append(*events)
         if message is not None:
             user_message = MessageAction(content=message) if isinstance(message, str) else message
             await journal.append(user_message.with_fields(source="user", subtask=self.state.active))
@@ -176,3 +220,6 @@ class Session:
             # Every process tells the agent once: its secrets may differ from those of the previous process.
             self._secrets_announced = True
             await journal.append(MessageAction(content=announcement(self._secrets), source="environment"))
+        running = self.state.agent_state == "running"
+        if self._conventions and running and (events := await self._conventions.setup(self.state.totals)):
+            await journal.append(*events)

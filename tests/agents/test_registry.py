@@ -13,6 +13,8 @@ from handiwork.agents.registry import AgentNotFoundError, find, installed
 def test_an_installed_agent_is_found_by_its_name() -> None:
     assert "CodeActAgent" in installed()
     assert find("CodeActAgent") is CodeActAgent
+    assert find("CodeAct") is CodeActAgent
+    assert find("CommitWriter").__name__ == "CommitWriterAgent"
 
 
 def test_an_agent_of_a_file_or_a_module(tmp_path: Path) -> None:
@@ -25,7 +27,7 @@ def test_an_agent_of_a_file_or_a_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("Nobody", "installed: BrowsingAgent, CodeActAgent, DirectAgent, RepairAgent, VisualBrowsingAgent;"),
+        ("Nobody", "installed: BrowsingAgent, CodeActAgent, CoderAgent, .*, VisualBrowsingAgent; name your own as"),
         ("missing.py:Mine", "cannot be loaded"),
         ("handiwork.agents.codeact:Other", "cannot be loaded"),
         ("pathlib:Path", "not a subclass"),

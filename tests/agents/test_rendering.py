@@ -5,15 +5,23 @@ from __future__ import annotations
 import pytest
 
 from handiwork.agents.rendering import observation_text
-from handiwork.events.action import CmdRunAction, JobAction, OutputReadAction
+from handiwork.events.action import CmdRunAction, FileEditAction, FileWriteAction, JobAction, OutputReadAction
 from handiwork.events.base import Action, Observation
-from handiwork.events.observation import CmdOutputObservation, JobObservation, OutputReadObservation
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    FileEditObservation,
+    FileWriteObservation,
+    JobObservation,
+    OutputReadObservation,
+)
 from handiwork.llm.types import Completion, ToolCall
 from tests.agents.states import native_actions
 
 RUN = CmdRunAction(command="make")
 JOB = JobAction(operation="read", job="job1")
 READ = OutputReadAction(output="1a2b3c4d")
+WRITE = FileWriteAction(path="a.py", content="1")
+EDIT = FileEditAction(path="a.py", old="1", new="2")
 
 
 @pytest.mark.parametrize(
@@ -48,6 +56,28 @@ READ = OutputReadAction(output="1a2b3c4d")
     ],
 )
 def test_jobs_and_pages_say_how_they_stand(action: Action, observation: Observation, text: str) -> None:
+    assert observation_text(action, observation) == text
+
+
+@pytest.mark.parametrize(
+    ("action", "observation", "text"),
+    [
+        (WRITE, FileWriteObservation(path="a.py", created=True), "a.py is created."),
+        (
+            WRITE,
+            FileWriteObservation(path="a.py", syntax_error="line 3: '(' was never closed"),
+            "a.py is written.\nSyntax error in line 3: '(' was never closed",
+        ),
+        (EDIT, FileEditObservation(path="a.py", content="-1\n+2\n"), "-1\n+2\n"),
+        (EDIT, FileEditObservation(path="a.py"), "Done."),
+        (
+            EDIT,
+            FileEditObservation(path="a.py", content="-1\n+(\n", syntax_error="it cannot be compiled"),
+            "-1\n+(\nSyntax error: it cannot be compiled",
+        ),
+    ],
+)
+def test_a_syntax_error_is_the_last_line(action: Action, observation: Observation, text: str) -> None:
     assert observation_text(action, observation) == text
 
 

@@ -28,6 +28,7 @@ from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Capabilities, Completion, Message, ToolCall
 from handiwork.log.store import Store
 from handiwork.sandbox.base import NO_SECRETS, OnOutput, Sandbox
+from handiwork.sandbox.questions import AskModel
 from handiwork.session.session import Session
 from handiwork.workspace.snapshots.store import Snapshot
 from tests.browser.helpers import Browsing
@@ -54,9 +55,13 @@ class LentSandbox:
         await self._sandbox.interrupt()
 
     async def execute(
-        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+        self,
+        action: Action,
+        on_output: OnOutput | None = None,
+        secrets: Mapping[str, str] = NO_SECRETS,
+        ask: AskModel | None = None,
     ) -> Observation:
-        return await self._sandbox.execute(action, on_output, secrets)
+        return await self._sandbox.execute(action, on_output, secrets, ask)
 
     async def upload(self, path: str, data: AsyncIterator[bytes]) -> None:
         await self._sandbox.upload(path, data)

@@ -45,6 +45,20 @@ def test_python_finds_everything_compiled(run_inside: Run) -> None:
     assert "could not create" not in done.stderr
 
 
+def test_what_the_skills_need_is_there(run_inside: Run) -> None:
+    code = """
+import tree_sitter, tree_sitter_bash, tree_sitter_c, tree_sitter_c_sharp, tree_sitter_cpp, tree_sitter_go
+import tree_sitter_java, tree_sitter_javascript, tree_sitter_json, tree_sitter_php, tree_sitter_python
+import tree_sitter_ruby, tree_sitter_rust, tree_sitter_typescript
+import docx, openpyxl, pptx, pyflakes.checker, pylatexenc.latex2text, pypdf
+from PIL import Image
+print(Image.new("RGB", (3, 2)).size, tree_sitter.Language(tree_sitter_go.language()).name)
+"""
+    done = run_inside(PYTHON, "-c", code)
+    assert (done.stdout, done.stderr) == ("(3, 2) go\n", "")
+    assert run_inside(f"{PREFIX}/bin/rg", "--version").stdout.startswith("ripgrep ")
+
+
 def test_bash_and_busybox_run(run_inside: Run) -> None:
     script = f"echo $BASH_VERSION | {PREFIX}/bin/busybox cut -c1; {PREFIX}/bin/python -c 'print(6 * 7)'"
     assert run_inside(BASH, "-c", script).stdout == "5\n42\n"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.cli.commands.approve import approve
+from handiwork.cli.commands.permissions import approve
 from handiwork.settings import SettingsError
 from tests.cli.program import HANDIWORK, Program, bash, edit, finish
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.agents.state import State
+from handiwork.cli.commands.run import run_interactive
 from handiwork.cli.dialog.prompt import Signals
 from handiwork.cli.dialog.questions import Questions, action_lines
-from handiwork.cli.dialog.run_interactive import run_interactive
 from handiwork.cli.terminal.view import View, terminal_console
 from handiwork.events.action import CmdRunAction, FileEditAction, FileWriteAction, IPythonRunCellAction, MessageAction
 from handiwork.events.base import Event

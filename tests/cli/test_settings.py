@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.settings import OTHER_VARIABLES, Settings, SettingsError, check_flags, load
+from handiwork.settings import OTHER_VARIABLES, Settings, SettingsError, check_flags, load, load_hooks
 from tests.cli.program import Program
 
 VALUES = {
@@ -21,11 +21,14 @@ VALUES = {
     "mount_ro": (("/file",), ("/variable", "/two"), ("/flag",)),
     "allow_net": (("pypi",), ("npm", "*.example.org:8080"), ("all",)),
     "secrets": (("FILE",), ("VARIABLE", "TWO=@/two"), ("FLAG",)),
+    "skills": (("/file.py",), ("/variable.py", "two"), ("/flag.py",)),
     "confirmation": ("always", "never", "risky"),
     "max_iterations": (1, 2, 3),
     "max_cost": (0.1, 0.2, 0.3),
     "max_tokens": (10, 20, 30),
     "max_time": (1.5, 2.5, 3.5),
+    "requests_per_minute": (1, 2, 3),
+    "tokens_per_minute": (10, 20, 30),
     "snapshots": (1, 2, 3),
 }
 OTHERS = {"model": "openai:any"}
@@ -56,7 +59,20 @@ def as_toml(value: object) -> str:
 
 
 def test_every_key_is_tested() -> None:
-    assert set(VALUES) == set(Settings.model_fields)
+    assert {*VALUES, "mcp"} == set(Settings.model_fields)
+
+
+def test_mcp_servers_are_tables_of_the_file_or_json_in_the_variable(
+    config: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config('[mcp.time]\ncommand = "mcp-server-time"\nargs = ["--local-timezone", "UTC"]\n')
+    assert load({}).mcp["time"].args == ("--local-timezone", "UTC")
+    monkeypatch.setenv("HANDIWORK_MCP", '{"remote": {"url": "https://example.org/mcp"}}')
+    assert load({}).mcp["remote"].url == "https://example.org/mcp"
+    config("[mcp.'no name']\ncommand = 'a'\n")
+    monkeypatch.delenv("HANDIWORK_MCP")
+    with pytest.raises(SettingsError, match=r"mcp\.no name"):
+        load({})
 
 
 @pytest.mark.parametrize("key", VALUES)
@@ -166,3 +182,52 @@ def test_the_program_refuses_an_unknown_variable(program: Program) -> None:
         run = program(*command, HANDIWORK_MODLE="x")
         assert (run.returncode, run.stdout) == (2, "")
         assert "HANDIWORK_MODLE" in run.stderr
+
+
+def test_hooks_stand_beside_the_settings(config: Callable[[str], None]) -> None:
+    assert load_hooks() == ()
+    config('max_tokens = 5\n[[hooks]]\nevent = "session_end"\ncommand = "true"\nwhere = "host"\n')
+    assert load({}).max_tokens == 5
+    (hook,) = load_hooks()
+    assert (hook.event, hook.where, hook.timeout, hook.title) == ("session_end", "host", 60, "true")
+
+
+@pytest.mark.parametrize(
+    ("event", "fields", "problem"),
+    [
+        ("stop", {}, "event: input should be 'session_start', 'before_action', 'after_action'"),
+        ("session_end", {"command": " "}, "command: it must be a shell command, not ' '"),
+        ("session_end", {"wen": 1}, "unknown key 'wen'; known: event, command"),
+        ("session_end", {"matcher": "bash"}, "a session_end hook has nothing to match"),
+        ("before_action", {"matcher": "bash, edit"}, "the matcher 'bash, edit' is not understood: write"),
+        ("before_action", {"matcher": "bash("}, "the matcher 'bash(' is not understood"),
+        ("before_finish", {"matcher": "A(b)"}, "the matcher of a before_finish hook has names of agents"),
+        ("before_action", {"max_refusals": 1}, "max_refusals is for before_finish hooks"),
+        ("session_end", {"timeout": 0}, "timeout: input should be greater than 0, not 0"),
+        ("session_end", {"name": "a\nb"}, "name: it must be one line"),
+    ],
+)
+def test_a_hook_that_does_not_fit_is_told_with_its_number(
+    config: Callable[[str], None], event: str, fields: dict[str, object], problem: str
+) -> None:
+    lines = [f"{key} = {as_toml(value)}\n" for key, value in {"event": event, "command": "true", **fields}.items()]
+    config(f'[[hooks]]\nevent = "session_start"\ncommand = "true"\n[[hooks]]\n{"".join(lines)}')
+    with pytest.raises(SettingsError) as caught:
+        load_hooks()
+    assert f"config.toml: hook 2: {problem}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('hooks = "true"\n', "hooks: write each hook as a table, under a line [[hooks]]"),
+        ('[[hooks]]\nevent = "session_end"\n', "hook 1: command: field required"),
+        ('[[hooks]]\nevent = "session_end"\ncommand = "x"\n' * 2, "two session_end hooks are called 'x': give each"),
+        ("[[hooks]\n", " cannot be read: "),
+    ],
+)
+def test_hooks_that_are_no_hooks_are_told(config: Callable[[str], None], text: str, problem: str) -> None:
+    config(text)
+    with pytest.raises(SettingsError) as caught:
+        load_hooks()
+    assert problem in str(caught.value)

@@ -7,6 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
+from handiwork.cli.terminal.transcript import Transcript
 from handiwork.cli.terminal.view import View, terminal_console
 from handiwork.events.action import (
     AgentDelegateAction,
@@ -95,6 +96,14 @@ Leader · m · bubblewrap · session 12ab
   2 subtasks side by side
   -> 1 Coder: left
   -> 2 Coder: right
+  <- 1 Coder: finished, +2 -1 lines
+  <- 2 Coder: error, +0 -0 lines
+"""
+FORKED_IN_FULL = """\
+Leader · m · bubblewrap · session 12ab
+  2 subtasks side by side
+  -> 1 Coder: left
+  -> 2 Coder: right
 
   -> 1 Coder
     step 1  event 5
@@ -128,8 +137,21 @@ def test_a_delegates_lines_stand_below_the_action_that_called_it() -> None:
     assert viewed(DELEGATED) == DELEGATED_TEXT
 
 
-def test_children_that_work_side_by_side_are_told_apart() -> None:
+def test_children_that_work_side_by_side_are_their_tasks_and_outcomes() -> None:
     assert viewed(FORKED) == FORKED_TEXT
+
+
+def test_in_full_the_steps_of_children_that_work_side_by_side_are_told_apart() -> None:
+    transcript = Transcript("12ab", full=True)
+    lines = [line.plain for event in numbered(FORKED) for line in transcript.lines(event)]
+    assert "\n".join(lines) + "\n" == FORKED_IN_FULL
+
+
+def test_of_a_delegates_output_a_few_lines_are_shown() -> None:
+    output = "".join(f"line {number}\n" for number in range(30))
+    long = CmdOutputObservation(command="", content=output, exit_code=0, cause=5, subtask=3)
+    shown = viewed([*DELEGATED[:5], long])
+    assert "line 3\n      ... 22 more lines (handiwork show 12ab --full)\n      line 26\n" in shown
 
 
 def test_a_subtask_that_is_resumed_is_headed_again() -> None:

@@ -22,7 +22,11 @@ README = (CHECKOUT / "README.md").read_text()
 FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 INLINE = {page.name: re.findall(r"`([^`\n]+)`", FENCED.sub("", page.read_text())) for page in PAGES}
 BLOCK_LINES = [
-    line for page in PAGES for block in BLOCKS[page] if block.language == "sh" for line in block.text.split("\n")
+    line
+    for page in PAGES
+    for block in BLOCKS[page]
+    if block.language == "sh"
+    for line in block.text.replace("\\\n", " ").split("\n")
 ]
 LINES = [line.partition(" #")[0] for line in [*BLOCK_LINES, *chain(*INLINE.values())]]
 CALLS = sorted({call[1] for line in LINES if (call := re.search(r"(?:^|[\s/])handiwork ([^&]+)$", line))})
@@ -33,7 +37,10 @@ program_itself = cast("TyperGroup", get_command(app))
 COMMANDS = program_itself.commands
 
 
-def leaves(group: TyperGroup) -> Iterator[TyperCommand]:
+def leaves(group: TyperGroup) -> Iterator[TyperCommand | TyperGroup]:
+    """Yield the commands, also groups that do something themselves."""
+    if group.invoke_without_command:
+        yield group
     for command in group.commands.values():
         if isinstance(command, TyperGroup):
             yield from leaves(command)
@@ -45,7 +52,7 @@ def leaves(group: TyperGroup) -> Iterator[TyperCommand]:
 def test_every_call_is_understood(call: str) -> None:
     name, *arguments = shlex.split(call)
     command = COMMANDS[name]
-    while arguments and isinstance(command, TyperGroup):
+    while arguments and isinstance(command, TyperGroup) and not arguments[0].startswith("-"):
         name, *arguments = arguments
         command = command.commands[name]
     if arguments:  # without any the command itself is meant

@@ -96,6 +96,11 @@ async def test_the_notebook(sandbox: Sandbox) -> None:
     cell = await sandbox.execute(IPythonRunCellAction(code="import json; print(json.dumps(kept * 7))", timeout=60))
     assert isinstance(cell, IPythonRunCellObservation)
     assert (cell.content, cell.error) == ("42\n", None)
+    code = "create_file('a.go')\nappend_file('a.go', 'package a')\nappend_file('a.go', 'func f( {')"
+    refused = await sandbox.execute(IPythonRunCellAction(code=code, timeout=60))
+    assert isinstance(refused, IPythonRunCellObservation)
+    assert refused.error == "SkillError"
+    assert "would add errors" in refused.content
     failed = await sandbox.execute(IPythonRunCellAction(code="1 / 0", timeout=60))
     assert isinstance(failed, IPythonRunCellObservation)
     assert failed.error is not None

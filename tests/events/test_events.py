@@ -14,7 +14,7 @@ from handiwork.events.base import Event, UnknownEvent
 from handiwork.events.codec import EVENT_TYPES, from_dict, from_json, to_dict, to_json
 from handiwork.events.record import CompletionEvent
 
-BUILT_IN = [cls for cls in EVENT_TYPES.values() if cls.__module__.startswith("handiwork.")]
+BUILT_IN = [cls for cls in EVENT_TYPES.values() if cls.__module__.startswith("handiwork.events.")]
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -72,6 +72,8 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "limits": limits,
     "usage": st.fixed_dictionaries({"input": counts, "cache_read": counts}),
     "latency": finite,
+    "duration": finite,
+    "seconds": finite,
     "cost": st.none() | finite,
     "first_token": st.none() | finite,
 }

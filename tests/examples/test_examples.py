@@ -42,6 +42,28 @@ def test_the_agent_runs_what_the_model_writes(project: Path) -> None:
     assert result.diff.endswith("+6\n")
 
 
+def test_the_agent_runs_python_and_talks(project: Path) -> None:
+    cell = "I count.\n<execute_ipython>print(len(open('story.txt').read().split()))</execute_ipython>"
+    model = handiwork.ScriptedLLM([cell, "There are six. Which file next?"])
+    result = handiwork.run("count the words", workspace=project, agent=MinimalAgent, model=model)
+    assert result.outcome == "awaiting_user_input"
+    said = [message.content[0].text for message in model.requests[-1]]
+    assert said[1:3] == ["count the words", cell]
+    assert said[3] == "6"
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+def test_the_agent_browses(project: Path) -> None:
+    (project / "page.html").write_text("<title>T</title><h1>A headline</h1>")
+    page = '<execute_browse>goto("file:///{}/page.html")</execute_browse>'
+    seen = handiwork.run("where", workspace=project, agent=MinimalAgent, model=handiwork.ScriptedLLM(["<finish/>"]))
+    workspace = seen.state.workspace.lstrip("/")
+    model = handiwork.ScriptedLLM([page.format(workspace), "<finish/>"])
+    handiwork.run("read page.html", workspace=project, agent=MinimalAgent, model=model)
+    assert "A headline" in (model.requests[-1][-1].content[0].text or "")
+
+
 def test_the_tool_is_called_by_its_name_and_runs_in_the_sandbox(project: Path) -> None:
     called = {"tool_calls": [{"name": "count_words", "arguments": {"path": "story.txt", "at_least": 2}}]}
     model = handiwork.ScriptedLLM([called, finish()])
@@ -50,6 +72,20 @@ def test_the_tool_is_called_by_its_name_and_runs_in_the_sandbox(project: Path) -
     (said,) = [part.text or "" for part in model.requests[-1][-1].content]
     assert '"to": 2' in said or "'to': 2" in said, said
     assert "not" not in said
+
+
+def test_the_skills_are_in_the_notebook(project: Path) -> None:
+    cells = json.dumps({"cells": [{"cell_type": "code", "source": ["a = 1\n", "a"]}]})
+    (project / "a.ipynb").write_text(cells)
+    code = "show_notebook('a.ipynb')\ncount_lines()"
+    called = {"tool_calls": [{"name": "ipython", "arguments": {"code": code}}]}
+    model = handiwork.ScriptedLLM([called, finish()])
+    skills = [str(EXAMPLES / "custom_skills.py")]
+    result = handiwork.run("count the lines", workspace=project, model=model, skills=skills)
+    assert result.outcome == "finished"
+    (said,) = [part.text or "" for part in model.requests[-1][-1].content]
+    assert "'.txt': 1" in said
+    assert "== Cell 1, code ==\na = 1\na" in said
 
 
 def test_the_agent_with_data_goes_on_with_the_next_line_in_another_process(project: Path) -> None:

@@ -262,3 +262,35 @@ async def test_a_screenshot_that_is_no_usual_picture_is_left_out(
     assert observation.screenshot is None
     assert observation.content.startswith("a page\n[a picture is left out")
     assert not blobs.kept
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"{}\n", b'{"pipe": 5}\n', b'{"pipe": "../1"}\n', b"[\n", DEEP + b"\n"),
+        *(
+            line(pipe="1") + rest
+            for rest in (b"{}\n", b"[]\n", line(out=5), line(exit="0"), b'{"out": ' + DEEP + b"}\n")
+        ),
+    ],
+)
+async def test_lies_about_a_program_end_its_pipe_alone(tmp_path: Path, data: bytes) -> None:
+    async with server(tmp_path, said(data)) as client:
+        with pytest.raises(SandboxError):
+            async with client.pipe(["x"], {}) as pipe:
+                assert [text async for text in pipe.lines()] == []
+
+
+async def test_a_program_s_lines_without_end_are_cut(tmp_path: Path) -> None:
+    async def forever(piece: bytes) -> AsyncIterator[bytes]:
+        yield line(pipe="1")
+        while True:
+            yield piece
+
+    for piece in (b"x" * 65536, line(out="x" * 65536)):
+        folder = tmp_path / str(len(piece))
+        folder.mkdir()
+        async with server(folder, lambda _, piece=piece: forever(piece)) as client:
+            with pytest.raises(SandboxError):
+                async with client.pipe(["x"], {}) as pipe:
+                    await anext(pipe.lines())

@@ -1,7 +1,8 @@
 """Defects found in other systems by running them, by their numbers in the inventory: none of them is here.
 
 Those with a place of their own are tested there: F1 in test_limits.py and test_delegation.py, F2 in test_delegation.py,
-F6 also in test_approvals.py, F7 in test_stuck.py and test_steering.py, F11 in test_interrupts.py.
+F6 also in test_approvals.py, F7 in test_stuck.py and test_steering.py, F11 in test_interrupts.py, F13 in
+test_micro_agents.py.
 """
 
 from __future__ import annotations

@@ -9,6 +9,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from handiwork.events.base import Action
 from handiwork.events.record import AgentDataEvent
 from handiwork.log.store import Store
@@ -18,6 +20,7 @@ EVENTS = 90
 """About as many as the log has in the end."""
 
 
+@pytest.mark.slow
 async def test_the_count_is_that_of_the_recorded_steps_after_every_kill(tmp_path: Path) -> None:
     chance = random.Random(seed := random.randrange(10**9))
     head = 0

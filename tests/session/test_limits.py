@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.state import State
+from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction
 from handiwork.events.record import Usage
 from handiwork.llm.types import Completion
 from tests.session.bench import Bench, bash, finish
@@ -62,3 +65,64 @@ async def test_a_cost_limit_cannot_be_kept_when_the_price_is_unknown(bench: Benc
     state = await session.run("go")
     assert (state.agent_state, state.change.reason, state.iteration) == ("paused", "limit", 1)
     assert "not known" in state.change.content
+
+
+HERE = "tests.session.test_limits"
+
+
+class Submitter(Agent):
+    """Works until a limit, then shows what it has."""
+
+    def step(self, state: State) -> Step:
+        self.llm.complete([])
+        return CmdRunAction(command="echo work >> work.txt")
+
+    def at_limit(self, state: State, limit: str) -> Step | None:
+        action, observation = state.history[-1]
+        if isinstance(action, CmdRunAction) and action.command == "cat work.txt" and observation is not None:
+            return AgentFinishAction(outputs={"limit": limit, "work": observation.text.count("work")})
+        return CmdRunAction(command="cat work.txt")
+
+
+class Talker(Submitter):
+    """Does not come to an end."""
+
+    def at_limit(self, state: State, limit: str) -> Step | None:
+        return CmdRunAction(command="true")
+
+
+class Parent(Agent):
+    def step(self, state: State) -> Step:
+        return AgentDelegateAction(agent=f"{HERE}:Submitter", inputs={"task": "work"})
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit", "work"),
+    [({"iterations": 2}, "iterations", 2), ({"cost": 2.5}, "cost", 2), ({"tokens": 25}, "tokens", 3)],
+)
+async def test_an_agent_may_end_its_task_at_a_limit(
+    bench: Bench, limits: dict[str, Any], limit: str, work: int
+) -> None:
+    replies = [bash("", cost=1.0, usage={"input": 10, "output": 0})] * 9
+    state = await (await bench.session(replies, agent=Submitter, **limits)).run("go")
+    assert state.agent_state == "finished"
+    assert state.outputs == {"limit": limit, "work": work}
+    assert state.iteration == work
+
+
+@pytest.mark.slow
+async def test_at_the_time_limit_its_end_has_time(bench: Bench) -> None:
+    state = await (await bench.session([bash("", delay=60.0)], agent=Submitter, time=1.5)).run("go")
+    assert state.outputs["limit"] == "time"
+
+
+async def test_an_agent_that_comes_to_no_end_at_a_limit_pauses(bench: Bench) -> None:
+    state = await (await bench.session([bash("")] * 9, agent=Talker, iterations=1)).run("go")
+    assert (state.agent_state, state.change.reason) == ("paused", "limit")
+    assert [action.command for action, _ in state.history[2:]] == ["true"] * 3
+
+
+async def test_a_delegate_that_ends_at_a_limit_returns_to_its_parent(bench: Bench) -> None:
+    state = await (await bench.session([bash("")] * 9, agent=Parent, iterations=3)).run("go")
+    assert (state.agent_state, state.change.reason) == ("paused", "limit")
+    assert state.history[-1][1].outputs == {"limit": "iterations", "work": 2}

@@ -89,6 +89,7 @@ RETRIED: dict[str, tuple[Plan, str]] = {
 }
 
 
+@pytest.mark.slow
 async def test_what_passes_is_tried_again_and_noted(served: Served) -> None:
     plans = [plan for number, (fault, _) in enumerate(RETRIED.values()) for plan in (fault, bash(f"echo {number}"))]
     state = await (await served.session(*plans, finish())).run("go")
@@ -113,6 +114,7 @@ LASTING: dict[str, tuple[list[Plan], str]] = {
 }
 
 
+@pytest.mark.slow
 async def test_what_lasts_stops_the_session_which_goes_on_later(served: Served) -> None:
     session = await served.session(bash("echo 1"))
     message: str | None = "go"

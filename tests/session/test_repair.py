@@ -336,6 +336,7 @@ async def test_an_action_that_the_user_refuses_ends_the_repair(workshop: Worksho
     assert "not allowed" in str(state.outputs["reason"])
 
 
+@pytest.mark.slow
 async def test_a_project_of_many_files_with_a_long_one(workshop: Workshop) -> None:
     """The list of files and the file itself are too long for one observation."""
     long = "".join(f"def other_{number}(x):\n    return x + {number}\n\n\n" for number in range(400))
@@ -357,8 +358,15 @@ async def test_inputs_are_typed(workshop: Workshop) -> None:
     assert "temperature" in problem
 
 
-@pytest.mark.parametrize("in_place", [False, True], ids=["forks", "in turn"])
-@pytest.mark.parametrize("how", ["paused", "killed"])
+@pytest.mark.parametrize(
+    ("how", "in_place"),
+    [
+        ("killed", False),
+        pytest.param("paused", False, marks=pytest.mark.slow),
+        pytest.param("killed", True, marks=pytest.mark.slow),
+        pytest.param("paused", True, marks=pytest.mark.slow),
+    ],
+)
 async def test_an_interrupt_in_the_middle_of_a_round_loses_no_candidate(
     workshop: Workshop, how: str, in_place: bool
 ) -> None:

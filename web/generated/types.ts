@@ -17,8 +17,11 @@ export type ActionRecord =
   | FileReadAction
   | FileWriteAction
   | ForkAction
+  | HookRunAction
   | IPythonRunCellAction
   | JobAction
+  | MCPCallAction
+  | MCPToolsAction
   | MessageAction
   | ModifyTaskAction
   | OutputReadAction
@@ -33,8 +36,12 @@ export type ObservationRecord =
   | FileReadObservation
   | FileWriteObservation
   | ForkObservation
+  | HookRejectObservation
+  | HookRunObservation
   | IPythonRunCellObservation
   | JobObservation
+  | MCPCallObservation
+  | MCPToolsObservation
   | OutputReadObservation
   | PlanObservation
   | UserRejectObservation
@@ -57,6 +64,8 @@ export type EventRecord =
   | CmdRunAction
   | CompletionEvent
   | CondensationEvent
+  | ContextLoaded
+  | ContextWithheld
   | EgressEvent
   | ErrorObservation
   | FileEditAction
@@ -67,11 +76,21 @@ export type EventRecord =
   | FileWriteObservation
   | ForkAction
   | ForkObservation
+  | HookEvent
+  | HookRejectObservation
+  | HookRunAction
+  | HookRunObservation
   | IPythonRunCellAction
   | IPythonRunCellObservation
   | JobAction
   | JobObservation
+  | KnowledgeEvent
   | LoopEvent
+  | MCPCallAction
+  | MCPCallObservation
+  | MCPServerEvent
+  | MCPToolsAction
+  | MCPToolsObservation
   | MessageAction
   | ModifyTaskAction
   | NetworkAllowed
@@ -83,6 +102,8 @@ export type EventRecord =
   | SettingsChanged
   | SnapshotEvent
   | StepStarted
+  | ThrottledEvent
+  | UnusedHooks
   | UserRejectObservation
   | WorkspaceOverviewAction
   | WorkspaceOverviewObservation
@@ -401,6 +422,32 @@ export interface CondensationEvent extends Event {
   how: "collapse" | "summary" | "rewind";
 }
 /**
+ * A convention of the project, the user or a package joins every prompt from here on, word for word.
+ *
+ * ``path`` is relative to the workspace, or absolute as the sandbox sees it. ``text`` is what the model reads; of a
+ * skill its name and description, of a devcontainer.json the settings in use, which no prompt has. ``sha256`` is what
+ * the user accepted: that of the file, or of a skill's list of files. ``tokens`` is estimated; ``note`` says what was
+ * cut or left out.
+ */
+export interface ContextLoaded extends Event {
+  type: "ContextLoaded";
+  category: "instructions" | "skill" | "devcontainer";
+  origin: "workspace" | "user" | "package";
+  path: string;
+  text: string;
+  sha256: string;
+  tokens: number;
+  note: string;
+}
+/**
+ * Conventions at ``paths`` do not join the prompt; ``content`` tells the user why, and the remedy.
+ */
+export interface ContextWithheld extends Event {
+  type: "ContextWithheld";
+  paths: string[];
+  content: string;
+}
+/**
  * The cost of a session. ``usd`` is the known part; ``unpriced`` counts the calls of unknown price.
  */
 export interface Cost {
@@ -471,11 +518,14 @@ export interface FileEditAction extends Action {
 }
 /**
  * A file was edited; ``content`` is the change as a unified diff, ``line`` its first line, counted from 1.
+ *
+ * ``syntax_error`` is the first syntax error that the file now has, as in FileWriteObservation.
  */
 export interface FileEditObservation extends Observation {
   type: "FileEditObservation";
   path: string;
   line: number;
+  syntax_error: string;
 }
 /**
  * An entry of a directory; ``size`` is in bytes.
@@ -521,11 +571,14 @@ export interface FileWriteAction extends Action {
 }
 /**
  * A file was written; ``created`` tells whether it is new.
+ *
+ * ``syntax_error`` is its first syntax error, like "line 3: '(' was never closed", "" if none is found.
  */
 export interface FileWriteObservation extends Observation {
   type: "FileWriteObservation";
   path: string;
   created: boolean;
+  syntax_error: string;
 }
 /**
  * Run several subtasks side by side, each an (agent, inputs) pair on its own copy of the workspace.
@@ -540,6 +593,51 @@ export interface ForkAction extends Action {
 export interface ForkObservation extends Observation {
   type: "ForkObservation";
   outcomes: ChildOutcome[];
+}
+/**
+ * The user's hook ``hook`` ran at ``point``; ``cause`` is the action before or after which it ran.
+ *
+ * ``exit_code`` is None if the command did not end by itself: ``problem`` then gives the reason, and ``output`` what
+ * was printed until then. ``duration`` is in seconds. ``effect`` is the outcome of a hook that did not exit with 0:
+ * "refused" (the action does not run), "sent_back" (the agent must go on), "let_through" (the agent was sent back too
+ * often already, and may finish); it is "" at other points, and for an interrupted hook.
+ */
+export interface HookEvent extends Event {
+  type: "HookEvent";
+  hook: string;
+  point: "session_start" | "before_action" | "after_action" | "before_finish" | "session_end";
+  where: "sandbox" | "host";
+  exit_code: number | null;
+  problem: "" | "timeout" | "not_started" | "interrupted";
+  duration: number;
+  effect: "" | "refused" | "sent_back" | "let_through";
+  output: string;
+}
+/**
+ * The user's hook ``hook`` refused the action; ``content`` tells the agent so, with the hook's output.
+ */
+export interface HookRejectObservation extends Observation {
+  type: "HookRejectObservation";
+  hook: string;
+}
+/**
+ * Run the user's hook ``command`` in a bash of its own in ``directory``, with ``input`` as its standard input.
+ *
+ * The platform sends it to a sandbox, and interrupts it after ``timeout`` seconds; it is never in a log.
+ */
+export interface HookRunAction extends Action {
+  type: "HookRunAction";
+  command: string;
+  input: string;
+  directory: string;
+  timeout: number | null;
+}
+/**
+ * Output of a hook's command; ``exit_code`` is None if the command was stopped before its end.
+ */
+export interface HookRunObservation extends Observation {
+  type: "HookRunObservation";
+  exit_code: number | null;
 }
 /**
  * Run ``code`` as one cell of the sandbox's notebook; ``timeout`` is in seconds.
@@ -586,6 +684,18 @@ export interface KeyTaken {
   variable: string;
 }
 /**
+ * A piece of knowledge joins a task's conversation: ``content``, of the file ``place``.
+ *
+ * A user's message has its ``trigger`` as a whole word.
+ */
+export interface KnowledgeEvent extends Event {
+  type: "KnowledgeEvent";
+  name: string;
+  trigger: string;
+  place: string;
+  content: string;
+}
+/**
  * The budget of a session with its delegates; None means no limit. ``time`` is seconds of running, ``cost`` USD.
  */
 export interface Limits {
@@ -603,6 +713,64 @@ export interface LoopEvent extends Event {
   rule: "repeat" | "error" | "monologue" | "alternation" | "waiting";
   times: number;
   content: string;
+}
+/**
+ * Call ``tool`` of the MCP server ``server``, one of the user's settings, with ``arguments``.
+ */
+export interface MCPCallAction extends Action {
+  type: "MCPCallAction";
+  server: string;
+  tool: string;
+  arguments: JsonObject;
+}
+/**
+ * The result of a tool of an MCP server: text in ``content``, pictures in ``images``.
+ *
+ * ``error`` tells that the tool itself reports a failure.
+ */
+export interface MCPCallObservation extends Observation {
+  type: "MCPCallObservation";
+  server: string;
+  tool: string;
+  images: Part[];
+  error: boolean;
+}
+/**
+ * An MCP server of the session changed its state.
+ *
+ * "starting": the first step did not wait for it; "ready" with its ``tools``; "failed" to start; "ended", to start
+ * again with its next call. ``content`` says why, ``errors`` is the end of its stderr.
+ */
+export interface MCPServerEvent extends Event {
+  type: "MCPServerEvent";
+  server: string;
+  state: "starting" | "ready" | "failed" | "ended";
+  tools: MCPTool[];
+  content: string;
+  errors: string;
+}
+/**
+ * A tool of an MCP server as the server describes it; ``arguments`` is the JSON text of their schema.
+ */
+export interface MCPTool {
+  name: string;
+  description: string;
+  arguments: string;
+}
+/**
+ * Look up the arguments of ``tools`` of the MCP server ``server``; without names, of all its tools.
+ */
+export interface MCPToolsAction extends Action {
+  type: "MCPToolsAction";
+  server: string;
+  tools: string[];
+}
+/**
+ * Tools of an MCP server; ``content`` has the description of each and the JSON schema of its arguments.
+ */
+export interface MCPToolsObservation extends Observation {
+  type: "MCPToolsObservation";
+  server: string;
 }
 /**
  * A message, from the user to the agent or from the agent to the user.
@@ -755,6 +923,8 @@ export interface SessionRow {
 }
 /**
  * A session starts, or resumes in a new process, with these settings.
+ *
+ * ``skills`` are the lines that document the user's own skills for the model.
  */
 export interface SessionStarted extends Event {
   type: "SessionStarted";
@@ -764,6 +934,7 @@ export interface SessionStarted extends Event {
   workspace: string;
   limits: Limits;
   confirmation: "never" | "risky" | "always";
+  skills: string[];
   settings: JsonObject;
   resumed: boolean;
 }
@@ -889,6 +1060,15 @@ export interface Success {
   ok: true;
 }
 /**
+ * A call of ``model`` waits about ``seconds`` for its rate limit; ``content`` tells the user which limit.
+ */
+export interface ThrottledEvent extends Event {
+  type: "ThrottledEvent";
+  model: string;
+  seconds: number;
+  content: string;
+}
+/**
  * A session with its ancestors and all their forks, parents first.
  */
 export interface Tree {
@@ -900,6 +1080,13 @@ export interface Tree {
 export interface UnknownEvent extends Event {
   type: "UnknownEvent";
   unknown: JsonObject;
+}
+/**
+ * The session has ended, and these hooks never ran: no action matched, or the agent did not finish.
+ */
+export interface UnusedHooks extends Event {
+  type: "UnusedHooks";
+  hooks: string[];
 }
 /**
  * A file that was written; ``size`` is in bytes.
@@ -1399,6 +1586,8 @@ export const EVENT_TYPES: readonly string[] = [
   "CmdRunAction",
   "CompletionEvent",
   "CondensationEvent",
+  "ContextLoaded",
+  "ContextWithheld",
   "EgressEvent",
   "ErrorObservation",
   "FileEditAction",
@@ -1409,11 +1598,21 @@ export const EVENT_TYPES: readonly string[] = [
   "FileWriteObservation",
   "ForkAction",
   "ForkObservation",
+  "HookEvent",
+  "HookRejectObservation",
+  "HookRunAction",
+  "HookRunObservation",
   "IPythonRunCellAction",
   "IPythonRunCellObservation",
   "JobAction",
   "JobObservation",
+  "KnowledgeEvent",
   "LoopEvent",
+  "MCPCallAction",
+  "MCPCallObservation",
+  "MCPServerEvent",
+  "MCPToolsAction",
+  "MCPToolsObservation",
   "MessageAction",
   "ModifyTaskAction",
   "NetworkAllowed",
@@ -1425,6 +1624,8 @@ export const EVENT_TYPES: readonly string[] = [
   "SettingsChanged",
   "SnapshotEvent",
   "StepStarted",
+  "ThrottledEvent",
+  "UnusedHooks",
   "UserRejectObservation",
   "WorkspaceOverviewAction",
   "WorkspaceOverviewObservation",

@@ -16,6 +16,7 @@ from handiwork.agents.codeact.toolbox import TOOLS
 from handiwork.agents.protocols import ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, with_functions
 from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction
@@ -41,6 +42,9 @@ class CodeActAgent(Agent):
     """Acts by code, with the same tools in every protocol; a subclass's ``tools`` join them."""
 
     description = "The general-purpose agent: runs bash and Python, edits files, reads pages, talks to you."
+    uses_mcp = True
+
+    toolbox = TOOLS
 
     def reset(self) -> None:
         """Clear the message cache."""
@@ -57,9 +61,10 @@ class CodeActAgent(Agent):
         if guided and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
             budget = SMALL_BUDGET if is_small(self.llm.capabilities) else BUDGET
             return WorkspaceOverviewAction(budget=budget, text=state.task)
-        if guided and (delegation := await self._repair(state)) is not None:
+        may_delegate = any(tool.name == "delegate" for tool in self.toolbox)
+        if guided and may_delegate and (delegation := await self._repair(state)) is not None:
             return delegation
-        tools = with_functions(TOOLS, self.tools)
+        tools = with_mcp(with_functions(self.toolbox, self.tools), state)
         tools = offered(state, tools) if guided else tools
         if (end := confirmed(state, tools)) is not None:
             return end
@@ -70,7 +75,7 @@ class CodeActAgent(Agent):
                 break
             allowed = next_offered(state, allowed, again)
             actions = await self._ask(state, tools, allowed, temperature)
-        return await challenge(self.llm, state, actions)
+        return await challenge(self.llm, state, actions, self.toolbox)
 
     async def _repair(self, state: State) -> Action | None:
         """Return the delegation to RepairAgent if the model chooses it for the task at its beginning."""
@@ -93,10 +98,12 @@ class CodeActAgent(Agent):
         """Ask with a prompt of all ``tools``; the request offers the ``allowed`` ones."""
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-            source = (protocol.name, small, state.workspace, tuple(tool.name for tool in tools))
+            vision = self.llm.capabilities.vision
+            descriptions = tuple(tool.tool for tool in tools)
+            source = (protocol.name, small, vision, state.workspace, state.skills, descriptions)
 
             def build(*_: object) -> Iterable[Message]:
-                return prompt_messages(protocol, small, state.workspace, tools)
+                return prompt_messages(protocol, small, state.workspace, tools, state.skills, vision=vision)
 
             return self._message_cache.get_or_build(0, source, build)
 

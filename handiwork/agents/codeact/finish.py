@@ -27,6 +27,8 @@ from handiwork.events.observation import CmdOutputObservation, ErrorObservation,
 from handiwork.llm.types import Completion
 
 EDITS = (FileEditAction, FileWriteAction)
+EDITING = ("write", "edit")
+"""Tools that make EDITS."""
 COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 """Actions that may change files, as the snapshots tell."""
 
@@ -58,14 +60,15 @@ def _end_of(state: State, check: CmdRunAction, tools: Sequence[ActionTool]) -> A
     return actions[-1].with_fields(tool_call_id=None) if _ends(actions[-1]) and not itself else None
 
 
-async def challenge(llm: AgentLLM, state: State, actions: list[Action]) -> list[Action]:
+async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: Sequence[ActionTool]) -> list[Action]:
     """Return the actions to take; the check runs before the end of a task that has changed files.
 
     Once after each message of the user, a message with the facts takes the place of the end: if the check fails, or
-    for a small model if its last command failed, or nothing has changed although the task asks for a change.
+    for a small model if its last command failed, or nothing has changed although the task asks for a change. The
+    end of an agent whose ``tools`` do not edit stands: a failed command may be what it was to find out.
     """
     *before, end = actions
-    if not _ends(end):
+    if not _ends(end) or not any(tool.name in EDITING for tool in tools):
         return actions
     turn = _turn(state)
     small = is_small(llm.capabilities)

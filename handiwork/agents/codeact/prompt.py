@@ -9,6 +9,8 @@ from handiwork.agents.prompts import render
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.llm.types import Message
+from handiwork.skills import SEEING
+from handiwork.skills.documentation import documentation
 
 _TASK = """Files:
 greet.sh (43 bytes)
@@ -57,15 +59,36 @@ _SAID = (
 
 
 def prompt_messages(
-    protocol: ReplyProtocol, small: bool, workspace: str, tools: Sequence[ActionTool]
+    protocol: ReplyProtocol,
+    small: bool,
+    workspace: str,
+    tools: Sequence[ActionTool],
+    skills: Sequence[str],
+    *,
+    vision: bool,
 ) -> Iterator[Message]:
-    """Yield the messages before the conversation; those for a small window are compact."""
+    """Yield the messages before the conversation; those for a small window are compact, and tell of no skills.
+
+    ``skills`` are the lines of the user's own; without ``vision`` those of the platform that need it are left out.
+    """
     instructions = protocol.instructions(tools, compact=small)
-    template = "codeact/compact" if small else "codeact/system"
     native = protocol is NATIVE
-    yield Message.text("system", render(template, workspace=workspace, instructions=instructions, native=native))
-    if small and not native:
+    values = {"workspace": workspace, "instructions": instructions, "native": native}
+    names = {tool.name for tool in tools}
+    if small:
+        prompt = render("codeact/compact", **values, tools=names)
+    else:
+        lines = [*(skill.line for skill in documentation() if vision or skill.name not in SEEING), *skills]
+        prompt = render("codeact/system", **values, tools=names, skills=lines)
+    yield Message.text("system", prompt)
+    if small and not native and _has_example(tools):
         yield from _example(protocol)
+
+
+def _has_example(tools: Sequence[ActionTool]) -> bool:
+    """Return whether an agent with these tools can act as the example does; a micro agent may have fewer, or others."""
+    arguments = {tool.name: set(tool.tool.parameters["properties"]) for tool in tools}
+    return {"bash", "write"} <= set(arguments) and arguments.get("finish") == {"message"}
 
 
 def _example(protocol: ReplyProtocol) -> Iterator[Message]:

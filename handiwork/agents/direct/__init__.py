@@ -16,6 +16,7 @@ from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction, MessageAction
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.overview import ADVICE
 from handiwork.llm.types import Message
 
 LIST = (
@@ -120,7 +121,7 @@ def _output(observation: Observation) -> str:
 
 def _paths_to_read(history: History, budget: int) -> list[str]:
     """Return the files to read: the smallest ones, ``budget`` bytes together, in the order of their names."""
-    sizes = dict(_listed(history))
+    sizes = {path: size for path, size in _listed(history) if path.rpartition("/")[2] not in ADVICE}
     smallest = sorted(sizes, key=lambda path: sizes[path])
     totals = accumulate(sizes[path] for path in smallest)
     chosen = {path for path, total in zip(smallest, totals, strict=True) if total <= budget}

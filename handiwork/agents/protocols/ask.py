@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.protocols import ReplyProtocol, protocol_of, protocol_of_reply
 from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.conventions import convention_messages
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT, calls_of, content_of, conversation
 from handiwork.agents.state import State
@@ -41,6 +42,7 @@ async def ask(
 ) -> list[Action]:
     """Return the model's next actions; a plain text is a message to the user, who answers.
 
+    The conventions that the session has loaded stand between the ``prompt`` and the conversation.
     The request offers the ``offered`` tools, by default all; a server that binds the reply enforces that. ``short``
     says that the tools' arguments are short. If the server refuses what a protocol needs, the next protocol takes over.
     Raises MalformedReplyError and the errors of the model.
@@ -53,7 +55,7 @@ async def ask(
             state,
             cache,
             protocol,
-            prompt(protocol, small),
+            [*prompt(protocol, small), *convention_messages(state, cache, capabilities.window)],
             vision=capabilities.vision,
             limit=SMALL_LIMIT if small else LIMIT,
         )

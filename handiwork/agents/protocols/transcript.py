@@ -13,13 +13,15 @@ from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
 from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, MessageAction
 from handiwork.events.base import Action, Observation, Part
-from handiwork.events.observation import ErrorObservation, IPythonRunCellObservation
+from handiwork.events.observation import ErrorObservation, IPythonRunCellObservation, MCPCallObservation
 from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.types import Message, ToolCall
 
 LIMIT, SMALL_LIMIT = 16_000, 4_000
 """Maximum characters of an observation, in general and for a small window."""
+
+_WITH_IMAGES = (IPythonRunCellObservation, MCPCallObservation)
 
 
 def conversation(
@@ -48,10 +50,12 @@ def conversation(
 def _overview_first(state: State) -> Iterator[tuple[Action, Observation | None]]:
     """Yield the history, the overview before the task: small models follow best what they read last."""
     history = state.history
-    if len(history) > 1 and isinstance(history[1][0], WorkspaceOverviewAction):
-        yield history[1]
-        yield history[0]
-        history = history[2:]
+    # Messages of the environment, like knowledge, may stand between the task and the overview.
+    before = (a for a, _ in history[1:] if not (isinstance(a, MessageAction) and a.source == "environment"))
+    if isinstance(overview := next(before, None), WorkspaceOverviewAction):
+        index = next(number for number, (action, _) in enumerate(history) if action is overview)
+        yield history[index]
+        history = [*history[:index], *history[index + 1 :]]
     yield from history
 
 
@@ -83,7 +87,7 @@ def _messages(protocol: ReplyProtocol, source: _Source) -> Iterator[Message]:
         for call in [call.id for call in calls_of(completion)] or [None]:
             yield protocol.outcome(observation.content, call)
     elif observation is not None or (action.tool_call_id is not None and not action.runnable):
-        images = observation.images if isinstance(observation, IPythonRunCellObservation) and vision else ()
+        images = observation.images if isinstance(observation, _WITH_IMAGES) and vision else ()
         text = observation_text(action, observation, limit, pages=True)
         if completion is None or (first is False and action.tool_call_id is None):
             text = f"{_heading(action)}{text}"

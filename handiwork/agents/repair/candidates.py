@@ -12,7 +12,7 @@ from handiwork.agents.base import AgentLLM
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import shorten
 from handiwork.agents.repair.edits import Texts, code_lines, edits_between
-from handiwork.agents.repair.functions import Lines, bare, choices, functions, outline, replaced
+from handiwork.agents.repair.functions import Lines, bare, choices, constants, definitions, functions, outline, replaced
 from handiwork.agents.repair.localise import OUTPUT, excerpts
 from handiwork.agents.repair.places import Place, Project
 from handiwork.agents.repair.progress import Candidate
@@ -110,8 +110,10 @@ async def propose(
 def _ways(place: Place, files: Mapping[str, str]) -> list[Ask]:
     if place.act != "rewrite":
         return [Ask(place.act, (place,))]
-    lines = functions(files[place.path])[place.name]
-    ways: list[How] = ["rewrite", "anew", "line"] if lines.last - lines.first < LONGEST else ["line"]
+    text = files[place.path]
+    lines = definitions(text)[place.name]
+    whole: list[How] = ["rewrite", "line"] if place.name in constants(text) else ["rewrite", "anew", "line"]
+    ways: list[How] = whole if lines.last - lines.first < LONGEST else ["line"]
     return [Ask(how, (place,)) for how in ways]
 
 
@@ -126,7 +128,8 @@ def _question(project: Project, task: str, ask: Ask) -> Message:
             output=shorten(project.output, OUTPUT),
             task=task,
             how=ask.how,
-            function=bare(ask.place.name),
+            definition=bare(ask.place.name),
+            kind="constant" if ask.place.name in constants(project.files[ask.place.path]) else "function",
             path=ask.place.path,
         ),
     )
@@ -137,7 +140,7 @@ def _code(project: Project, ask: Ask) -> Texts:
     shown: Texts = {}
     for path in dict.fromkeys(place.path for place in ask.places):
         text = project.files[path]
-        found, lines = functions(text), text.splitlines()
+        found, lines = definitions(text), text.splitlines()
         places = [found[place.name] for place in ask.places if place.path == path and place.name in found]
         if ask.how == "anew":
             (place,) = places
@@ -163,8 +166,9 @@ def _callers(project: Project, ask: Ask, shown: Texts) -> Texts:
 def _lines(project: Project, place: Place, tried: Mapping[str, int]) -> dict[str, Lines]:
     """Return the function's lines to offer for replacement: those that were replaced least often."""
     text = project.files[place.path]
-    body = functions(text)[place.name]
-    inside = {key: line for key, line in choices(text).items() if body.first < line.first <= body.last}
+    body = definitions(text)[place.name]
+    first = body.first + (place.name in functions(text) or body.last > body.first)
+    inside = {key: line for key, line in choices(text).items() if first <= line.first <= body.last}
     times = {key: tried.get(_line_target(place, key), 0) for key in inside}
     return {key: inside[key] for key, count in times.items() if count == min(times.values())}
 
@@ -193,7 +197,9 @@ def _changed(project: Project, ask: Ask, reply: str, lines: Mapping[str, Lines])
             return ask.target, _changed_together(project, reply)
         case _:
             block = _first_block(reply)
-            written = next((one for name, one in functions(block).items() if bare(name) == bare(ask.place.name)), None)
+            written = next(
+                (one for name, one in definitions(block).items() if bare(name) == bare(ask.place.name)), None
+            )
             if written is None:
                 return ask.target, {}
             imports = [line for line in block.splitlines()[: written.first] if _IMPORT.match(line)]
@@ -231,7 +237,7 @@ def _is_nested(lines: Lines, all_lines: Mapping[str, Lines]) -> bool:
 
 def _with_function(text: str, name: str, written: str) -> str:
     """Return the text with the function replaced, or added after the others, before what ends the file."""
-    found = functions(text)
+    found = definitions(text)
     place = found.get(name) or next((lines for other, lines in found.items() if bare(other) == bare(name)), None)
     if place is not None:
         return replaced(text, place, written)
@@ -256,7 +262,7 @@ def _with_imports(text: str, imports: Sequence[str]) -> str:
 def _without(project: Project, place: Place) -> Texts:
     """Return the file without the function and its decorators."""
     text = project.files[place.path]
-    lines = functions(text)[place.name]
+    lines = definitions(text)[place.name]
     before = text.splitlines()
     first = lines.first
     while first and before[first - 1].lstrip().startswith("@"):

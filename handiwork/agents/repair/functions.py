@@ -1,4 +1,4 @@
-"""The functions and lines of a source file in any language, found by keyword, bracket and indentation."""
+"""The functions, constants and lines of a source file in any language, found by keyword, bracket and indentation."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ _HEADERS = (
     re.compile(r"^[ \t]+(\w+)[ \t]*\([^;{}]*\)[ \t]*\{[ \t]*$"),
 )
 """Headers: a keyword and a name; a name bound to a function; a shell function; C and Java; a JavaScript method."""
+
+_CONSTANT = re.compile(
+    r"^(?:\#[ \t]*define[ \t]+(\w+)[ \t(]"
+    r"|(?:[\w:<>,*&]*[\w>*&][ \t]+){0,5}"
+    r"[$@]?(\w+)(?:\[\w*\])*[ \t]*(?::[^=\n]+)?:?=(?![=>~]))"
+)
+"""A name at the beginning of a line, with its modifiers and types, and the value that it is bound to."""
 
 _STATEMENTS = {"if", "for", "while", "switch", "catch", "return", "else", "do", "new", "throw", "match", "elif", "with"}
 _CLASS = re.compile(r"^[ \t]*(?:\w+[ \t]+)*?(?:class|impl|struct|interface|module|object|trait)[ \t]+(\w+)")
@@ -54,6 +61,26 @@ def functions(text: str) -> dict[str, Lines]:
             last = _end(lines, number)
             by_name[name] = Lines("\n".join(lines[number : last + 1]), number, last)
     return by_name
+
+
+def constants(text: str) -> dict[str, Lines]:
+    """Return the values that a file binds to names outside of functions and classes, the first of each name."""
+    lines, by_name = text.splitlines(), functions(text)
+    inside = {number for place in by_name.values() for number in range(place.first, place.last + 1)}
+    found: dict[str, Lines] = {}
+    for number, line in enumerate(lines):
+        match = _CONSTANT.match(line) if number not in inside and len(line) <= LONGEST_LINE else None
+        name = (match[1] or match[2]) if match else ""
+        if name and name not in found and name not in by_name:
+            last = _end(lines, number)
+            last += last + 1 < len(lines) and lines[last + 1].startswith(")")
+            found[name] = Lines("\n".join(lines[number : last + 1]), number, last)
+    return found
+
+
+def definitions(text: str) -> dict[str, Lines]:
+    """Return the functions and constants of a file by name."""
+    return {**functions(text), **constants(text)}
 
 
 def bare(name: str) -> str:

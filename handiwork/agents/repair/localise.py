@@ -1,4 +1,4 @@
-"""Localisation by the model: it chooses files from the tree, and functions from their outlines."""
+"""Localisation by the model: it chooses files from the tree, and functions and constants from their outlines."""
 
 from __future__ import annotations
 
@@ -10,26 +10,29 @@ from typing import Any, cast
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.prompts import render
 from handiwork.agents.rendering import shorten
-from handiwork.agents.repair.functions import bare, functions, outline
+from handiwork.agents.repair.functions import bare, constants, definitions, functions, outline
 from handiwork.agents.repair.places import Place, Project, suspects
 from handiwork.events.action import AgentThinkAction
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Message
 
 MOST = 4
-"""Maximum number of files, and of functions, that the model chooses at once."""
+"""Maximum number of files, and of places in them, that the model chooses at once."""
 
-WHICH_FILES, WHICH_PLACES = "Which files have the mistake?", "Which functions are wrong?"
+WHICH_FILES, WHICH_PLACES = "Which files have the mistake?", "Which functions or constants are wrong?"
 """The thoughts by which the history tells the model's replies apart."""
 
 FEW = 3
-"""Number of suspect functions that are tried without asking the model."""
+"""Number of suspects that are tried without asking the model."""
 
 PATHS, OUTLINES = 300, 12_000
 """Maximum number of paths, and characters of outlines, that the model is shown."""
 
 TESTS, OUTPUT = 3_000, 1_500
 """Maximum characters of a test file, and of the check's output, that the model is shown."""
+
+VALUE = 300
+"""Maximum characters of a constant that the model is shown in an outline."""
 
 TEST_FILES = 2
 """Maximum number of test files that the model is shown."""
@@ -52,7 +55,7 @@ def chosen_files(reply: str, listed: Sequence[str]) -> list[str]:
 
 
 async def choose_places(llm: AgentLLM, project: Project, task: str) -> AgentThinkAction:
-    """Ask the model which functions to repair; ``chosen_places`` reads its reply."""
+    """Ask the model which functions or constants to repair; ``chosen_places`` reads its reply."""
     places = [place for place in suspects(project) if place.act != "add"]
     prompt = render(
         "repair/places",
@@ -74,7 +77,7 @@ async def choose_places(llm: AgentLLM, project: Project, task: str) -> AgentThin
 
 def chosen_places(reply: str, project: Project) -> list[Place]:
     """Return the places that the model chose; what does not exist is left out."""
-    found = {path: functions(text) for path, text in project.editable.items()}
+    found = {path: definitions(text) for path, text in project.editable.items()}
     places: list[Place] = []
     for value in _list(reply, "places"):
         if not isinstance(value, dict):
@@ -105,11 +108,13 @@ def _excerpt(text: str, output: str) -> str:
 
 
 def _outlines(project: Project, places: Sequence[Place]) -> dict[str, str]:
-    """Return outlines of the likeliest functions by file, OUTLINES characters at most."""
+    """Return outlines of the likeliest functions and constants by file, OUTLINES characters at most."""
     found = {path: functions(text) for path, text in project.editable.items()}
+    values = {path: constants(text) for path, text in project.editable.items()}
     texts: dict[str, str] = {}
     for place in places:
-        text = outline(found[place.path][place.name].text)
+        value = values[place.path].get(place.name)
+        text = shorten(value.text, VALUE) if value else outline(found[place.path][place.name].text)
         if sum(map(len, texts.values())) + len(text) > OUTLINES:
             break
         texts[place.path] = f"{texts[place.path]}\n\n{text}" if place.path in texts else text

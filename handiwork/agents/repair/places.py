@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Literal, NamedTuple
 
 from handiwork.agents.repair.check import is_protected, is_test, named_files
-from handiwork.agents.repair.functions import bare, functions
+from handiwork.agents.repair.functions import bare, constants, definitions, functions
 
 READ_MOST = 12
 """Maximum number of files read because of the failure."""
@@ -40,7 +40,7 @@ _MISSING = (
 
 
 class Place(NamedTuple):
-    """A function to rewrite, add or delete."""
+    """A function or constant to rewrite, add or delete."""
 
     path: str
     name: str
@@ -85,13 +85,13 @@ def files_to_read(project: Project, unreadable: set[str]) -> list[str]:
 
 
 def suspects(project: Project) -> list[Place]:
-    """Return the functions that may make the check fail, the likeliest first.
+    """Return the functions and constants that may make the check fail, the likeliest first.
 
     First come functions that do not exist, then those that the output names, the last named first, then those that the
-    tests name, then those that these call, and at last all others.
+    tests name, then those that these use, and at last all others. Of equally likely ones, functions come first.
     """
     editable, tests = project.editable, "\n".join(project.tests.values())
-    by_file = {path: functions(text) for path, text in editable.items()}
+    by_file = {path: definitions(text) for path, text in editable.items()}
     ranks: dict[Place, tuple[int, int]] = {}
     for path, found in by_file.items():
         for name in found:
@@ -108,7 +108,8 @@ def suspects(project: Project) -> list[Place]:
         ranks |= dict.fromkeys(called, (depth, 0))
         depth += 1
     rest = {Place(path, name): (depth, 0) for path, found in by_file.items() for name in found}
-    ranked = sorted({**rest, **ranks}.items(), key=lambda item: item[1])
+    values = {Place(path, name) for path, text in editable.items() for name in constants(text)}
+    ranked = sorted({**rest, **ranks}.items(), key=lambda item: (item[1][0], item[0] in values, item[1][1]))
     return [*_missing(project), *(place for place, _ in ranked)]
 
 

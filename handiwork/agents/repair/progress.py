@@ -33,6 +33,7 @@ from handiwork.events.observation import (
     FileReadObservation,
     FileWriteObservation,
     ForkObservation,
+    HookRejectObservation,
     OutputReadObservation,
     UserRejectObservation,
 )
@@ -128,7 +129,7 @@ class RepairProgress:
     def apply(self, action: Action, observation: Observation | None, reply: str) -> None:
         """Apply the next entry of the history; ``reply`` is the model's, if it is a choice."""
         match action, observation:
-            case _, UserRejectObservation():
+            case _, UserRejectObservation() | HookRejectObservation():
                 self.is_refused = True
             case AgentThinkAction(), None if reply:
                 self.replies[action.thought] = reply

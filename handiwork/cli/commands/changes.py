@@ -10,8 +10,8 @@ from rich.text import Text
 
 from handiwork.cli.commands.sessions import find
 from handiwork.cli.errors import say
+from handiwork.cli.terminal.output_lines import coloured_diff_line
 from handiwork.cli.terminal.sanitize import plain
-from handiwork.cli.terminal.transcript import coloured_diff_line
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit, SandboxError, WorkspaceError
 from handiwork.log.errors import LeaseHeld

@@ -34,7 +34,7 @@ from handiwork.sandbox.docker import cli as docker_cli
 from handiwork.sandbox.endpoint import sweep_stale
 from handiwork.sandbox.limits.cgroups import level
 from handiwork.sandbox.limits.limits import ResourceLimits, size_text
-from handiwork.settings import Settings, SettingsError, load, settings_file
+from handiwork.settings import Settings, SettingsError, load, load_hooks, settings_file
 from handiwork.workspace.layers import SandboxPaths
 from handiwork.workspace.session_files import GIGABYTE, snapshot_store
 
@@ -96,12 +96,13 @@ def _python() -> Iterator[Finding]:
 def _settings() -> Iterator[Finding]:
     file = settings_file()
     try:
-        settings = load({})
+        settings, hooks = load({}), load_hooks()
     except SettingsError as error:
         yield Finding("settings", "fail", str(error))
         return
     source = f"{file}" if file.is_file() else f"defaults ({file} does not exist)"
-    yield Finding("settings", "ok", f"{source}; model {settings.model}")
+    counted = f"; {len(hooks)} hook{'s' * (len(hooks) > 1)} (handiwork hooks lists them)" if hooks else ""
+    yield Finding("settings", "ok", f"{source}; model {settings.model}{counted}")
 
 
 def _git() -> Iterator[Finding]:

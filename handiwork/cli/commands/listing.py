@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from rich.text import Text
 
-from handiwork.agents.registry import descriptions
+from handiwork.agents.micro.catalog import read_catalog
+from handiwork.agents.registry import InstalledAgent, descriptions, find
 from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
@@ -33,19 +36,58 @@ def models() -> Exit:
     return Exit.FINISHED
 
 
-def agents(as_json: bool) -> Exit:
-    """List the installed agents with their package, and the fields of their inputs and outputs."""
+def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[str, Any]) -> Exit:
+    """List the agents with their package and fields, and the knowledge; fail if a micro agent's file is broken.
+
+    With ``check`` run a task for each agent instead, with the settings in ``flags``. Raises AgentNotFoundError.
+    """
+    listed = descriptions()
+    if names:
+        chosen = {find(name).__name__ for name in names}
+        listed = [agent for agent in listed if agent.name in chosen]
+    if check:
+        return _check(listed, as_json, {name: value for name, value in flags.items() if value is not None})
     if as_json:
-        for agent in descriptions():
+        for agent in listed:
             write_json(json.dumps(asdict(agent), ensure_ascii=False))
         return Exit.FINISHED
     console = terminal_console()
-    for agent in descriptions():
+    for agent in listed:
         source = f"  ({agent.package or '?'}, {agent.source})"
         row = Text.assemble((f"{agent.name:24}", "bold"), plain(agent.about or "(no description)"), (source, "dim"))
         console.print(row, soft_wrap=True)
         if agent.takes:
             models = f"takes {agent.takes}; gives {agent.gives}"
             console.print(Text(f"{'':24}{plain(models)}", "dim"), soft_wrap=True)
-    console.print(Text("\nuse your own with --agent file.py:Class or --agent module:Class"), soft_wrap=True)
-    return Exit.FINISHED
+    if names:
+        return Exit.FINISHED
+    catalog = read_catalog()
+    for piece in catalog.knowledge.values():
+        words = f"knowledge for the words {', '.join(piece.keys.triggers)}  ({piece.path})"
+        console.print(Text.assemble((f"{piece.name:24}", "bold"), plain(words)), soft_wrap=True)
+    for problem in catalog.problems:
+        console.print(Text(f"not loaded: {plain(problem)}", "yellow"), soft_wrap=True)
+    console.print(Text("\nuse your own with --agent file.py:Class, module:Class, file.md or file.yaml"), soft_wrap=True)
+    return Exit.FAILED if catalog.problems else Exit.FINISHED
+
+
+def _check(agents: Sequence[InstalledAgent], as_json: bool, settings: Mapping[str, Any]) -> Exit:
+    """Run each agent's task and print a row as it ends; fail unless all did theirs."""
+    from handiwork.evals.agent_check import check
+
+    console = terminal_console()
+    if not as_json:
+        console.print(Text(f"{'agent':24}{'done':6}{'steps':>6}{'tokens':>9}{'seconds':>9}  session"), soft_wrap=True)
+    failed = False
+    for agent in agents:
+        verdict = check(agent.name, agent.package, settings)
+        failed |= bool(verdict.problem)
+        if as_json:
+            write_json(json.dumps(asdict(verdict), ensure_ascii=False))
+            continue
+        figures = f"{verdict.steps:6}{verdict.tokens:9,}{verdict.seconds:9.1f}  {verdict.session}"
+        done = ("no    ", "red") if verdict.problem else ("yes   ", "green")
+        console.print(Text.assemble((f"{agent.name:24}", "bold"), done, figures), soft_wrap=True)
+        if verdict.problem:
+            console.print(Text(f"{'':24}{plain(verdict.problem)}", "dim"), soft_wrap=True)
+    return Exit.FAILED if failed else Exit.FINISHED

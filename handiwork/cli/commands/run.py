@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from handiwork.agents.state import State
 from handiwork.cli.commands.changes import overview
 from handiwork.cli.commands.sessions import find
+from handiwork.cli.dialog.acceptance import offer
 from handiwork.cli.dialog.prompt import Signals, ask
 from handiwork.cli.dialog.questions import Questions
 from handiwork.cli.dialog.remote_session import RemoteSession, open_remote
-from handiwork.cli.dialog.run_interactive import run_interactive
 from handiwork.cli.dialog.web_page import Page, served
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.jsonlines import JsonLines
 from handiwork.cli.terminal.summary import exit_code, summary
 from handiwork.cli.terminal.view import View, terminal_console
 from handiwork.errors import Exit, WorkspaceError
-from handiwork.events.action import MessageAction
+from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.record import Limits
 from handiwork.log.eventlog import EventLog
@@ -31,7 +31,7 @@ from handiwork.session.config import SessionConfig, config_of, title_of
 from handiwork.session.open import changes, create, reopen
 from handiwork.session.secrets import specification
 from handiwork.session.session import Session
-from handiwork.session.steps.live import Observer
+from handiwork.session.steps.live import Observer, Status
 from handiwork.session.storage.layout import session_dir
 from handiwork.session.user_events import is_stuck, rewind_event, state_of
 from handiwork.settings import SettingsError, check_environment, check_flags, load, model_name
@@ -40,8 +40,16 @@ from handiwork.workspace.changes import Change
 WAITING = ("loading", "finished", "rejected", "stopped")
 """The states that a session leaves only when it gets a message."""
 
+STOPPING = "interrupting; press Ctrl-C again to stop at once"
+
 Begin = Callable[[Store, Observer], Awaitable[tuple[Session | RemoteSession, int]]]
 """Opens a session; returns it with the id of the last event that was in its log before."""
+
+UserPrompt = Callable[[State], Coroutine[Any, Any, str | None]]
+"""Asks the user how to continue a session that waits or is paused.
+
+Returns a message to the agent, "" to continue without one, None to leave the session.
+"""
 
 
 def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mapping[str, Any], web: bool) -> Exit:
@@ -49,6 +57,8 @@ def run(task: str, workspace: Path, in_place: bool, as_json: bool, flags: Mappin
     settings = load(flags)
     if not task.strip():
         raise SettingsError("the task is empty: describe it in your own words")
+    if not as_json and sys.stdin.isatty() and sys.stdout.isatty() and workspace.is_dir():
+        offer(workspace.resolve())
     config = SessionConfig.of(settings, workspace, in_place=in_place)
 
     def carry_out(page: Page | None) -> Exit:
@@ -137,6 +147,67 @@ async def _session(begin: Begin, message_sent: bool, as_json: bool) -> Exit:
                 else "stopped before the session began"
             )
             return Exit.INTERRUPTED
+
+
+async def run_interactive(
+    opened: Session | RemoteSession, message: str | None, signals: Signals, watch: Observer, prompt: UserPrompt | None
+) -> State:
+    """Run the session until it ends, or waits and ``prompt`` returns None; return its state.
+
+    The first signal pauses the session, the second one cancels this call. Without ``prompt`` the user is not asked.
+    """
+    while True:
+        state = await _run(opened, message, signals, watch)
+        if prompt is None or signals.ending or not _is_waiting(state):
+            return state
+        resumed, answer = await _await_answer(opened, prompt(state))
+        if answer is None and not resumed:
+            return state
+        message = answer or None
+
+
+def _is_waiting(state: State) -> bool:
+    """Return whether the session waits for the user or is paused: by the user, by a limit, or because it is stuck."""
+    return state.agent_state in ("awaiting_user_input", "awaiting_user_confirmation", "paused")
+
+
+async def _await_answer(
+    opened: Session | RemoteSession, prompt: Coroutine[Any, Any, str | None]
+) -> tuple[bool, str | None]:
+    """Wait for the answer, or until another client resumes the session; return whether one did, and the answer."""
+    reply, resumed = asyncio.create_task(prompt), asyncio.create_task(opened.wait_until_resumed())
+    try:
+        await asyncio.wait({reply, resumed}, return_when=asyncio.FIRST_COMPLETED)
+        return (False, reply.result()) if reply.done() else (True, None)
+    finally:
+        reply.cancel()
+        resumed.cancel()
+        await asyncio.gather(reply, resumed, return_exceptions=True)
+
+
+async def _run(opened: Session | RemoteSession, message: str | None, signals: Signals, watch: Observer) -> State:
+    run = asyncio.create_task(opened.run(message))
+    pause: asyncio.Task[object] | None = None
+
+    def stop() -> None:
+        nonlocal pause
+        if pause is None:
+            watch(Status(STOPPING))
+            paused = ChangeAgentStateAction(agent_state="paused", source="user")
+            pause = asyncio.create_task(opened.log.append(paused))
+        else:
+            run.cancel()
+
+    with signals.handled_by(stop):
+        try:
+            state = await run
+        finally:
+            run.cancel()
+            if pause is not None:
+                await asyncio.wait([pause])
+    if pause is not None:
+        pause.result()
+    return state
 
 
 async def _show_end(view: View, opened: Session | RemoteSession, state: State) -> None:

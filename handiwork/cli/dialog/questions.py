@@ -10,9 +10,10 @@ from rich.text import Text
 from handiwork.agents.state import State
 from handiwork.cli.dialog.remote_session import RemoteSession
 from handiwork.cli.dialog.slash_commands import Ask, SlashCommands
+from handiwork.cli.terminal.output_lines import coloured_diff_line
 from handiwork.cli.terminal.sanitize import exact, plain
 from handiwork.cli.terminal.subtasks import short_name
-from handiwork.cli.terminal.transcript import Transcript, coloured_diff_line
+from handiwork.cli.terminal.transcript import Transcript
 from handiwork.cli.terminal.view import View
 from handiwork.events.action import FileEditAction, MessageAction
 from handiwork.events.base import Action

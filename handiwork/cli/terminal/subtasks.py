@@ -21,6 +21,7 @@ class Subtasks:
         self._parents: dict[int, int] = {}
         self._headings: dict[int, str] = {}
         self._children: Counter[int] = Counter()
+        self._parallel: set[int] = set()
         self._last = 0
 
     def open(self, action: AgentDelegateAction) -> str:
@@ -29,6 +30,7 @@ class Subtasks:
         if action.cause is not None:
             self._children[action.cause] += 1
             number = f"{self._children[action.cause]} "
+            self._parallel.add(action.id)
         self._parents[action.id] = action.subtask
         self._headings[action.id] = f"-> {number}{plain(short_name(action.agent))}"
         return self._headings[action.id]
@@ -36,6 +38,10 @@ class Subtasks:
     def heading(self, subtask: int) -> str:
         """Return the heading of a subtask, "" for the task itself."""
         return self._headings.get(subtask, "")
+
+    def is_parallel(self, subtask: int) -> bool:
+        """Return whether the subtask, or one around it, runs side by side with others."""
+        return not self._parallel.isdisjoint(self._ancestry(subtask))
 
     def indent(self, event: Event, lines: list[Text]) -> list[Text]:
         """Return the lines of an event indented, below a heading if the last lines were another subtask's."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from rich.text import Text
@@ -79,8 +80,12 @@ def _outcome(state: State) -> tuple[str, str]:
 
 
 def _message(state: State) -> str:
+    """Return the agent's last words: its message or reason, else its outputs, one a line."""
+    if state.agent_state not in ("finished", "rejected"):
+        return ""
+    others = ((name, value if isinstance(value, str) else json.dumps(value)) for name, value in state.outputs.items())
     text = state.outputs.get("message") or state.outputs.get("reason")
-    return plain(str(text)).strip() if text and state.agent_state in ("finished", "rejected") else ""
+    return plain(str(text or "\n".join(f"{name}: {value}" for name, value in others))).strip()
 
 
 def _tokens(state: State) -> str:

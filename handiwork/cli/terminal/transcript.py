@@ -9,6 +9,7 @@ from functools import singledispatchmethod
 
 from rich.text import Text
 
+from handiwork.cli.terminal.output_lines import LINES, READ_LINES, OutputLines, coloured_diff_line, prefix_lines
 from handiwork.cli.terminal.sanitize import exact, plain
 from handiwork.cli.terminal.subtasks import Subtasks, short_name
 from handiwork.events.action import (
@@ -36,8 +37,10 @@ from handiwork.events.observation import (
     FileReadObservation,
     FileWriteObservation,
     ForkObservation,
+    HookRejectObservation,
     IPythonRunCellObservation,
     JobObservation,
+    MCPCallObservation,
     OutputReadObservation,
     UserRejectObservation,
 )
@@ -45,21 +48,22 @@ from handiwork.events.record import (
     ApprovalEvent,
     CompletionEvent,
     CondensationEvent,
+    ContextLoaded,
+    ContextWithheld,
     EgressEvent,
+    HookEvent,
+    KnowledgeEvent,
     LoopEvent,
+    MCPServerEvent,
     NetworkAllowed,
     SessionStarted,
     SettingsChanged,
     StepStarted,
+    ThrottledEvent,
+    UnusedHooks,
 )
 from handiwork.sandbox.create import is_isolated
 
-LINES = 40
-"""The number of lines shown of one output; the rest is counted."""
-READ_LINES = 8
-"""The number of lines shown of a file that the agent reads."""
-WIDTH = 1000
-"""The number of characters shown of one line."""
 UNPROTECTED = "No sandbox: the agent's commands run on this machine, as you, with nothing between."
 
 _STATUS = {
@@ -70,21 +74,40 @@ _STATUS = {
     "timeout": "stopped by its timeout",
     "background": "running in the background",
 }
+_SPEAKERS = {
+    "user": ("\nyou: ", "bold green"),
+    "agent": ("  agent: ", "bold"),
+    "environment": ("  to the agent: ", "dim"),
+}
+_EFFECT = {
+    "refused": "the action is refused",
+    "sent_back": "the agent must go on",
+    "let_through": "the agent was sent back often enough, so it may finish",
+}
 
 
 class Transcript:
     """Turns events into lines, in order. ``full`` shows outputs whole; ``session`` is the id named in hints."""
 
     def __init__(self, session: str = "", full: bool = False) -> None:
-        self.session, self.full = session, full
         self.steps = 0
         self.subtasks = Subtasks()
         self._header = ""
+        self.outputs = OutputLines(session, full)
         self._targets: set[tuple[str, int, bool]] = set()
 
     def lines(self, event: Event) -> list[Text]:
-        """Return the lines that show the event, none for most records; all are safe to print."""
-        return self.subtasks.indent(event, list(self._event_lines(event)))
+        """Return the lines that show the event, none for most records; all are safe to print.
+
+        The steps of subtasks side by side are shown only in full: their tasks and outcomes stand beside each other.
+        """
+        self.outputs.limit = READ_LINES if event.subtask else LINES
+        lines = list(self._event_lines(event))
+        is_step = isinstance(event, Action | Observation | StepStarted)
+        is_message = isinstance(event, MessageAction | AgentStateChangedObservation)
+        if not self.outputs.full and is_step and not is_message and self.subtasks.is_parallel(event.subtask):
+            return []
+        return self.subtasks.indent(event, lines)
 
     @singledispatchmethod
     def _event_lines(self, event: Event) -> Iterator[Text]:
@@ -96,7 +119,7 @@ class Transcript:
         sandbox = event.sandbox if isolated else "no sandbox"
         if image := event.settings.get("image"):
             sandbox = f"{sandbox} {image}"
-        parts = [event.agent, event.model, sandbox, f"session {self.session}"]
+        parts = [event.agent, event.model, sandbox, f"session {self.outputs.session}"]
         if event.settings.get("in_place"):
             parts.insert(3, "in place")
         header = plain(" · ".join(parts))
@@ -126,6 +149,14 @@ class Transcript:
         yield Text(f"  the agent repeats itself: {plain(event.content)}", "yellow")
 
     @_event_lines.register
+    def _(self, event: KnowledgeEvent) -> Iterator[Text]:
+        yield Text(f"  knowledge: {plain(f'{event.name}, for the word {event.trigger} ({event.place})')}", "dim")
+
+    @_event_lines.register
+    def _(self, event: ThrottledEvent) -> Iterator[Text]:
+        yield Text(f"  {plain(event.content)}", "yellow")
+
+    @_event_lines.register
     def _(self, event: ApprovalEvent) -> Iterator[Text]:
         if not event.allowed:
             yield Text(f"  you: no{plain(f', {event.comment}' if event.comment else '')}", "bold green")
@@ -147,6 +178,16 @@ class Transcript:
         yield Text(f"  changed: the sandbox may reach {plain(', '.join(event.hosts))}", "dim")
 
     @_event_lines.register
+    def _(self, event: ContextLoaded) -> Iterator[Text]:
+        name = f"the skill {event.text.partition(':')[0]}" if event.category == "skill" else exact(event.path)
+        tokens = f", {event.tokens} tokens in every prompt" if event.tokens else ""
+        yield Text(f"  loaded {name}{tokens}{exact(f' ({event.note})') if event.note else ''}", "dim")
+
+    @_event_lines.register
+    def _(self, event: ContextWithheld) -> Iterator[Text]:
+        yield Text(f"  {exact(event.content)}", "yellow")
+
+    @_event_lines.register
     def _(self, event: EgressEvent) -> Iterator[Text]:
         target = (event.host, event.port, event.allowed)
         if target not in self._targets:  # a program makes many connections, or retries
@@ -157,6 +198,29 @@ class Transcript:
             yield Text(f"  network: {description}", "dim" if event.allowed else "yellow")
 
     @_event_lines.register
+    def _(self, event: HookEvent) -> Iterator[Text]:
+        effect = f"; {_EFFECT[event.effect]}" if event.effect else ""
+        seconds = f", {event.duration:.1f} s"
+        line = f"  hook {plain(event.hook)} ({event.point}): {event.outcome}{seconds}{effect}"
+        yield Text(line, "dim" if event.exit_code == 0 else "yellow")
+        yield from self.outputs.lines(event.output, "dim", "    ", READ_LINES)
+
+    @_event_lines.register
+    def _(self, event: UnusedHooks) -> Iterator[Text]:
+        yield Text(f"  hooks that never ran in this session: {plain(', '.join(event.hooks))}", "yellow")
+
+    @_event_lines.register
+    def _(self, event: MCPServerEvent) -> Iterator[Text]:
+        if event.state == "ready":
+            yield Text(f"  mcp: {plain(event.server)} is ready, {len(event.tools)} tools", "dim")
+            return
+        if event.state == "starting":
+            yield Text(f"  mcp: {plain(event.server)} is still starting", "dim")
+            return
+        yield from prefix_lines(plain(event.content), f"  mcp: {plain(event.server)} {event.state}: ", "yellow", "  ")
+        yield from self.outputs.lines(event.errors, "dim", limit=READ_LINES)
+
+    @_event_lines.register
     def _(self, event: UnknownEvent) -> Iterator[Text]:
         if problem := event.unknown.get("problem"):
             yield Text(f"  {plain(str(problem))}", "bold red")
@@ -165,43 +229,43 @@ class Transcript:
         fields = {name: value for name, value in event.unknown.items() if name not in common}
         yield Text(f"  {plain(str(event.unknown.get('type')))} {exact(json.dumps(fields, ensure_ascii=False))}", "dim")
         if isinstance(content := event.unknown.get("content"), str):
-            yield from self._output_lines(content)
+            yield from self.outputs.lines(content)
 
     @_event_lines.register
     def _(self, event: Action) -> Iterator[Text]:
         if event.thought.strip():
-            yield from _prefix_lines(plain(event.thought.strip()), "  ", "dim")
+            yield from prefix_lines(plain(event.thought.strip()), "  ", "dim")
         yield from self._action_lines(event)
 
     @singledispatchmethod
     def _action_lines(self, event: Action) -> Iterator[Text]:
         verb, object_, body = describe(event)
-        yield from _prefix_lines(exact(object_), f"  {verb}{' ' * bool(object_)}", "bold", "    ")
+        yield from prefix_lines(exact(object_), f"  {verb}{' ' * bool(object_)}", "bold", "    ")
         if isinstance(event, FileWriteAction):
-            yield from self._output_lines(body, "green", "  +")
+            yield from self.outputs.lines(body, "green", "  +")
 
     @_action_lines.register
     def _(self, event: CmdRunAction) -> Iterator[Text]:
         if event.is_input:
-            yield from _prefix_lines(exact(event.command), "  < ", "bold")
+            yield from prefix_lines(exact(event.command), "  < ", "bold")
         elif event.background:
-            yield from _prefix_lines(exact(event.command), "  & ", "bold", "  > ")
+            yield from prefix_lines(exact(event.command), "  & ", "bold", "  > ")
         elif event.command:
-            yield from _prefix_lines(exact(event.command), "  $ ", "bold", "  > ")
+            yield from prefix_lines(exact(event.command), "  $ ", "bold", "  > ")
         else:
             yield Text("  (waiting for more output)", "dim")
 
     @_action_lines.register
     def _(self, event: IPythonRunCellAction) -> Iterator[Text]:
-        yield from _prefix_lines(exact(event.code), "  >>> ", "bold", "  ... ")
+        yield from prefix_lines(exact(event.code), "  >>> ", "bold", "  ... ")
 
     @_action_lines.register
     def _(self, event: BrowseInteractiveAction) -> Iterator[Text]:
-        yield from _prefix_lines(exact(event.browser_actions), "  browser: ", "bold", "           ")
+        yield from prefix_lines(exact(event.browser_actions), "  browser: ", "bold", "           ")
 
     @_action_lines.register
     def _(self, event: MessageAction) -> Iterator[Text]:
-        speaker = ("\nyou: ", "bold green") if event.source == "user" else ("  agent: ", "bold")
+        speaker = _SPEAKERS[event.source]
         yield Text.assemble(speaker, plain(event.content))
         for image in event.images:
             yield Text(f"  (an image, {image.media_type})", "dim")
@@ -212,7 +276,12 @@ class Transcript:
 
     @_action_lines.register
     def _(self, event: AgentDelegateAction) -> Iterator[Text]:
-        yield from self._subtask_lines(f"  {self.subtasks.open(event)}: ", task_text(event.inputs), "bold cyan")
+        heading = self.subtasks.open(event)
+        task = event.inputs.get("task")
+        is_brief = self.subtasks.is_parallel(event.id) and isinstance(task, str) and not self.outputs.full
+        yield from self.outputs.subtask(
+            f"  {heading}: ", str(task) if is_brief else task_text(event.inputs), "bold cyan"
+        )
 
     @_action_lines.register
     def _(self, event: ForkAction) -> Iterator[Text]:
@@ -233,11 +302,11 @@ class Transcript:
 
     @_event_lines.register
     def _(self, event: Observation) -> Iterator[Text]:
-        yield from self._output_lines(event.text)
+        yield from self.outputs.lines(event.text)
 
     @_event_lines.register
     def _(self, event: CmdOutputObservation) -> Iterator[Text]:
-        yield from self._output_lines(event.text)
+        yield from self.outputs.lines(event.text)
         if event.status != "done":
             job = f" as {plain(event.job)}" if event.job else ""
             yield Text(f"  {_STATUS[event.status]}{job}", "yellow")
@@ -246,55 +315,65 @@ class Transcript:
 
     @_event_lines.register
     def _(self, event: JobObservation) -> Iterator[Text]:
-        yield from self._output_lines(event.text)
+        yield from self.outputs.lines(event.text)
         if event.status:
             code = "" if event.exit_code is None else f", exit {event.exit_code}"
             yield Text(f"  {plain(event.job)} is {event.status}{code}", "dim")
 
     @_event_lines.register
     def _(self, event: IPythonRunCellObservation) -> Iterator[Text]:
-        yield from self._output_lines(event.text)
+        yield from self.outputs.lines(event.text)
         if event.error:
             yield Text(f"  {plain(event.error)}", "bold red")
 
     @_event_lines.register
+    def _(self, event: MCPCallObservation) -> Iterator[Text]:
+        yield from self.outputs.lines(event.text, "red" if event.error else "")
+
+    @_event_lines.register
     def _(self, event: FileReadObservation | OutputReadObservation) -> Iterator[Text]:
-        yield from self._output_lines(event.text, limit=READ_LINES)
+        yield from self.outputs.lines(event.text, limit=READ_LINES)
         yield Text(f"  lines {event.start} to {event.end} of {event.lines}", "dim")
 
     @_event_lines.register
     def _(self, event: BrowserOutputObservation) -> Iterator[Text]:
         page = f"{plain(event.title)}  {plain(event.url)}" if event.title.strip() else plain(event.url)
-        yield Text(f"  {self._cut(' '.join(page.split()))}", "dim")
+        yield Text(f"  {self.outputs.cut(' '.join(page.split()))}", "dim")
         if event.last_action_error:
-            yield from self._output_lines(event.last_action_error, "bold red", limit=READ_LINES)
+            yield from self.outputs.lines(event.last_action_error, "bold red", limit=READ_LINES)
         if event.dialog:
-            yield from self._output_lines(f"dialog: {event.dialog}", "yellow", limit=READ_LINES)
+            yield from self.outputs.lines(f"dialog: {event.dialog}", "yellow", limit=READ_LINES)
         yield from (Text(f"  downloaded {plain(path)}", "dim") for path in event.downloads)
-        if self.full:
-            yield from self._output_lines(event.text, "dim")
+        if self.outputs.full:
+            yield from self.outputs.lines(event.text, "dim")
 
     @_event_lines.register
     def _(self, event: FileWriteObservation) -> Iterator[Text]:
         yield Text(f"  {'created' if event.created else 'written'}", "dim")
+        yield from self._syntax_error(event)
 
     @_event_lines.register
     def _(self, event: FileEditObservation) -> Iterator[Text]:
         hunks = re.sub(r"\A--- .*\n\+\+\+ .*\n", "", event.text)
-        for line in self._output_lines(hunks):
+        for line in self.outputs.lines(hunks):
             yield coloured_diff_line(line)
+        yield from self._syntax_error(event)
+
+    def _syntax_error(self, event: FileWriteObservation | FileEditObservation) -> Iterator[Text]:
+        if event.syntax_error:
+            yield from self.outputs.lines(f"syntax error: {event.syntax_error}", "yellow", limit=READ_LINES)
 
     @_event_lines.register
     def _(self, event: ErrorObservation) -> Iterator[Text]:
-        yield from self._output_lines(event.text, "red")
+        yield from self.outputs.lines(event.text, "red")
 
     @_event_lines.register
-    def _(self, event: UserRejectObservation) -> Iterator[Text]:
-        yield Text("  refused", "yellow")  # the approval event gives the reason
+    def _(self, event: UserRejectObservation | HookRejectObservation) -> Iterator[Text]:
+        yield Text("  refused", "yellow")  # the approval event, or the hook's, gives the reason
 
     @_event_lines.register
     def _(self, event: AgentDelegateObservation) -> Iterator[Text]:
-        yield from self._subtask_lines("  <- ", event.text, "cyan")
+        yield from self.outputs.subtask("  <- ", event.text, "cyan")
 
     @_event_lines.register
     def _(self, event: ForkObservation) -> Iterator[Text]:
@@ -309,49 +388,7 @@ class Transcript:
         if event.agent_state == "running":
             return
         if event.agent_state == "awaiting_user_confirmation":
-            yield from _prefix_lines(plain(event.content), "  needs your approval: ", "yellow")
+            yield from prefix_lines(plain(event.content), "  needs your approval: ", "yellow")
             return
         style = "bold red" if event.agent_state == "error" else "yellow"
-        yield from _prefix_lines(plain(event.content), f"  {event.agent_state}: ", style, "  ")
-
-    def _output_lines(self, text: str, style: str = "", prefix: str = "  ", limit: int = LINES) -> Iterator[Text]:
-        """Yield the lines of an output; omit its middle if there are more than ``limit``."""
-        lines = plain(text).rstrip("\n").split("\n") if text.strip("\n") else []
-        omitted = 0 if self.full else max(0, len(lines) - limit)
-        head = lines[: limit // 2] if omitted else lines
-        for line in head:
-            yield Text(prefix + self._cut(line), style)
-        if omitted:
-            yield Text(f"  ... {omitted} more lines (handiwork show {self.session} --full)", "dim italic")
-            for line in lines[-(limit // 2) :]:
-                yield Text(prefix + self._cut(line), style)
-
-    def _subtask_lines(self, first: str, text: str, style: str) -> Iterator[Text]:
-        """Yield a subtask's task or outcome; the lines after the first are bounded."""
-        line, _, rest = plain(text).partition("\n")
-        yield Text(first + self._cut(line), style)
-        yield from self._output_lines(rest, "dim", "     ", READ_LINES)
-
-    def _cut(self, line: str) -> str:
-        if self.full or len(line) <= WIDTH:
-            return line
-        return f"{line[:WIDTH]} ... {len(line) - WIDTH} more characters"
-
-
-def coloured_diff_line(line: Text) -> Text:
-    """Return a line of a unified diff in its colour; two blanks may stand before its marker."""
-    text = line.plain.removeprefix("  ")
-    if line.style:
-        return line
-    if text.startswith(("diff --git", "--- ", "+++ ")):
-        style = "bold"
-    elif text.startswith("@@"):
-        style = "cyan"
-    else:
-        style = {"+": "green", "-": "red"}.get(text[:1], "")
-    return Text(line.plain, style)
-
-
-def _prefix_lines(text: str, first: str, style: str, rest: str = "  ") -> Iterator[Text]:
-    for number, line in enumerate(text.split("\n")):
-        yield Text((rest if number else first) + line, style)
+        yield from prefix_lines(plain(event.content), f"  {event.agent_state}: ", style, "  ")

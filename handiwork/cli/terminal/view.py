@@ -79,7 +79,7 @@ class View:
 
     def open(self, session: str, after: int) -> None:
         """Set the session's id and the id of the last event that was in its log before."""
-        self.transcript.session, self.after = session, after
+        self.transcript.outputs.session, self.after = session, after
 
     def __call__(self, item: Event | TextDelta | OutputDelta | Status) -> None:
         """Show an event, streaming text or a status; this is the session's Observer."""

@@ -18,10 +18,18 @@ from handiwork.events.observation import (
     CmdOutputObservation,
     ErrorObservation,
     FileReadObservation,
+    HookRejectObservation,
     IPythonRunCellObservation,
     UserRejectObservation,
 )
-from handiwork.events.record import CompletionEvent, CondensationEvent, LoopEvent, StepStarted
+from handiwork.events.record import (
+    CompletionEvent,
+    CondensationEvent,
+    KnowledgeEvent,
+    LoopEvent,
+    StepStarted,
+    ThrottledEvent,
+)
 
 MOST = 20_000
 """The most characters of one text in a report; the trajectory's file has all."""
@@ -90,6 +98,10 @@ class _MomentBuilder:
                     self.note(event, f"asked again after: {attempt}")
             case LoopEvent():
                 self.note(event, f"it repeats itself: {event.content}")
+            case KnowledgeEvent():
+                self.note(event, f"knowledge {event.name} joined, for the word {event.trigger}")
+            case ThrottledEvent():
+                self.note(event, event.content)
             case CondensationEvent():
                 self.note(event, f"for the model, events {event.first} to {event.last} are made shorter ({event.how})")
             case AgentStateChangedObservation(content=content) if content:
@@ -133,7 +145,7 @@ class _MomentBuilder:
                 moment.note, moment.bad = harmless("; ".join(filter(None, parts))), bool(event.last_action_error)
             case FileReadObservation():
                 moment.note = f"lines {event.start} to {event.end} of {event.lines}"
-            case ErrorObservation() | UserRejectObservation():
+            case ErrorObservation() | UserRejectObservation() | HookRejectObservation():
                 moment.bad = True
             case _:
                 pass

@@ -134,7 +134,8 @@ def differences(then: Manifest, now: Manifest) -> list[str]:
 
 def _files_of(agent: str) -> Path:
     """Return the folder of an agent that is a package, the file of any other. Raises AgentNotFoundError."""
-    file = Path(inspect.getfile(find_agent(agent)))
+    found = find_agent(agent)
+    file = found.micro_file or Path(inspect.getfile(found))
     return file.parent if file.name == "__init__.py" else file
 
 

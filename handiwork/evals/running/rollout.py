@@ -149,7 +149,7 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
             config = _config(conditions, benchmark, instance, workspace, job.budget)
             if any(provided.iterdir()):
                 config = config.model_copy(update={"mount_ro": (str(provided),)})
-            opened = await create(store, data, config, lambda _: None, TITLE)
+            opened = await create(store, data, config, lambda _: None, TITLE, conventions=False)
             models = SideModels(
                 SideModel(conditions.user_model, conditions.user_base_url),
                 SideModel(conditions.feedback_model, None) if conditions.feedback_model else None,

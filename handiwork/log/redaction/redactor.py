@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from handiwork.events.base import Event, Observation
 from handiwork.log.redaction.encodings import ROW, Form, Unit, forms, plain
 
 LINE = 16
 """Minimum length of a secret's line that is redacted even on its own."""
+
+E = TypeVar("E", bound=Event)
 
 _SURE, _EXACT = 4, 32
 """Matched units that make a secret likely, so its text is held back, and certain, so it is redacted."""
@@ -63,7 +65,7 @@ class Redactor:
         clear = {key: value if key == "type" else self._clear(value) for key, value in fields.items()}
         return json.dumps(clear, ensure_ascii=False, separators=(",", ":"))
 
-    def ends(self, event: Event) -> Event:
+    def ends(self, event: E) -> E:
         """Return the event; if its output was cut, without possible parts of secrets at either side of the cut."""
         if self._pattern is None or not isinstance(event, Observation) or event.blob is None:
             return event

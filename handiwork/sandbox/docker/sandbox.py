@@ -40,6 +40,7 @@ from handiwork.sandbox.limits.cgroups import Counters, groups_of
 from handiwork.sandbox.limits.disk import Disk
 from handiwork.sandbox.limits.limits import ResourceLimits
 from handiwork.sandbox.limits.monitor import LimitMonitor
+from handiwork.sandbox.questions import AskModel
 from handiwork.sandbox.served import ServedSandbox
 from handiwork.sandbox.toolchains import check_mounts, check_no_daemon
 from handiwork.sandbox.users import container_ids
@@ -290,10 +291,14 @@ class DockerSandbox(ServedSandbox):
         await process.wait()
 
     async def execute(
-        self, action: Action, on_output: OnOutput | None = None, secrets: Mapping[str, str] = NO_SECRETS
+        self,
+        action: Action,
+        on_output: OnOutput | None = None,
+        secrets: Mapping[str, str] = NO_SECRETS,
+        ask: AskModel | None = None,
     ) -> Observation:
         """Run a runnable action. Raises SandboxError if the sandbox is lost; cancelling stops the action."""
-        observation = await super().execute(action, on_output, secrets)
+        observation = await super().execute(action, on_output, secrets, ask)
         if self._remote_files is not None:
             await self._remote_files.bring_back()
         return observation

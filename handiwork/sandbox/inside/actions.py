@@ -11,13 +11,16 @@ from typing import cast
 from .browser.process import Browser
 from .errors import ActionError
 from .files.edit import edit_file
-from .files.files import read_lines, write_bytes
+from .files.files import read_bytes, read_lines, write_bytes
 from .notebook.notebook import Notebook
 from .output import KEPT, Keep, Output, Spools, Text
 from .shell.jobs import Jobs
 from .shell.shell import KEYS, OnOutput, Shell
+from .syntax.check import first_new_problem, language_of
 
 Json = dict[str, object]
+Pythons = Callable[[], tuple[tuple[str, ...], ...]]
+"""Returns the commands of the project's interpreters, which may be newer than this one."""
 
 
 class RequestError(Exception):
@@ -70,12 +73,15 @@ class Fields:
 class Actions:
     """The actions of this server, by the names of their types."""
 
-    def __init__(self, shell: Shell, notebook: Notebook, jobs: Jobs, browser: Browser, spools: Spools) -> None:
+    def __init__(
+        self, shell: Shell, notebook: Notebook, jobs: Jobs, browser: Browser, spools: Spools, pythons: Pythons
+    ) -> None:
         self._shell = shell
         self._notebook = notebook
         self._jobs = jobs
         self._browser = browser
         self._spools = spools
+        self._pythons = pythons
         self._performers: dict[str, Callable[[Fields, Keep, OnOutput], Awaitable[Json]]] = {
             "CmdRunAction": self._run,
             "JobAction": self._job,
@@ -83,6 +89,7 @@ class Actions:
             "FileReadAction": self._read,
             "FileWriteAction": self._write,
             "FileEditAction": self._edit,
+            "HookRunAction": self._run_hook,
             "BrowseURLAction": self._browse,
             "BrowseInteractiveAction": self._browse,
         }
@@ -102,7 +109,10 @@ class Actions:
             return {"type": "ErrorObservation", **self._text(str(error), keep), "error_id": error.error_id}
 
     async def interrupt(self) -> bool:
-        """Stop the cell, the command or the browser's action, by force if needed; return False if none runs."""
+        """Stop the hook, cell, command or browser's action, by force if needed; return False if none runs."""
+        return await self._jobs.interrupt() or await self._interrupt_tool()
+
+    async def _interrupt_tool(self) -> bool:
         return await self._notebook.interrupt() or await self._browser.interrupt() or await self._shell.interrupt()
 
     async def command_browser(self, name: str, arguments: Json) -> object:
@@ -154,6 +164,12 @@ class Actions:
         job = self._jobs.read(handle, keep) if operation == "read" else await self._jobs.stop(handle, keep)
         return {**observation, **job.text.fields(), "status": job.status, "exit_code": job.exit_code}
 
+    async def _run_hook(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
+        command, text = _encode(fields.text("command")), _encode(fields.text("input"), nul=True)
+        hook = await self._jobs.run_hook(command, text, self._absolute(fields.text("directory")), keep)
+        exit_code = hook.exit_code if hook.status == "done" else None
+        return {"type": "HookRunObservation", **hook.text.fields(), "exit_code": exit_code}
+
     async def _run_cell(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         code, timeout = fields.text("code"), fields.seconds("timeout")
         _encode(code, nul=True)
@@ -190,18 +206,25 @@ class Actions:
 
     async def _write(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, content = fields.text("path"), _encode(fields.text("content"), nul=True)
-        created = await asyncio.to_thread(write_bytes, self._absolute(path), content)
-        return {"type": "FileWriteObservation", **self._text("", keep), "path": path, "created": created}
+        absolute = self._absolute(path)
+
+        def write() -> Json:
+            before = _previous_content(absolute, content)
+            created = write_bytes(absolute, content)
+            return {"created": created, "syntax_error": first_new_problem(absolute, before, content, self._pythons)}
+
+        return {"type": "FileWriteObservation", **self._text("", keep), "path": path, **await asyncio.to_thread(write)}
 
     async def _edit(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         path, old, new = fields.text("path"), fields.text("old"), fields.text("new")
-        edit = await asyncio.to_thread(edit_file, self._absolute(path), path, old, new)
-        return {
-            "type": "FileEditObservation",
-            **self._text(edit.diff, keep),
-            "path": path,
-            "line": edit.line,
-        }
+        absolute = self._absolute(path)
+
+        def edit() -> Json:
+            made = edit_file(absolute, path, old, new)
+            problem = first_new_problem(absolute, made.before, made.after, self._pythons)
+            return {**self._text(made.diff, keep), "line": made.line, "syntax_error": problem}
+
+        return {"type": "FileEditObservation", **await asyncio.to_thread(edit), "path": path}
 
     async def _browse(self, fields: Fields, keep: Keep, on_output: OnOutput) -> Json:
         """Open a URL or run calls; both return the same kind of observation."""
@@ -254,6 +277,16 @@ def parse_secrets(value: object) -> dict[str, str]:
     if not all(isinstance(part, str) for pair in pairs for part in pair):
         raise RequestError('"secrets" must be an object of strings.')
     return cast("dict[str, str]", secrets)
+
+
+def _previous_content(path: str, content: bytes) -> bytes | None:
+    """Return what the syntax check compares the new ``content`` with, None for a new file."""
+    if not language_of(path, content):
+        return None
+    try:
+        return read_bytes(path)
+    except ActionError:
+        return None
 
 
 def _append_line(text: Text, line: str) -> dict[str, object]:

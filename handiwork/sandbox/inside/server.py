@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-import json
 import os
 import tempfile
 import time
 import urllib.parse
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from .actions import Actions, Json, RequestError, parse_keep, parse_secrets
+from .asgi import (
+    BYTES,
+    Receive,
+    Scope,
+    Send,
+    begin,
+    chunks,
+    json_line,
+    json_object,
+    read_body,
+    respond,
+    send_file,
+    wait_for_disconnect,
+)
 from .browser.process import Browser
 from .children import Children
 from .errors import ActionError
-from .files.files import CHUNK, action_errors, open_file, replacing
+from .files.files import action_errors, replacing
 from .forward import Forwarder
 from .notebook.notebook import Notebook
+from .notebook.zygote import python_commands
 from .output import Keep, Spools, write_all
+from .pipes import Pipes
 from .shell.jobs import Jobs
 from .shell.shell import Shell
 
-Message = MutableMapping[str, Any]
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
 _INTERVAL = 0.02  # seconds between lines
 _LIMIT = 1 << 20  # bytes of one action's output that are streamed
-_BYTES = b"application/octet-stream"
-_JSON = b"application/json"
-_LINES = b"application/x-ndjson"
 
 
 class _Stream:
@@ -43,6 +50,7 @@ class _Stream:
         self._send = send
         self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._pending = bytearray()
+        self._said = bytearray()
         self._remaining = _LIMIT
         self._arrived = asyncio.Event()
         self._sending = asyncio.Lock()
@@ -54,6 +62,11 @@ class _Stream:
             self._remaining -= len(data)
             self._pending += data
             self._arrived.set()
+
+    def say(self, line: Json) -> None:
+        """Add a line of another kind, after all output so far."""
+        self._said += json_line(line)
+        self._arrived.set()
 
     async def pump(self) -> None:
         """Send output as it arrives, until cancelled."""
@@ -67,13 +80,15 @@ class _Stream:
     async def finish(self, last: Json) -> None:
         """Send the rest of the output and ``last``, which ends the stream."""
         async with self._sending:
-            await self._send(self._take(final=True) + _json_line(last), True)
+            await self._send(self._take(final=True) + json_line(last), True)
 
     def _take(self, *, final: bool) -> bytes:
         self._arrived.clear()
         text = self._decoder.decode(bytes(self._pending), final)
         self._pending.clear()
-        return _json_line({"output": text}) if text else b""
+        said = bytes(self._said)
+        self._said.clear()
+        return (json_line({"output": text}) if text else b"") + said
 
 
 class App:
@@ -111,6 +126,10 @@ class App:
             ("GET", "files"): self._get_file,
             ("PUT", "files"): self._put_file,
             ("GET", "shell"): self._get_shell,
+            ("PUT", "skills"): self._put_skills,
+            ("POST", "answer"): self._post_answer,
+            ("POST", "pipe"): self._open_pipe,
+            ("PUT", "pipe"): self._write_pipe,
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -125,9 +144,9 @@ class App:
                 raise RequestError(f"There is no {scope['method']} {scope['path']} in this protocol.")
             await route(scope, receive, send)
         except RequestError as error:
-            await _respond(send, 400, {"error": str(error), "error_id": "bad_request"})
+            await respond(send, 400, {"error": str(error), "error_id": "bad_request"})
         except ActionError as error:
-            await _respond(send, 404, {"error": str(error), "error_id": error.error_id})
+            await respond(send, 404, {"error": str(error), "error_id": error.error_id})
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -136,10 +155,11 @@ class App:
             self._spools = Spools(Path(directory))
             common = (self._workspace, self._spools, self._environment, children, self._soft_timeout)
             self._shell = Shell(*common, bashrc=self._bashrc)
-            notebook = Notebook(*common)
+            notebook = self._notebook = Notebook(*common)
             jobs = Jobs(self._shell, self._spools, self._environment, children)
             browser = Browser(self._workspace, self._spools, self._environment, children)
-            self._actions = Actions(self._shell, notebook, jobs, browser, self._spools)
+            self._actions = Actions(self._shell, notebook, jobs, browser, self._spools, self._pythons)
+            self._pipes = Pipes(self._workspace, self._environment, children)
             try:
                 children.open()
                 if self._forwarder is not None:
@@ -152,6 +172,7 @@ class App:
             await receive()
             if self._forwarder is not None:
                 self._forwarder.close()
+            self._pipes.close()
             await browser.close()
             jobs.close()
             notebook.close()
@@ -159,16 +180,22 @@ class App:
             children.close()
         await send({"type": "lifespan.shutdown.complete"})
 
+    def _pythons(self) -> tuple[tuple[str, ...], ...]:
+        """Return the project's interpreters; none on the user's own machine, where a write runs no program of it."""
+        if "HANDIWORK_INSIDE_LIBRARIES" in os.environ:
+            return ()
+        return tuple(map(tuple, python_commands(self._workspace, self._environment)))
+
     async def _health(self, scope: Scope, receive: Receive, send: Send) -> None:
         uptime = time.monotonic() - self._started
-        await _respond(send, 200, {"ok": True, "pid": os.getpid(), "uptime": uptime})
+        await respond(send, 200, {"ok": True, "pid": os.getpid(), "uptime": uptime})
 
     async def _execute(self, scope: Scope, receive: Receive, send: Send) -> None:
-        action, keep, secrets = _parse_request(await _body(receive))
-        stream = _Stream(_chunks(send))
+        action, keep, secrets = _parse_request(await read_body(receive))
+        stream = _Stream(chunks(send))
         work = asyncio.create_task(self._perform(action, keep, stream, secrets))
         pump = asyncio.create_task(stream.pump())
-        disconnect = asyncio.create_task(_wait_for_disconnect(receive))
+        disconnect = asyncio.create_task(wait_for_disconnect(receive))
         try:
             await asyncio.wait({work, disconnect}, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
@@ -182,7 +209,12 @@ class App:
     async def _perform(self, action: Json, keep: Keep, stream: _Stream, secrets: Mapping[str, str]) -> Json:
         async with self._turn:
             self._current = asyncio.current_task()
-            return await self._actions.perform(action, keep, stream.feed, secrets)
+            self._notebook.on_question = stream.say
+            try:
+                return await self._actions.perform(action, keep, stream.feed, secrets)
+            finally:
+                self._notebook.on_question = None
+                self._notebook.end_questions()
 
     async def _abandon(self, work: asyncio.Task[Json]) -> None:
         """Stop an action whose client has disconnected, and drop its result."""
@@ -198,20 +230,20 @@ class App:
                 self._spools.delete(spool)
 
     async def _command_browser(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = _json_object(await _body(receive))
+        request = json_object(await read_body(receive))
         name, arguments = request.get("command"), request.get("arguments")
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise RequestError('The body must have the text "command" and the object "arguments".')
         work = asyncio.create_task(self._in_turn(name, cast(Json, arguments)))
-        disconnect = asyncio.create_task(_wait_for_disconnect(receive))
+        disconnect = asyncio.create_task(wait_for_disconnect(receive))
         try:
             await asyncio.wait({work, disconnect}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 work.cancel()
                 return
-            await _respond(send, 200, {"value": work.result()})
+            await respond(send, 200, {"value": work.result()})
         except ActionError as error:
-            await _respond(send, 409, {"error": str(error), "error_id": error.error_id})
+            await respond(send, 409, {"error": str(error), "error_id": error.error_id})
         finally:
             disconnect.cancel()
 
@@ -220,19 +252,19 @@ class App:
             return await self._actions.command_browser(name, arguments)
 
     async def _interrupt(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _respond(send, 200, {"interrupted": await self._actions.interrupt()})
+        await respond(send, 200, {"interrupted": await self._actions.interrupt()})
 
     async def _get_spool(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _send_file(send, str(self._spool_path(scope)))
+        await send_file(send, str(self._spool_path(scope)))
 
     async def _delete_spool(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = self._spool_path(scope)
         with action_errors(path.name):
             path.unlink()
-        await _respond(send, 200, {"deleted": True})
+        await respond(send, 200, {"deleted": True})
 
     async def _get_file(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _send_file(send, self._path(scope))
+        await send_file(send, self._path(scope))
 
     async def _put_file(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = self._path(scope)
@@ -247,11 +279,46 @@ class App:
                 with action_errors(path):
                     write_all(file, data)
                 more = message.get("more_body", False)
-        await _respond(send, 200, {"size": size})
+        await respond(send, 200, {"size": size})
 
     async def _get_shell(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await _begin(send, 200, _BYTES)
+        await begin(send, 200, BYTES)
         await send({"type": "http.response.body", "body": await self._shell.saved_state()})
+
+    async def _put_skills(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Set the user's own skills, which kernels that start from now on have."""
+        skills = json_object(await read_body(receive)).get("skills")
+        if not isinstance(skills, list):
+            raise RequestError('The body must have the list "skills".')
+        self._notebook.own_skills = cast("list[Json]", skills)
+        await respond(send, 200, {"skills": len(self._notebook.own_skills)})
+
+    async def _post_answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a question of the running cell."""
+        match json_object(await read_body(receive)):
+            case {"question": int(number), "text": str(text), "problem": str(problem)}:
+                self._notebook.answer(number, text, problem)
+            case _:
+                raise RequestError('The body must have the number "question" and the texts "text" and "problem".')
+        await respond(send, 200, {"answered": True})
+
+    async def _open_pipe(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, chunk = json_object(await read_body(receive)), chunks(send)
+        program = asyncio.create_task(self._pipes.run(request, lambda line: chunk(json_line(line), False)))
+        disconnect = asyncio.create_task(wait_for_disconnect(receive))
+        try:
+            await asyncio.wait({program, disconnect}, return_when=asyncio.FIRST_COMPLETED)
+            if program.done():
+                program.result()
+                await chunk(b"", True)
+        finally:
+            disconnect.cancel()
+            program.cancel()
+            await asyncio.wait({program})
+
+    async def _write_pipe(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._pipes.write(scope["path"].removeprefix("/pipe/"), await read_body(receive))
+        await respond(send, 200, {"written": True})
 
     def _path(self, scope: Scope) -> str:
         query = urllib.parse.parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -267,74 +334,8 @@ class App:
 
 
 def _parse_request(body: bytes) -> tuple[Json, Keep, dict[str, str]]:
-    request = _json_object(body)
+    request = json_object(body)
     action = request.get("action")
     if not isinstance(action, dict):
         raise RequestError('The body must have the object "action".')
     return cast(Json, action), parse_keep(request.get("keep")), parse_secrets(request.get("secrets"))
-
-
-def _json_object(body: bytes) -> Json:
-    try:
-        request: object = json.loads(body)
-    except ValueError as error:
-        raise RequestError(f"The body is no JSON: {error}.") from error
-    if not isinstance(request, dict):
-        raise RequestError("The body must be an object.")
-    return cast(Json, request)
-
-
-async def _body(receive: Receive) -> bytes:
-    body = bytearray()
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise RequestError("The request was cut.")
-        body += message.get("body", b"")
-        if not message.get("more_body", False):
-            return bytes(body)
-
-
-async def _wait_for_disconnect(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def _chunks(send: Send) -> Callable[[bytes, bool], Awaitable[None]]:
-    """Return a function that sends parts of a body; the first call also starts the response."""
-    started = False
-
-    async def chunk(data: bytes, last: bool) -> None:
-        nonlocal started
-        if not started:
-            started = True
-            await _begin(send, 200, _LINES)
-        await send({"type": "http.response.body", "body": data, "more_body": not last})
-
-    return chunk
-
-
-async def _begin(send: Send, status: int, kind: bytes) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": [(b"content-type", kind)]})
-
-
-def _json_line(value: Json) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
-
-
-async def _respond(send: Send, status: int, value: Json) -> None:
-    body = _json_line(value)
-    headers = [(b"content-type", _JSON), (b"content-length", b"%d" % len(body))]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def _send_file(send: Send, path: str) -> None:
-    file = open_file(path)
-    try:
-        await _begin(send, 200, _BYTES)
-        while data := os.read(file, CHUNK):
-            await send({"type": "http.response.body", "body": data, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
-    finally:
-        os.close(file)

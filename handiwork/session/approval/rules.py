@@ -7,6 +7,7 @@ A rule is a line of text that the user can read. It stands in the session's log 
 - ``edit src/**``: files below a folder, except hidden ones; ``edit setup.py``: this file;
 - ``browse https://HOST/**``: navigation to any page of the origin; ``browse URL``: this page; ``browser CALLS``:
   exactly these browser calls, on any open page, unless they do there what cannot be taken back (browser_acts.py);
+- ``mcp SERVER TOOL``: this tool of this MCP server, with any arguments.
 
 A rule allows names and does not check their meaning: if ``git`` is redefined in the shell, or the shell is in another
 directory, an action that the user allowed did that.
@@ -26,6 +27,7 @@ from handiwork.events.action import (
     FileReadAction,
     FileWriteAction,
     IPythonRunCellAction,
+    MCPCallAction,
 )
 from handiwork.events.base import Action
 from handiwork.events.overview import WorkspaceOverviewAction
@@ -91,8 +93,8 @@ def needs_approval(action: Action, mode: Confirmation, context: ExecutionContext
 
     "never" asks about nothing. "risky" asks about uses of a secret; without a sandbox, or on the user's own files,
     about every action that is not known to only read; and with network access, about every action that runs programs,
-    or writes a file that may decide which programs run. "always" asks about every action except reads. No mode asks
-    about actions that ``rules`` allow.
+    or writes a file that may decide which programs run; and about every call of an MCP server's tool. "always" asks
+    about every action except reads. No mode asks about actions that ``rules`` allow.
     """
     reason = _approval_reason(action, mode, context)
     if names_in(action, context.secrets) and _exact(action) not in rules:
@@ -115,6 +117,8 @@ def rule_for(action: Action) -> str:
         case BrowseURLAction() | BrowseInteractiveAction():
             targets = _origins(action) or ()
             return f"browse {next(iter(targets))}/**" if len(targets) == 1 else exact
+        case MCPCallAction(server=server, tool=tool):
+            return f"mcp {server} {tool}"
         case _:
             return exact
 
@@ -139,6 +143,8 @@ def _approval_reason(action: Action, mode: Confirmation, context: ExecutionConte
         return f"It uses {'the secret' if len(used) == 1 else 'the secrets'} {', '.join(used)}."
     if isinstance(action, CmdRunAction) and not action.is_input and _only_reads(action.command, context):
         return None
+    if isinstance(action, MCPCallAction):
+        return f"It calls {action.tool} of the MCP server {action.server}, which may reach further than the sandbox."
     if not context.isolated:
         return "There is no sandbox: it runs on your machine, as you."
     if context.in_place and not isinstance(action, BrowseURLAction | BrowseInteractiveAction):
@@ -188,6 +194,8 @@ def _allowed(action: Action, rules: Collection[str]) -> bool:
         case BrowseURLAction() | BrowseInteractiveAction():
             targets = _origins(action)
             return targets is not None and all(f"browse {origin}/**" in rules for origin in targets)
+        case MCPCallAction(server=server, tool=tool):
+            return f"mcp {server} {tool}" in rules
         case _:
             return False
 

@@ -7,7 +7,11 @@ from handiwork.events.base import utc_now
 
 
 class LimitReachedError(Exception):
-    """A limit forbids another step or model call; the text names it."""
+    """A limit forbids another step or model call; the text names it, and ``limit`` is its field of Limits."""
+
+    def __init__(self, limit: str, text: str) -> None:
+        super().__init__(text)
+        self.limit = limit
 
 
 def running_time(root: State) -> float:
@@ -30,22 +34,25 @@ def check_model_budget(root: State, in_flight: int = 0) -> None:
     limits, totals = root.limits, root.totals
     if limits.cost is not None and totals.unpriced:
         unknown = f"the cost of {root.model} is not known"
-        raise LimitReachedError(f"{unknown}, so the limit of ${limits.cost:g} cannot be kept")
+        raise LimitReachedError("cost", f"{unknown}, so the limit of ${limits.cost:g} cannot be kept")
     if limits.cost is not None and totals.cost + totals.last_cost * (1 + in_flight) > limits.cost:
         raise LimitReachedError(
+            "cost",
             f"another call would exceed the cost limit of ${limits.cost:g} "
-            f"(spent: ${totals.cost:.4f}, the last call took ${totals.last_cost:.4f})"
+            f"(spent: ${totals.cost:.4f}, the last call took ${totals.last_cost:.4f})",
         )
     if limits.tokens is not None and totals.usage.total >= limits.tokens:
-        raise LimitReachedError(f"the limit of {limits.tokens} tokens is reached (used: {totals.usage.total})")
+        raise LimitReachedError(
+            "tokens", f"the limit of {limits.tokens} tokens is reached (used: {totals.usage.total})"
+        )
     remaining = time_left(root)
     if remaining is not None and remaining <= 0:
-        raise LimitReachedError(f"the time limit of {limits.time:g} s is reached")
+        raise LimitReachedError("time", f"the time limit of {limits.time:g} s is reached")
 
 
 def check_step_budget(root: State) -> None:
     """Raise LimitReachedError if a limit forbids another step of the session or of a subtask."""
     limit = root.limits.iterations
     if limit is not None and root.iteration >= limit:
-        raise LimitReachedError(f"the limit of {limit} iterations is reached")
+        raise LimitReachedError("iterations", f"the limit of {limit} iterations is reached")
     check_model_budget(root)

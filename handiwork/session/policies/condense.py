@@ -18,7 +18,7 @@ from handiwork.events.record import CondensationEvent, CondensationKind
 from handiwork.llm.errors import ContextWindowError
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, ReplyForm, Tool
-from handiwork.session.policies.token_estimate import CHARACTERS, OVERHEAD, TokenEstimator, estimate, text_of
+from handiwork.session.policies.token_estimate import CHARACTERS, TokenEstimator, estimate, overhead, text_of
 
 FULL, TARGET, RECENT = 0.75, 0.5, 0.25
 """Shares of the window: above FULL the history is condensed, to TARGET; the newest steps, up to RECENT, stay whole."""
@@ -101,9 +101,9 @@ class Condenser:
         window = self._llm.capabilities.window
         if overflow:
             # The history exceeds the window, whatever its estimated size.
-            size = OVERHEAD + estimate(state.history)
+            size = overhead(state, window) + estimate(state.history)
             draft = _Draft(state, min(window or size, size), size)
-        elif window is None or (size := self._estimator.size(state)) <= FULL * _room(window):
+        elif window is None or (size := self._estimator.size(state, window)) <= FULL * _room(window):
             return None
         else:
             draft = _Draft(state, window, size)
@@ -196,7 +196,9 @@ class _Draft:
         if not cut:
             return None
         event = _condensation(self.state.history[:cut], "collapse")
-        remaining = self._scale * (OVERHEAD + estimate(condense(self.state.history, event, frozenset())))
+        remaining = self._scale * (
+            overhead(self.state, self.window) + estimate(condense(self.state.history, event, frozenset()))
+        )
         return event if remaining <= min(limit, self.size - 1) else None
 
     def worth_notes(self, cut: int, limit: float) -> bool:
@@ -211,7 +213,7 @@ class _Draft:
 
     @property
     def _scale(self) -> float:
-        return self.size / (OVERHEAD + estimate(self.state.history))
+        return self.size / (overhead(self.state, self.window) + estimate(self.state.history))
 
 
 def _room(window: float) -> float:

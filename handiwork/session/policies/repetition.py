@@ -11,13 +11,16 @@ from handiwork.events.action import AgentThinkAction, CmdRunAction, MessageActio
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.describe import describe
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, IPythonRunCellObservation
-from handiwork.events.record import LoopRule
+from handiwork.events.record import LoopEvent, LoopRule
 
 WINDOW = 12
 """The number of newest entries in which repetitions are counted."""
 LEAST: dict[LoopRule, int] = {"repeat": 4, "error": 3, "monologue": 3, "alternation": 3, "waiting": 10}
 """The number of repetitions that counts as being stuck."""
+RETRY_TEMPERATURE, PATIENCE = 0.8, 2
+"""The temperature of model calls after a detected loop, and the number of actions an agent has to leave the loop."""
 
+_QUESTION = "{} Go on, rewind to before the loop, give it a hint, or stop."
 _SENTENCES: dict[LoopRule, str] = {
     "repeat": "The same was done {times} times with the same result: {what}.",
     "error": "The same failed {times} times in a row: {what}.",
@@ -53,6 +56,24 @@ class Repetition:
     rule: LoopRule
     times: int
     description: str
+
+    @property
+    def event(self) -> LoopEvent:
+        """The record that tells the agent and the user."""
+        return LoopEvent(first=self.first, rule=self.rule, times=self.times, content=self.description)
+
+    @property
+    def question(self) -> str:
+        """The question to the user if the agent does not leave it."""
+        return _QUESTION.format(self.description)
+
+    def is_new(self, told: LoopEvent | None) -> bool:
+        """Return whether it began after the one that the agent was told of last."""
+        return told is None or self.first > told.id
+
+    def persists(self, told: LoopEvent | None, history: Sequence[Pair]) -> bool:
+        """Return whether the agent has acted PATIENCE times since it was told, and has not left it."""
+        return told is not None and sum(action.id > told.id for action, _ in history[-PATIENCE - 1 :]) >= PATIENCE
 
 
 def find_loop(history: Sequence[Pair]) -> Repetition | None:

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from handiwork.agents.history import History
+from handiwork.agents.protocols.conventions import SHARE
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
+from handiwork.context.conventions import CHARACTERS
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Event, Observation
-
-CHARACTERS = 3
-"""Characters of a token, if the model did not count: more in English, fewer in data."""
 
 IMAGE, OVERHEAD = 1_500, 1_500
 """Tokens of an image, and of the system prompt and tools together."""
 
 _SPEAKERS = {"user": "User", "agent": "Developer", "environment": "Note"}
 _NO_CONTENT = {*Event.model_fields, "completion", "tool_call_id", "thought", "images"}
+
+
+def overhead(state: State, window: float | None) -> float:
+    """Return the tokens of a prompt beside its history: OVERHEAD, and the conventions, which get a part of a window."""
+    conventions = sum(event.tokens for event in state.totals.context.values())
+    return OVERHEAD + (conventions if window is None else min(conventions, window * SHARE / CHARACTERS))
 
 
 def text_of(history: Iterable[tuple[Action, Observation | None]]) -> str:
@@ -57,12 +62,12 @@ class TokenEstimator:
         self.scale = 1.0
         """The model's count divided by the estimate."""
 
-    def size(self, state: State) -> float:
-        """Return the number of tokens of the next prompt."""
+    def size(self, state: State, window: float | None = None) -> float:
+        """Return the number of tokens of the next prompt; ``window`` is the model's, if it is known."""
         anew = state.history is not self._history
         if anew:
             self._history, self._counted, self._completion = state.history, 0, 0
-            self._size = self._estimate = float(OVERHEAD)
+            self._size = self._estimate = float(overhead(state, window))
         for entry in state.history[self._counted :]:
             self._add(state, *entry, anew)
         self._counted = len(state.history)

@@ -18,9 +18,15 @@ from handiwork.agents.base import Agent, Step
 from handiwork.agents.interface import ExtraDataError, InterfaceError, dump, parse
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction
-from handiwork.events.base import Action
-from handiwork.events.record import AgentDataEvent
+from handiwork.events.base import Action, Event
+from handiwork.events.record import AgentDataEvent, StepStarted
+from handiwork.session.policies.budget import LimitReachedError
+from handiwork.session.policies.condense import CannotCondenseError
+from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.recorded_llm import BlockingLLM, RecordedLLM
+
+CLOSINGS, CLOSING_SECONDS = 3, 60.0
+"""How often in a row an agent may act at a limit, and the seconds for each action."""
 
 REMEDY = "Give the model defaults and validators that accept the data, then resume the session."
 
@@ -36,6 +42,12 @@ class AgentRunner:
         )
         self._agent = agent(self._blocking or llm)
         self._extra_data = ExtraData(State(), None)
+        self._closings = 0
+
+    async def begin_step(self, executor: Executor, root: State, subtask: int) -> list[Event]:
+        """Return the events that begin a step, after MCP servers have started if the agent uses them."""
+        servers = await executor.prepare_mcp(root.totals.mcp) if self._agent.uses_mcp else []
+        return [*servers, StepStarted(subtask=subtask)]
 
     async def step(self, state: State) -> list[Action]:
         """Return the agent's next actions in order.
@@ -50,11 +62,32 @@ class AgentRunner:
             result = await cast("Awaitable[Step]", self._agent.step(view))
         else:
             result = await self._in_thread(self._blocking, view)
+        self._closings = 0
+        actions = self._checked(result)
+        return [a if a.completion else a.with_fields(completion=self._llm.last_event) for a in actions]
+
+    def at_limit(self, state: State, error: LimitReachedError | CannotCondenseError) -> list[Action]:
+        """Return the actions by which the agent ends its task at a limit; none if the session is to pause.
+
+        Raises the agent's errors, and InterfaceError like ``step``.
+        """
+        if self._closings == CLOSINGS:
+            return []
+        self._closings += 1
+        limit = error.limit if isinstance(error, LimitReachedError) else "context"
+        result = self._agent.at_limit(ExtraData(state, self._agent.data_model).view, limit)
+        return [] if result is None else self._checked(result)
+
+    def seconds(self, remaining: float | None) -> float | None:
+        """Return the seconds that an action may take when ``remaining`` are left; the agent's end gets its own."""
+        return remaining if remaining is None or not self._closings else max(remaining, CLOSING_SECONDS)
+
+    def _checked(self, result: Step) -> list[Action]:
         actions = [result] if isinstance(result, Action) else list(result)
         for action in actions:
             if isinstance(action, AgentFinishAction):
                 parse(self._agent.outputs, action.outputs, "the outputs")
-        return [a if a.completion else a.with_fields(completion=self._llm.last_event) for a in actions]
+        return actions
 
     def changed_data(self) -> list[AgentDataEvent]:
         """Return the event for the agent's data if the last step changed it.

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from pydantic import JsonValue
 
 from handiwork.errors import BrowserError, SandboxError, WorkspaceError
+from handiwork.events.action import MCPCallAction, MCPToolsAction
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.observation import ErrorObservation
-from handiwork.events.record import SnapshotEvent
+from handiwork.events.record import MCPServerEvent, SnapshotEvent
 from handiwork.sandbox.base import OnOutput, Sandbox
+from handiwork.sandbox.questions import AskModel
+from handiwork.session.mcp.results import look_up
+from handiwork.session.mcp.servers import QUICK, MCPServers
 from handiwork.session.secrets import Secrets
 from handiwork.session.steps.interrupt import Interrupt
 from handiwork.session.steps.pending import not_run
@@ -22,11 +27,19 @@ INTERRUPTS, GRACE = 5, 2.0
 NOT_STOPPED = "It was interrupted but could not be stopped; its output is lost."
 LOST = "The sandbox was lost ({}) and has been started again; files are as they were, running programs are gone."
 
+MakeMCP = Callable[[Callable[[], Awaitable[Sandbox]]], MCPServers | None]
+"""Makes the MCP servers of a sandbox, which the argument returns once it runs; None if none are configured."""
+
+
+def no_mcp(_: Callable[[], Awaitable[Sandbox]]) -> None:
+    """Make no MCP servers."""
+
 
 class Executor:
     """Runs actions in one sandbox, on the files of ``branch``. A failed action returns an observation.
 
-    An action receives only the ``secrets`` that it names.
+    An action receives only the ``secrets`` that it names. ``make_mcp`` makes the connections to the session's MCP
+    servers, which belong to the sandbox.
     """
 
     def __init__(
@@ -35,8 +48,10 @@ class Executor:
         interrupt: Interrupt,
         branch: int = 0,
         secrets: Secrets = Secrets(),  # noqa: B008 - frozen
+        make_mcp: MakeMCP = no_mcp,
     ) -> None:
-        self.sandbox, self.branch, self.secrets = sandbox, branch, secrets
+        self.sandbox, self.branch, self.secrets, self.make_mcp = sandbox, branch, secrets, make_mcp
+        self.mcp = make_mcp(self.ready)
         self._interrupt = interrupt
         self._ready: asyncio.Task[None] | None = None
         self._problem = ""
@@ -57,8 +72,13 @@ class Executor:
             raise
         return self.sandbox
 
-    async def execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
-        """Run the action for at most ``seconds``; return its observation. Raises SandboxError if no sandbox starts."""
+    async def execute(
+        self, action: Action, seconds: float | None, on_output: OnOutput, ask: AskModel | None = None
+    ) -> Observation:
+        """Run the action for at most ``seconds``; return its observation. Raises SandboxError if no sandbox starts.
+
+        ``ask`` answers the questions of skills to the model.
+        """
         self.prepare()
         assert self._ready is not None
         if not await self._interrupt.race(self._ready, seconds) or self._interrupt.is_set():
@@ -69,7 +89,7 @@ class Executor:
             self._ready = None
             raise
         try:
-            return await self._execute(action, seconds, on_output)
+            return await self._execute(action, seconds, on_output, ask)
         except SandboxError as error:
             await self.sandbox.close()
             try:
@@ -78,6 +98,19 @@ class Executor:
                 self._ready = None
                 raise
             return ErrorObservation(content=LOST.format(error), error_id="sandbox_lost")
+
+    async def prepare_mcp(self, known: Mapping[str, MCPServerEvent], seconds: float = QUICK) -> list[MCPServerEvent]:
+        """Start the MCP servers that are not ``known``, wait for them for ``seconds``; return the changes of all."""
+        if self.mcp is None:
+            return []
+        await self._interrupt.unless_set(self.mcp.prepare(known, seconds), None)
+        return self.mcp.take_events()
+
+    async def look_up_tools(self, known: Mapping[str, MCPServerEvent], action: MCPToolsAction) -> Observation:
+        """Return the tools of an MCP server that the action asks for; wait for one that still starts."""
+        if self.mcp is None:
+            return look_up(known, action)
+        return await self._interrupt.unless_set(self.mcp.look_up(known, action), None) or not_run()
 
     async def inspect(self, calls: str) -> JsonValue:
         """Return the elements that browser calls would reach on the open page; None if the browser cannot tell."""
@@ -101,19 +134,31 @@ class Executor:
         return [SnapshotEvent(tree=snapshot.tree, size=snapshot.size, changed=snapshot.changed)]
 
     async def close(self) -> None:
-        """Close the sandbox."""
+        """Close the sandbox and what runs in it."""
+        if self.mcp is not None:
+            await self.mcp.close()
         if self._ready is not None:
             self._ready.cancel()
             with suppress(asyncio.CancelledError, SandboxError):
                 await self._ready
         await self.sandbox.close()
 
-    async def _execute(self, action: Action, seconds: float | None, on_output: OnOutput) -> Observation:
+    async def _execute(
+        self, action: Action, seconds: float | None, on_output: OnOutput, ask: AskModel | None
+    ) -> Observation:
         secrets = self.secrets.named_by(action)
-        run = asyncio.create_task(action.execute(lambda primitive: self.sandbox.execute(primitive, on_output, secrets)))
+
+        async def perform(primitive: Action) -> Observation:
+            if isinstance(primitive, MCPCallAction) and self.mcp is not None:
+                return await self.mcp.call(primitive)
+            return await self.sandbox.execute(primitive, on_output, secrets, ask)
+
+        run = asyncio.create_task(action.execute(perform))
         if await self._interrupt.race(run, seconds):
             return run.result()
         for _ in range(INTERRUPTS):
+            if self.mcp is not None:
+                self.mcp.interrupt()
             await self.sandbox.interrupt()
             if await asyncio.wait({run}, timeout=GRACE) != (set(), {run}):
                 return run.result()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from handiwork.agents.state import State
@@ -11,27 +11,39 @@ from handiwork.events.action import AgentState, ChangeAgentStateAction, MessageA
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation, StateReason
 from handiwork.log.eventlog import EventLog
+from handiwork.session.policies.knowledge import Knowledge
 from handiwork.session.steps.interrupt import Interrupt
 from handiwork.session.steps.live import Observer, OutputDelta, TextDelta
 
+Companions = Callable[[Sequence[Event]], Awaitable[list[Event]]]
+"""Returns the events that the log gets together with these."""
+
+
+async def alone(_: Sequence[Event]) -> list[Event]:
+    """Return no companions."""
+    return []
+
 
 class Journal:
-    """Appends events, and folds every event of the log once, in order.
+    """Appends events with their ``companions``, and folds every event of the log once, in order.
 
     ``interrupt`` is set while the user interrupts the session, ``running`` while the session runs.
     """
 
-    def __init__(self, log: EventLog, watch: Observer) -> None:
+    def __init__(
+        self, log: EventLog, watch: Observer, companions: Companions = alone, knowledge: Knowledge | None = None
+    ) -> None:
         self.state = State()
+        self._companions, self._knowledge = companions, knowledge or Knowledge()
         self.interrupt, self.running = Interrupt(), asyncio.Event()
         self.log, self.watch = log, watch
         self._folding = asyncio.Lock()
 
     async def append(self, *events: Event) -> list[Event]:
-        """Append the events, all or none; return them as stored."""
-        stored = await self.log.append(*events)
+        """Append the events and their companions, all or none; return the events as stored."""
+        stored = await self.log.append(*events, *await self._companions(events))
         await self.catch_up(stored)
-        return stored
+        return stored[: len(events)]
 
     async def change(self, agent_state: AgentState, reason: StateReason, text: str, subtask: int = 0) -> None:
         """Append a change of the state of the session or of a subtask."""
@@ -39,7 +51,7 @@ class Journal:
         await self.append(changed)
 
     async def catch_up(self, new: list[Event] | None = None) -> None:
-        """Fold the log's new events, from this process and from others."""
+        """Fold the log's new events, from this process and from others; append the knowledge that they call for."""
         async with self._folding:
             if new is None or (new and new[0].id > self.state.last_id + 1):
                 new = await self.log.read(after=self.state.last_id)
@@ -52,6 +64,8 @@ class Journal:
                 self.running.set()
             else:
                 self.running.clear()
+        if events := self._knowledge.joining(self.state):
+            await self.append(*events)
 
     @contextmanager
     def stream_redacted(self, delta: Callable[[str], TextDelta | OutputDelta]) -> Generator[Callable[[str], None]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from handiwork.agents.totals import Totals
 from handiwork.events.record import ProtocolName
 from handiwork.llm.types import LLM, Capabilities, with_protocol
+from handiwork.session.policies.rate_limit import RateLimit
 
 MakeLLM = Callable[[str, str | None], LLM]
 """Creates the model for a model string and a base URL. Raises LLMError."""
@@ -17,7 +18,8 @@ class Models:
     """The session's model; ``in_flight`` holds the calls that are not priced yet.
 
     ``first_call_lock`` serialises calls until one has been priced; ``budget_lock`` guards the totals and ``in_flight``.
-    ``temperature``, if given, is the minimum for every call; ``protocol`` is the user's choice.
+    ``temperature``, if given, is the minimum for every call; ``protocol`` is the user's choice,
+    ``rate_limit`` holds for each model.
     """
 
     def __init__(
@@ -26,8 +28,10 @@ class Models:
         make: MakeLLM | None = None,
         temperature: float | None = None,
         protocol: ProtocolName = "auto",
+        rate_limit: RateLimit = RateLimit(),  # noqa: B008 - frozen
     ) -> None:
-        self._llm, self._make = llm, make
+        self._llm, self._make, self.rate_limit = llm, make, rate_limit
+        self._by_name: dict[str, LLM] = {}
         self._temperature = temperature
         self._protocol: ProtocolName = protocol
         self._used: list[LLM] = []
@@ -39,12 +43,19 @@ class Models:
         minimum = self._temperature
         return requested if minimum is None else max(minimum, requested or 0.0)
 
-    def capabilities(self, totals: Totals) -> Capabilities:
-        """Return the capabilities of the model that the totals name, in the chosen protocol. Raises LLMError."""
-        return with_protocol(self.current(totals).capabilities, self._protocol)
+    def capabilities(self, totals: Totals, name: str | None = None) -> Capabilities:
+        """Return the capabilities of the model ``name``, or of the one that the totals name. Raises LLMError."""
+        return with_protocol(self.current(totals, name).capabilities, self._protocol)
 
-    def current(self, totals: Totals) -> LLM:
-        """Return the model that the totals name. Raises LLMError if no model has that name."""
+    def current(self, totals: Totals, name: str | None = None) -> LLM:
+        """Return the model ``name``, or the one that the totals name. Raises LLMError if no model has that name.
+
+        A ``name`` without a provider is a model of the session's server.
+        """
+        if name is not None and name not in (totals.model, self._llm.name) and self._make is not None:
+            if name not in self._by_name:
+                self._by_name[name] = self._make(name, None if ":" in name else totals.base_url)
+            return self._by_name[name]
         if totals.model not in ("", self._llm.name) and self._make is not None:
             llm = self._make(totals.model, totals.base_url)
             self._used.append(self._llm)
@@ -53,5 +64,5 @@ class Models:
 
     async def close(self) -> None:
         """Close the models."""
-        for llm in [*self._used, self._llm]:
+        for llm in [*self._used, *self._by_name.values(), self._llm]:
             await llm.close()

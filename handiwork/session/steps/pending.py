@@ -1,6 +1,8 @@
-"""Pending actions: which actions end a task, and the observations of actions that will never run."""
+"""Pending actions: what ends a task, and the observations of actions that will never run."""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
 
 from handiwork.agents.state import State
 from handiwork.events.action import (
@@ -15,6 +17,14 @@ from handiwork.events.observation import ErrorObservation
 
 NOT_RUN = "Not executed: the session was interrupted before it began."
 CRASHED = "The platform stopped while this ran; whether it took effect is not known. Look before doing it again."
+
+Over = Callable[[], Awaitable[bool]]
+"""Returns whether to end the task, regardless of the agent's plans."""
+
+
+async def never() -> bool:
+    """Return False: only the agent ends the task."""
+    return False
 
 
 def ends(action: Action) -> bool:

@@ -11,10 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from handiwork.agents.base import InterruptedCallError
+from handiwork.events.base import Part
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.errors import LLMError
 from handiwork.llm.types import Capabilities, Completion, Message, ReplyForm, Tool
-from handiwork.session.policies.budget import check_model_budget
+from handiwork.sandbox.questions import QuestionError
+from handiwork.session.policies.budget import LimitReachedError, check_model_budget
+from handiwork.session.policies.rate_limit import Call, throttled, window_of
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import TextDelta
 from handiwork.session.steps.model_switch import Models
@@ -24,22 +27,23 @@ class RecordedLLM:
     """Calls the model for one task or subtask, and appends a CompletionEvent for every answer.
 
     ``retry_temperature`` is for calls without a temperature; ``last_event`` is the id of the last CompletionEvent.
+    ``model`` is the name of the agent's own model; None is the session's.
     """
 
-    def __init__(self, journal: Journal, models: Models, subtask: int) -> None:
-        self._journal, self._models, self._subtask = journal, models, subtask
+    def __init__(self, journal: Journal, models: Models, subtask: int, model: str | None = None) -> None:
+        self._journal, self._models, self._subtask, self._model = journal, models, subtask, model
         self.retry_temperature: float | None = None
         self.last_event: int | None = None
 
     @property
     def capabilities(self) -> Capabilities:
         """The model's capabilities."""
-        return self._models.capabilities(self._journal.state.totals)
+        return self._models.capabilities(self._journal.state.totals, self._model)
 
     async def open(self) -> None:
         """Find out the model's capabilities. Errors are ignored: the next call meets and reports them."""
         with suppress(LLMError):
-            await self._models.current(self._journal.state.totals).open()
+            await self._models.current(self._journal.state.totals, self._model).open()
 
     async def complete(
         self,
@@ -56,6 +60,18 @@ class RecordedLLM:
         async with self._models.first_call_lock if unpriced else nullcontext():
             return await self._complete(messages, tools, form, effective_temperature)
 
+    async def ask_about(self, prompt: str, image: Part) -> str:
+        """Return the model's answer to a skill's question about a picture. Raises QuestionError."""
+        last_event = self.last_event
+        try:
+            if not self.capabilities.vision:
+                raise QuestionError(f"the model {self._journal.state.model} takes no pictures")
+            return (await self.complete([Message("user", (Part(text=prompt), image))])).content
+        except (LLMError, LimitReachedError) as error:
+            raise QuestionError(f"the model did not answer: {error}") from error
+        finally:
+            self.last_event = last_event  # of the agent's step, to which this call does not belong
+
     async def _complete(
         self,
         messages: Sequence[Message],
@@ -64,20 +80,37 @@ class RecordedLLM:
         temperature: float | None,
     ) -> Completion:
         models, call = self._models, object()
+        llm = models.current(self._journal.state.totals, self._model)
+        counted = await self._turn(llm.name)
         async with models.budget_lock:
             check_model_budget(self._journal.state, len(models.in_flight))
             models.in_flight.add(call)
         try:
-            llm = models.current(self._journal.state.totals)
             with self._journal.stream_redacted(lambda text: TextDelta(text, self._subtask)) as on_delta:
                 completion = await llm.complete(messages, tools, form, on_delta, temperature)
             async with models.budget_lock:
                 (stored,) = await self._journal.append(_record(completion).with_fields(subtask=self._subtask))
                 models.in_flight.discard(call)
+            counted.tokens = completion.usage.total
         finally:
             models.in_flight.discard(call)
         self.last_event = stored.id
         return replace(completion, event=stored.id)
+
+    async def _turn(self, name: str) -> Call:
+        """Wait until the model's rate limit allows another call, tell the user if that takes time, and count the call.
+
+        The user's interrupt, and the time limit, cancel the wait with the step.
+        """
+        window, told = window_of(name), False
+        while True:
+            seconds, reason = window.wait(self._models.rate_limit)
+            if not seconds:
+                return window.begin()
+            if not told:
+                await self._journal.append(throttled(name, seconds, reason).with_fields(subtask=self._subtask))
+                told = True
+            await asyncio.sleep(seconds)
 
 
 class BlockingLLM:

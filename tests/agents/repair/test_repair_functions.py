@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.agents.repair.functions import choices, functions, outline, replaced
+from handiwork.agents.repair.functions import choices, constants, functions, outline, replaced
 
 CODE = "def f(x):\n    if x:\n        return 1\n    return 1\n"
 
@@ -44,6 +44,20 @@ def test_a_function_is_a_piece_of_its_file(lines: list[str]) -> None:
     for name, found in functions("\n".join(lines)).items():
         assert found.text.splitlines() == lines[found.first : found.last + 1]
         assert name.rsplit(".", 1)[-1] in lines[found.first]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A: int = 1\nB = {\n    2: 3,\n}\nx.y = 4\nC += 5\nD == 6\n", {"A": (0, 0), "B": (1, 3)}),
+        ("P = compile(\n    'a'\n)\n\n\ndef f(a=1):\n    b = 2\n", {"P": (0, 2)}),
+        ("export const RATES = [1,\n  2];\nconst f = (x) => x;\nlet n = 3;\n", {"RATES": (0, 1), "n": (3, 3)}),
+        ("#define MOST 10\nstatic const int most[] = {1, 2};\n", {"MOST": (0, 0), "most": (1, 1)}),
+        ("RATE=15\nadd() {\n  x=1\n}\n", {"RATE": (0, 0)}),
+    ],
+)
+def test_where_constants_begin_and_end(text: str, expected: dict[str, tuple[int, int]]) -> None:
+    assert {name: (lines.first, lines.last) for name, lines in constants(text).items()} == expected
 
 
 @pytest.mark.parametrize(

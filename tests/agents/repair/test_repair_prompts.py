@@ -104,6 +104,31 @@ async def test_a_missing_function_and_a_whole_file_are_asked_for() -> None:
     check_golden("repair_line", next(prompt for prompt in prompts if "One line" in prompt))
 
 
+async def test_a_constant_that_the_suspected_function_uses_is_a_suspect_too() -> None:
+    code = {
+        "rates.py": "RATES = {\n    'adult': 12,\n    'child': 50,\n}\n",
+        "price.py": "from rates import RATES\n\n\ndef price(kind):\n    return RATES[kind]\n",
+    }
+    trace = "in test_price\nAssertionError: 50 != 5\nFAILED (failures=1)\n"
+    state = state_of(
+        task(f"`{CHECK}` fails."),
+        *ran(LIST, "price.py\nrates.py\ntests/test_price.py\n", 0),
+        *ran(CHECK, trace, 1),
+        *file_read(
+            "tests/test_price.py", "from price import price\n\n\ndef test_price():\n    assert price('child') == 5\n"
+        ),
+        *(event for path, text in code.items() for event in file_read(path, text)),
+    )
+    action, llm = await step(
+        state, *["no"] * 9, "```\nRATES = {\n    'adult': 12,\n    'child': 5,\n}\n```", *["no"] * 30
+    )
+    assert isinstance(action, ForkAction)
+    (child,) = action.children
+    assert child[1]["task"] == "rewrite RATES in rates.py"
+    assert child[1]["edits"] == [{"path": "rates.py", "old": "    'child': 50,\n", "new": "    'child': 5,\n"}]
+    assert any("Repair the constant RATES of rates.py" in shown(request) for request in llm.requests)
+
+
 async def test_the_model_chooses_among_many_functions() -> None:
     many = "".join(f"def f{n}(x):\n    return x\n\n\n" for n in range(4))
     state = state_of(

@@ -18,6 +18,7 @@ export function Result({ observation }: { observation: ObservationRecord }) {
     case "OutputReadObservation":
       return <Output name="the text" output={observation} limit={8} />;
     case "IPythonRunCellObservation":
+    case "MCPCallObservation":
       return (
         <>
           <Output name="the output" output={observation} />

@@ -52,6 +52,12 @@ function parts(action: ActionRecord): Pick<Description, "verb"> & Partial<Descri
       return { verb: "Browse", object: action.url };
     case "BrowseInteractiveAction":
       return { verb: "Act in the browser", body: action.browser_actions, language: "python" };
+    case "MCPCallAction": {
+      const object = `${action.server} ${action.tool}`;
+      return { verb: "Call", object, body: jsonText(action.arguments), language: "json" };
+    }
+    case "MCPToolsAction":
+      return { verb: "Look up tools", object: [action.server, ...action.tools].join(" ") };
     case "AgentDelegateAction":
       return { verb: "Delegate to", object: shortName(action.agent), body: taskText(action.inputs) };
     case "ForkAction":
@@ -106,16 +112,22 @@ export function endingOf(observation: ObservationRecord): Ending | null {
       const text = observation.error || STATUS[observation.status];
       return text ? { tone: observation.error ? "bad" : "warn", text } : null;
     }
+    case "MCPCallObservation":
+      return observation.error ? { tone: "bad", text: "failed" } : null;
     case "FileReadObservation":
     case "OutputReadObservation":
       return { tone: "quiet", text: `lines ${observation.start}–${observation.end} of ${observation.lines}` };
+    case "FileEditObservation":
+      return observation.syntax_error ? { tone: "warn", text: `syntax error, ${observation.syntax_error}` } : null;
     case "FileWriteObservation":
+      if (observation.syntax_error) return { tone: "warn", text: `syntax error, ${observation.syntax_error}` };
       return { tone: "quiet", text: observation.created ? "created" : "written" };
     case "BrowserOutputObservation":
       return observation.last_action_error ? { tone: "bad", text: "failed" } : null;
     case "AgentDelegateObservation":
       return { tone: observation.outcome === "finished" ? "good" : "warn", text: words(observation.outcome) };
     case "UserRejectObservation":
+    case "HookRejectObservation":
       return { tone: "warn", text: "refused" };
     case "ErrorObservation":
       return { tone: "bad", text: "error" };

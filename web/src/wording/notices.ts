@@ -2,7 +2,8 @@
 
 import type { EventRecord, Of } from "../events";
 import type { Ending } from "./actions";
-import { capital, words } from "./text";
+import { duration, plural } from "./format";
+import { bounded, capital, words } from "./text";
 
 export type Notice = Ending;
 
@@ -21,6 +22,10 @@ export function noticeOf(event: EventRecord): Notice | null {
       return quiet(`In the model's context, events ${event.first} to ${event.last} are ${CONDENSED[event.how]}.`);
     case "LoopEvent":
       return { tone: "warn", text: `The agent repeats itself: ${event.content}` };
+    case "KnowledgeEvent":
+      return quiet(`Knowledge ${event.name} joined, for the word ${event.trigger} (${event.place})`);
+    case "ThrottledEvent":
+      return { tone: "warn", text: event.content };
     case "SnapshotEvent":
       return event.problem ? { tone: "warn", text: `No snapshot of the files: ${event.problem}` } : null;
     case "ApprovalEvent":
@@ -29,11 +34,23 @@ export function noticeOf(event: EventRecord): Notice | null {
       return settingsNotice(event);
     case "NetworkAllowed":
       return quiet(`Changed: the sandbox may reach ${event.hosts.join(", ")}`);
+    case "ContextLoaded": {
+      const tokens = event.tokens ? `, ${event.tokens} tokens in every prompt` : "";
+      return quiet(`Loaded ${event.path}${tokens}${event.note ? ` (${event.note})` : ""}`);
+    }
+    case "ContextWithheld":
+      return { tone: "warn", text: capital(event.content) };
     case "EgressEvent": {
       const result = `${event.host}:${event.port} ${event.allowed ? "reached" : "refused"}`;
       const text = `Network: ${result}${event.reason ? `: ${event.reason}` : ""}`;
       return { tone: event.allowed ? "quiet" : "warn", text };
     }
+    case "HookEvent":
+      return hookNotice(event);
+    case "UnusedHooks":
+      return { tone: "warn", text: `Hooks that never ran in this session: ${event.hooks.join(", ")}` };
+    case "MCPServerEvent":
+      return serverNotice(event);
     case "ChangeAgentStateAction": {
       const source = event.source === "user" ? "you" : "the agent";
       if (event.agent_state === "running") return quiet(`Resumed by ${source}`);
@@ -71,9 +88,36 @@ function startNotice(event: Of<"SessionStarted">): Notice {
   return quiet(facts.filter(Boolean).join(" · "));
 }
 
+function serverNotice(event: Of<"MCPServerEvent">): Notice {
+  if (event.state === "ready") return quiet(`MCP server ${event.server} is ready: ${event.tools.length} tools`);
+  if (event.state === "starting") return quiet(`MCP server ${event.server} is still starting`);
+  const text = [`MCP server ${event.server} ${event.state}: ${event.content}`, event.errors].filter(Boolean).join("\n");
+  return { tone: "warn", text };
+}
+
 function approvalNotice(event: Of<"ApprovalEvent">): Notice {
   if (!event.allowed) return { tone: "warn", text: `You: no${event.comment ? `, ${event.comment}` : ""}` };
   return { tone: "good", text: `You: yes${event.rule === null ? "" : `, for this session: ${event.rule}`}` };
+}
+
+const HOOK_PROBLEMS = { timeout: "it took too long", not_started: "it could not start", interrupted: "interrupted" };
+const HOOK_EFFECTS = {
+  refused: "the action is refused",
+  sent_back: "the agent must go on",
+  let_through: "the agent was sent back often enough, so it may finish",
+};
+/** The most lines of a hook's output in a notice. */
+const HOOK_LINES = 12;
+
+function hookNotice(event: Of<"HookEvent">): Notice {
+  const { hook, point, where, problem, effect, exit_code } = event;
+  const place = where === "host" ? "on your machine, " : "";
+  const outcome = problem ? HOOK_PROBLEMS[problem] : `exit code ${exit_code}`;
+  const facts = [`Hook ${hook} (${place}${words(point)}): ${outcome}, ${duration(event.duration)}`];
+  if (effect) facts.push(HOOK_EFFECTS[effect]);
+  const { head, omitted, tail } = bounded(event.output, HOOK_LINES);
+  const text = [facts.join("; "), head, omitted && `… ${plural(omitted, "more line")} …`, tail];
+  return { tone: exit_code === 0 ? "quiet" : "warn", text: text.filter(Boolean).join("\n") };
 }
 
 function settingsNotice(event: Of<"SettingsChanged">): Notice {

@@ -117,6 +117,19 @@ describe("notices", () => {
     expect(noticeOf(change)?.text).toBe("Changed: model openai:gpt; limits iterations 9");
   });
 
+  it("say what a hook did, and which never ran", () => {
+    const gate = { hook: "tests", point: "before_finish", where: "sandbox", problem: "", output: "1 failed" } as const;
+    const ran = event("HookEvent", 3, { ...gate, exit_code: 1, duration: 0.26, effect: "sent_back" });
+    const text = "Hook tests (before finish): exit code 1, 0.3 s; the agent must go on\n1 failed";
+    expect(noticeOf(ran)).toEqual({ tone: "warn", text });
+    const slow = { ...ran, where: "host", exit_code: null, problem: "timeout", effect: "", output: "" } as const;
+    expect(noticeOf(slow)?.text).toBe("Hook tests (on your machine, before finish): it took too long, 0.3 s");
+    const long = noticeOf({ ...ran, exit_code: 0, effect: "", output: "line\n".repeat(99).trim() });
+    expect([long?.tone, long?.text.split("\n")[7]]).toEqual(["quiet", "… 87 more lines …"]);
+    expect(noticeOf(event("UnusedHooks", 4, { hooks: ["a", "b"] }))?.text).toMatch(/never ran in this session: a, b$/);
+    expect(endingOf(event("HookRejectObservation", 5, { hook: "tests" }))?.text).toBe("refused");
+  });
+
   it("warn where there is no sandbox", () => {
     const begun = event("SessionStarted", 1, { agent: "a", model: "m", sandbox: "none", settings: {} });
     expect(noticeOf(begun)?.tone).toBe("bad");

@@ -21,10 +21,12 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change that was made: its unified diff, and its first line."""
+    """A change that was made: its unified diff, its first line, and the file's content before and after it."""
 
     diff: str
     line: int
+    before: bytes
+    after: bytes
 
 
 def edit_file(path: str, name: str, old: str, new: str) -> Edit:
@@ -71,7 +73,7 @@ def _diff(name: str, before: bytes, after: bytes) -> Edit:
     ranges = f"-{_range(first, len(removed) + context)} +{_range(first, len(added) + context)}"
     marked = [(" ", old[first:start]), ("-", removed), ("+", added), (" ", after_hunk)]
     body = [mark + _format_line(line) for mark, lines in marked for line in lines]
-    return Edit("\n".join([f"--- {name}", f"+++ {name}", f"@@ {ranges} @@", *body]) + "\n", start + 1)
+    return Edit("\n".join([f"--- {name}", f"+++ {name}", f"@@ {ranges} @@", *body]) + "\n", start + 1, before, after)
 
 
 def _lines(data: bytes) -> list[bytes]:

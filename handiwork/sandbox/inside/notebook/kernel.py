@@ -3,10 +3,15 @@
 It runs in the project's own interpreter, so it needs only the standard library of any Python from 3.9 on and an
 IPython; if the interpreter has none and is new enough, it comes from LIBRARIES, which go last on the path.
 
+Every kernel's namespace has the skills: the package handiwork_skills beside the package of this file.
+
 On the socket FD it writes {"python": PATH, "version": TEXT}, and then for each received byte with two descriptors, a
 socket and a pipe for output, {"pid": N} of the new kernel and at its end {"code": N}. A kernel reads {"code": TEXT,
-"directory": PATH, "secrets": {NAME: VALUE}} from its own socket and writes {"image": BASE64, "media_type": TEXT} for
-each picture and {"done": true, "error": NAME, "directory": PATH, "leaving": BOOL} once. All messages are lines of JSON.
+"directory": PATH, "secrets": {NAME: VALUE}} from its own socket, before the first one perhaps {"skills": [{"name":
+TEXT, "source": TEXT, "functions": [NAME]}]} with a user's own skills, and writes {"image": BASE64, "media_type": TEXT}
+for each picture and {"done": true, "error": NAME, "directory": PATH, "leaving": BOOL} once. A skill may ask the
+session's model about a picture: {"question": N, "prompt": TEXT, "data": BASE64, "media_type": TEXT} is answered by
+{"question": N, "text": TEXT, "problem": TEXT}. All messages are lines of JSON.
 """
 
 # Cells print their results; IPython is found at run time, not when this is checked.
@@ -38,6 +43,7 @@ import signal
 import site
 import socket
 import subprocess
+import threading
 import warnings
 from typing import Any, NoReturn, cast
 
@@ -45,6 +51,7 @@ IMAGES = ("image/png", "image/jpeg")
 IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
 """Bytes of one picture (5 MB as base64, the most that models accept), and the number of pictures of one cell."""
 
+_SKILLS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "skills")
 _LENT_FROM = (3, 11)  # the oldest Python that runs the lent IPython
 _PR_SET_PDEATHSIG = 1
 
@@ -68,18 +75,29 @@ class _Kernel:
 
     def __init__(self, server: socket.socket, libraries: list[str]) -> None:
         self._server = server
+        self._lines = server.makefile("r", encoding="utf-8")
+        self._questions = 0
         self._libraries = libraries
         self._armed = False
         self._leaving = False
         self._pictures: list[tuple[str, bytes]] = []
         self._shell = self._make_shell()
         self._shell.register_magic_function(self._pip, "line", "pip")
+        if (skills := _skills()) is not None:
+            bundle = os.path.abspath(os.path.join(libraries[0], "../../..")) if libraries else ""
+            self._shell.push(skills.skills_of_the_platform(bundle, self._ask), interactive=False)
 
     def serve(self) -> None:
         """Run cells until the server closes the socket or a cell calls exit()."""
         pid = os.getpid()
-        for line in self._server.makefile("r", encoding="utf-8"):
+        for line in self._lines:
             cell = json.loads(line)
+            if "question" in cell:
+                continue  # the cell was interrupted before its answer came
+            if "skills" in cell:
+                for own in cell["skills"]:
+                    self._shell.push(_skills().skills_of_a_file(own), interactive=False)
+                continue
             with contextlib.suppress(OSError):
                 os.chdir(cell["directory"])
             os.environ.update(cell["secrets"])
@@ -159,6 +177,19 @@ class _Kernel:
     def _send(self, **message: object) -> None:
         self._server.sendall(json.dumps(message).encode() + b"\n")
 
+    def _ask(self, prompt: str, data: bytes, media_type: str) -> tuple[str, str]:
+        """Ask the session's model about a picture; return its answer, or "" and the problem."""
+        if threading.current_thread() is not threading.main_thread():
+            return "", "only the notebook's main thread may ask the model"
+        self._questions += 1
+        picture = base64.b64encode(data).decode()
+        self._send(question=self._questions, prompt=prompt, data=picture, media_type=media_type)
+        for line in self._lines:
+            answer = json.loads(line)
+            if answer["question"] == self._questions:
+                return answer["text"], answer["problem"]
+        return "", "the notebook is being closed"
+
     def _leave(self) -> None:
         self._leaving = True
 
@@ -232,6 +263,7 @@ def main() -> None:
     if sys.version_info >= _LENT_FROM and importlib.util.find_spec("IPython") is None:
         sys.path += sys.argv[2:]
     importlib.import_module("IPython.core.interactiveshell")
+    _skills()
     # Existing objects stay shared with every kernel if the collector does not write to them.
     gc.collect()
     gc.freeze()
@@ -277,6 +309,15 @@ def _become_kernel(server: int, output: int) -> NoReturn:
         sys.path.append(packages)  # pip's target if it may not write to the interpreter's own directory
     _Kernel(socket.socket(fileno=server), libraries).serve()
     sys.exit(0)
+
+
+def _skills() -> Any:
+    """Return the module that puts skills into a namespace, None if the code is not here."""
+    if not os.path.isdir(_SKILLS):
+        return None
+    if _SKILLS not in sys.path:
+        sys.path.append(_SKILLS)
+    return importlib.import_module("handiwork_skills.namespace")
 
 
 def _render(figure: Any) -> bytes:

@@ -8,7 +8,7 @@ import binascii
 import contextlib
 import json
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..children import Children
@@ -51,7 +51,9 @@ class Notebook:
 
     A cell without a timeout of its own is left running after ``soft_timeout`` seconds. If the kernel ends, by a crash,
     ``exit()`` or because a cell could not be interrupted, the text says so and the next cell gets a new one. The text
-    names the Python only if a module is not found, to keep it out of other outputs.
+    names the Python only if a module is not found, to keep it out of other outputs. Kernels that start later have
+    ``own_skills``, in the form that kernel.py tells. ``on_question`` receives the questions of skills to the session's
+    model while somebody waits for the cell: {"question": N, "prompt": TEXT, "image": {"spool", "media_type"}}.
     """
 
     def __init__(
@@ -67,6 +69,9 @@ class Notebook:
         self._environment = environment
         self._children = children
         self._soft_timeout = soft_timeout
+        self.own_skills: list[Json] = []
+        self.on_question: Callable[[Json], None] | None = None
+        self._questions: set[int] = set()
         self._zygote: Zygote | None = None
         self._kernel: Kernel | None = None
         self._output = Output(spools)
@@ -129,6 +134,8 @@ class Notebook:
         match message:
             case {"image": str(image), "media_type": str(media_type)}:
                 self._add_picture(image, media_type)
+            case {"question": int(number), "prompt": str(prompt), "data": str(data), "media_type": str(media_type)}:
+                self._ask(number, prompt, data, media_type)
             case {"done": True, "leaving": True} if self._kernel is not None:
                 kernel = self._kernel
                 asyncio.get_running_loop().call_later(_LEAVE_GRACE, kernel.signal, signal.SIGKILL)
@@ -137,9 +144,34 @@ class Notebook:
             case _:
                 pass
 
+    def answer(self, number: int, text: str, problem: str) -> None:
+        """Answer a question of the running cell; one that is not open any more is ignored."""
+        if number in self._questions and self._kernel is not None:
+            self._questions.remove(number)
+            self._kernel.run(json.dumps({"question": number, "text": text, "problem": problem}).encode() + b"\n")
+
+    def end_questions(self) -> None:
+        """Answer the open questions with a problem: nobody waits for the cell any more."""
+        for number in list(self._questions):
+            self.answer(number, "", "nobody waits for the cell any more: run it again, with a longer timeout")
+
+    def _ask(self, number: int, prompt: str, data: str, media_type: str) -> None:
+        self._questions.add(number)
+        if self.on_question is None:
+            self.end_questions()
+            return
+        spool = self._spools.new()
+        try:
+            self._spools.path(spool).write_bytes(base64.b64decode(data))
+        except (OSError, binascii.Error) as error:
+            self.answer(number, "", f"the picture cannot be sent: {error}")
+            return
+        self.on_question({"question": number, "prompt": prompt, "image": {"spool": spool, "media_type": media_type}})
+
     def on_exit(self, code: int) -> None:
         """Handle the end of the kernel."""
         self._kernel = None
+        self._questions.clear()
         reason = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         self.on_output(
             b"\n" * bool(self._output.size)
@@ -165,6 +197,8 @@ class Notebook:
         try:
             if self._kernel is None:
                 self._kernel = await self._new_kernel()
+                if self.own_skills:
+                    cell = json.dumps({"skills": self.own_skills}).encode() + b"\n" + cell
             self._kernel.run(cell + b"\n")
         except BaseException:
             self._running = False

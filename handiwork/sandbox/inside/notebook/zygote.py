@@ -54,6 +54,7 @@ class Kernel:
         self._loop.add_reader(self._output, self._read_output)
         self._pid: int | None = None
         self._alive = True
+        self._pending = b""
 
     @property
     def ends(self) -> list[int]:
@@ -66,8 +67,8 @@ class Kernel:
         self._close_ends()
 
     def run(self, line: bytes) -> None:
-        """Send a cell, one at a time. The socket's buffer holds bytes that the kernel has not read yet."""
-        self._pending = line
+        """Send a cell, one at a time, or an answer. The socket's buffer holds bytes that the kernel has not read."""
+        self._pending += line
         self._send()
 
     def signal(self, number: int) -> None:
@@ -148,7 +149,7 @@ class Zygote:
         The candidates are the workspace's virtual environment, the first python3 on the PATH, and the server's own
         Python; each with its own IPython, or if it is new enough with the server's. Raises ActionError if none can.
         """
-        for command in _pythons(workspace, environment):
+        for command in python_commands(workspace, environment):
             zygote = cls._spawn(command, workspace, environment, children)
             if zygote is not None and await zygote._wait_until_ready():
                 return zygote
@@ -234,7 +235,8 @@ class Zygote:
             self._kernel.finish(-signal.SIGKILL)
 
 
-def _pythons(workspace: str, environment: Mapping[str, str]) -> Iterator[list[str]]:
+def python_commands(workspace: str, environment: Mapping[str, str]) -> Iterator[list[str]]:
+    """Yield the commands of the interpreters that may run cells: the project's, that of the PATH, the server's own."""
     for folder in (".venv", "venv"):
         python = os.path.join(workspace, folder, "bin/python")
         if os.path.exists(python):

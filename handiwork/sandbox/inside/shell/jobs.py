@@ -12,7 +12,7 @@ from typing import Literal
 
 from ..children import Children, give_way
 from ..errors import ActionError
-from ..output import Keep, Output, Spools, Text
+from ..output import Keep, Output, Spools, Text, write_all
 from .bash_code import command_text, job_code
 from .input_probe import processes
 from .shell import Shell
@@ -73,7 +73,7 @@ class Unread:
 
 
 class Job:
-    """One background command; ``reported`` is True once its end has been reported."""
+    """A command in a session of its own; ``reported`` is True once its end has been reported."""
 
     def __init__(self, handle: str, command: str, children: Children) -> None:
         self.handle, self.command = handle, command
@@ -120,8 +120,8 @@ class Job:
         """The job's running time so far, or its total."""
         return (self._loop.time() if self.exit_code is None else self._end_time) - self._start_time
 
-    async def wait_for_end(self, timeout: float) -> bool:
-        """Wait for the end of the command; return False if it still runs after ``timeout`` seconds."""
+    async def wait_for_end(self, timeout: float | None) -> bool:
+        """Wait for the end of the command; return False if it still runs after ``timeout`` seconds (None: no limit)."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._exited.wait(), timeout)
         return self._exited.is_set()
@@ -208,6 +208,40 @@ class Jobs:
         self._environment, self._children = environment, children
         self._jobs: dict[str, Job] = {}
         self._started = 0
+        self._hook: Job | None = None
+
+    async def run_hook(self, command: bytes, text: bytes, directory: str, keep: Keep) -> Reading:
+        """Run a user's hook with ``text`` as its input, apart from the shell and its state, and end what it leaves.
+
+        Raises ActionError.
+        """
+        bash = find_bash(self._environment)
+        text_file = memory("hook")
+        write_all(text_file, text)
+        job = Job("hook", command.decode(), self._children)
+        # Opened again by its name, so that it is read from the start.
+        code = f'exec 0</proc/self/fd/{text_file} {text_file}<&-; builtin cd -- "$1" && eval "$2"'
+        arguments = ["bash", "--noprofile", "--norc", "-c", code, "hook", directory, command.decode()]
+        try:
+            job.open(bash, arguments, self._environment, text_file, text_file)
+        except OSError as error:
+            os.close(text_file)
+            raise ActionError("failed", f"The hook cannot be started: {error.strerror}.") from error
+        self._hook = job
+        try:
+            await job.wait_for_end(None)
+            return self._reading(job, keep)
+        finally:
+            self._hook = None
+            await job.stop()
+            job.close()
+
+    async def interrupt(self) -> bool:
+        """Stop the running hook; return False if none runs."""
+        if self._hook is None:
+            return False
+        await self._hook.stop()
+        return True
 
     async def start(self, command: bytes, timeout: float | None, keep: Keep, secrets: Mapping[str, str]) -> Reading:
         """Start ``command`` in the shell's directory, and return its first output.
@@ -257,7 +291,7 @@ class Jobs:
 
     def close(self) -> None:
         """End all jobs."""
-        for job in self._jobs.values():
+        for job in (*self._jobs.values(), *([self._hook] if self._hook else [])):
             job.close()
 
     def _make_room(self) -> None:

@@ -56,7 +56,8 @@ function resultText({ observation }: Card, live: string): string {
   const { type, content, blob, size, tail } = observation;
   const gap = `${DIM}[… ${bytes(size)} in all; the card in the chat has the rest …]${OFF}\n`;
   const text = line(blob ? line(content) + gap + tail : content);
-  if (type === "ErrorObservation" || type === "UserRejectObservation") return `${RED}${text}${OFF}`;
+  if (["ErrorObservation", "UserRejectObservation", "HookRejectObservation"].includes(type))
+    return `${RED}${text}${OFF}`;
   const ending = type === "CmdOutputObservation" ? endingOf(observation) : null;
   return ending ? `${text}${ending.tone === "bad" ? RED : DIM}[${ending.text}]${OFF}\n` : text;
 }

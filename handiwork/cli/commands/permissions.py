@@ -1,6 +1,8 @@
-"""``handiwork approve``: answers a session's approval requests from outside its terminal."""
+"""``handiwork approve`` and ``handiwork allow``: permissions for a session, given from outside its terminal."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from rich.text import Text
 
@@ -13,8 +15,13 @@ from handiwork.errors import Exit
 from handiwork.events.record import ApprovalEvent
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.user_events import actions_to_approve, approval, state_of
+from handiwork.session.user_events import actions_to_approve, approval, network_allowed, running_commands, state_of
 from handiwork.settings import SettingsError
+
+AT_WORK = (
+    "these commands may still be running; they, and any programs they left running, could send data to {} at once, "
+    "without asking you: stop session {}, or add --yes\n{}"
+)
 
 
 async def approve(session: str | None, reject: bool, always: bool, comment: str | None) -> Exit:
@@ -42,3 +49,25 @@ def _decision(answer: ApprovalEvent) -> str:
     if not answer.allowed:
         return f"not allowed: {answer.comment}" if answer.comment else "not allowed"
     return "allowed" if answer.rule is None else f"allowed, and for the rest of this session: {answer.rule}"
+
+
+async def allow(hosts: Sequence[str], session: str | None, yes: bool) -> Exit:
+    """Let the sandbox of a session (None: the newest) reach the hosts. Raises like ``approve``.
+
+    Also raises SettingsError if running commands could use the hosts unasked, unless ``yes`` is true.
+    """
+    try:
+        event = network_allowed(hosts)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
+    async with Store.open(data_dir()) as store:
+        log = await find(store, session)
+        if not yes and (running := await running_commands(log)):
+            raise SettingsError(AT_WORK.format(", ".join(hosts), log.id, "".join(map(_line, running))))
+        await log.append(event)
+    say(f"the sandbox of session {log.id} may reach {', '.join(hosts)} from now on")
+    return Exit.FINISHED
+
+
+def _line(command: str) -> str:
+    return f"    {exact(command)}\n"

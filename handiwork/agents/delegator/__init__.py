@@ -1,0 +1,79 @@
+"""DelegatorAgent: it asks no model, and hands a task to agents that study, code and verify it."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.history import History, messages_of_user
+from handiwork.agents.state import State
+from handiwork.events.action import AgentDelegateAction, AgentFinishAction, AgentRejectAction, MessageAction
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import AgentDelegateObservation
+
+STUDY, CODE, VERIFY = "StudyRepoForTaskAgent", "CoderAgent", "VerifierAgent"
+
+ROUNDS = 3
+"""How often the code is written before the agent gives up."""
+
+
+class DelegatorAgent(Agent):
+    """Studies the code for the task once, then codes and verifies until the verifier says that the task is completed.
+
+    A delegate's question goes to the user, whose answer begins anew with all that the user said.
+    """
+
+    description = "Hands the task to agents that study the code, write it, and verify it until it is completed."
+    sends_history = False
+
+    async def step(self, state: State) -> Step:
+        """Return the next delegation, or the end."""
+        steps = _delegations(state.history)
+        task: dict[str, JsonValue] = {"task": _task(state)}
+        if not steps:
+            return AgentDelegateAction(agent=STUDY, inputs=task)
+        action, observation = steps[-1]
+        if not isinstance(observation, AgentDelegateObservation) or observation.outcome != "finished":
+            return _failure(action, observation)
+        found = {"summary": _output(steps, STUDY, "summary")}
+        if action.agent == STUDY:
+            return AgentDelegateAction(agent=CODE, inputs={**task, **found})
+        if action.agent == CODE:
+            return AgentDelegateAction(agent=VERIFY, inputs=task)
+        verdict = str(observation.outputs["summary"])
+        if observation.outputs["completed"]:
+            return AgentFinishAction(outputs={"message": f"{_output(steps, CODE, 'message')}\n\nVerified: {verdict}"})
+        if sum(action.agent == CODE for action, _ in steps) >= ROUNDS:
+            return _reject(f"The task is not completed after {ROUNDS} rounds: {verdict}")
+        return AgentDelegateAction(agent=CODE, inputs={**task, **found, "objections": verdict})
+
+
+_Delegations = list[tuple[AgentDelegateAction, Observation | None]]
+
+
+def _delegations(history: History) -> _Delegations:
+    """Return the delegations since the user's last message."""
+    last = max((action.id for action, _ in messages_of_user(history)), default=0)
+    return [(action, o) for action, o in history if isinstance(action, AgentDelegateAction) and action.id > last]
+
+
+def _task(state: State) -> str:
+    """Return all that the user said."""
+    return "\n\n".join(a.content for a, _ in messages_of_user(state.history) if isinstance(a, MessageAction))
+
+
+def _output(steps: _Delegations, agent: str, name: str) -> JsonValue:
+    """Return an output of the agent's last delegation."""
+    outcomes = (o for a, o in reversed(steps) if a.agent == agent and isinstance(o, AgentDelegateObservation))
+    return next((outcome.outputs.get(name, "") for outcome in outcomes), "")
+
+
+def _failure(action: AgentDelegateAction, observation: Observation | None) -> Action:
+    """Return the delegate's question to the user, or the end because the delegate failed."""
+    if isinstance(observation, AgentDelegateObservation) and observation.outcome == "awaiting_user_input":
+        return MessageAction(content=str(observation.outputs.get("message", "")), wait_for_response=True)
+    return _reject(observation.text if observation is not None else f"{action.agent} gave no answer.")
+
+
+def _reject(reason: str) -> AgentRejectAction:
+    return AgentRejectAction(outputs={"reason": reason, "message": reason})

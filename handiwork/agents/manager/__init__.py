@@ -1,0 +1,60 @@
+"""ManagerAgent: it chooses among the micro agents, and delegates to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.micro.catalog import read_catalog
+from handiwork.agents.micro.definition import TASK, MicroFile
+from handiwork.agents.micro.fields import model_of
+from handiwork.agents.prompts import render
+from handiwork.agents.protocols import NATIVE, ReplyProtocol
+from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.ask import ask
+from handiwork.agents.protocols.message_cache import MessageCache
+from handiwork.agents.state import State
+from handiwork.events.action import AgentDelegateAction
+from handiwork.llm.types import Message, Tool
+
+_ENDS = ("ask", "finish", "reject")
+
+
+class ManagerAgent(Agent):
+    """Has a tool for each micro agent of the user and of packages, with that agent's inputs, and none that acts."""
+
+    description = "Chooses among the micro agents, and delegates the task or its parts to them."
+
+    def reset(self) -> None:
+        """Clear the message cache and read the micro agents."""
+        self._message_cache = MessageCache()
+        agents = [delegation_tool(micro) for _, micro in sorted(read_catalog().agents.items())]
+        self._tools = (*agents, *(tool for tool in TOOLS if tool.name in _ENDS))
+
+    async def step(self, state: State) -> Step:
+        """Ask the model which agent is next, or for the end."""
+
+        def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
+            def build(*_: object) -> Iterable[Message]:
+                instructions = protocol.instructions(self._tools, compact=small)
+                text = render("manager/system", instructions=instructions, native=protocol is NATIVE)
+                yield Message.text("system", text)
+
+            return self._message_cache.get_or_build(-1, (protocol.name, small), build)
+
+        return await ask(self.llm, state, self._message_cache, prompt, self._tools)
+
+
+def delegation_tool(micro: MicroFile) -> ActionTool:
+    """Return the tool that delegates to a micro agent: `commit_writer` for CommitWriterAgent, with its inputs."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", micro.name.removesuffix("Agent")).lower()
+    schema: dict[str, Any] = {"properties": {}, **model_of(f"{micro.name}Inputs", micro.inputs).model_json_schema()}
+    gives = f" It gives {', '.join(micro.keys.outputs)}." if micro.keys.outputs else ""
+
+    def make(arguments: dict[str, Any]) -> AgentDelegateAction:
+        return AgentDelegateAction(agent=micro.name, inputs=arguments)
+
+    return ActionTool(Tool(name, f"{micro.keys.description}{gives}".strip(), schema), make, body=TASK)

@@ -1,0 +1,109 @@
+"""An agent class made of a micro agent's definition and the agent that it reuses."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from pydantic import BaseModel, ValidationError
+
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.interface import AnyOutputs, problems_text
+from handiwork.agents.micro.definition import MicroFile
+from handiwork.agents.micro.fields import FieldSpec, model_of
+from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction, MessageAction
+from handiwork.events.base import Action
+from handiwork.llm.types import Tool
+
+ENDS = ("finish", "reject")
+"""Tools that every micro agent has."""
+
+
+def agent_class(micro: MicroFile, find: Callable[[str], type[Agent]]) -> type[Agent]:
+    """Return the agent of a file; ``find`` returns the reused agent by its name.
+
+    It is the reused agent, whose first message is the file's prompt with the inputs in it. If the file names tools, it
+    has only those, `finish` and `reject`; if it declares outputs, `finish` takes them. Raises MicroFileError for tools
+    or outputs that the reused agent does not support, and the errors of ``find``.
+    """
+    base = find(micro.keys.agent)
+    inputs = model_of(f"{micro.name}Inputs", micro.inputs)
+    fields: dict[str, Any] = {
+        "__doc__": micro.keys.description,
+        "__module__": __name__,
+        "description": micro.keys.description,
+        "inputs": inputs,
+        "outputs": model_of(f"{micro.name}Outputs", micro.keys.outputs) if micro.keys.outputs else AnyOutputs,
+        "micro_file": micro.path,
+        "toolbox": _toolbox(micro, base),
+        "model": micro.keys.model or base.model,
+        "step": _step_of(base, micro, inputs),
+    }
+    return cast("type[Agent]", type(micro.name, (base,), fields))
+
+
+def _step_of(base: type[Agent], micro: MicroFile, inputs: type[BaseModel]) -> Callable[..., Any]:
+    """Return the step, which waits or blocks as the reused agent's does."""
+    if inspect.iscoroutinefunction(base.step):
+
+        async def step(self: Agent, state: State) -> Step:
+            return await cast("Awaitable[Step]", base.step(self, with_prompt(state, micro, inputs)))
+
+        return step
+
+    def blocking_step(self: Agent, state: State) -> Step:
+        return cast("Step", base.step(self, with_prompt(state, micro, inputs)))
+
+    return blocking_step
+
+
+def with_prompt(state: State, micro: MicroFile, inputs: type[BaseModel]) -> State:
+    """Return the step's state, whose first message of the user is now the prompt. Raises InterfaceError."""
+    prompt = micro.prompt(dict(state.inputs_as(inputs)))
+    for number, (action, observation) in enumerate(state.history):
+        if isinstance(action, MessageAction) and action.source == "user":
+            first = (action.with_fields(content=prompt), observation)
+            # A new list: the step's State is a copy, but its history is the session's own.
+            state.history = [*state.history[:number], first, *state.history[number + 1 :]]
+            break
+    return state
+
+
+def _toolbox(micro: MicroFile, base: type[Agent]) -> Sequence[ActionTool]:
+    keys, front = micro.keys, micro.front
+    names = [tool.name for tool in base.toolbox]
+    for key in ("tools", "outputs"):
+        if key in front.values and not set(ENDS) <= set(names):
+            raise front.error((key,), f"{keys.agent} has a fixed set of tools: remove {key}, or reuse CodeActAgent")
+    unknown = next((n for n, name in enumerate(keys.tools or ()) if name not in names), None)
+    if keys.tools is not None and unknown is not None:
+        problem = f"{keys.agent} has no tool {keys.tools[unknown]!r}; it has: {', '.join(names)}"
+        raise front.error(("tools", unknown), problem)
+    chosen = names if keys.tools is None else [*keys.tools, *ENDS]
+    finish = _finish(micro) if keys.outputs else None
+    return tuple(
+        finish if finish is not None and tool.name == "finish" else tool for tool in base.toolbox if tool.name in chosen
+    )
+
+
+def _finish(micro: MicroFile) -> ActionTool:
+    """Return `finish` with the outputs as arguments; the first text among them is the body of a text block."""
+    outputs = micro.keys.outputs
+    model = model_of(f"{micro.name}Outputs", outputs)
+    schema: dict[str, Any] = {"properties": {}, **model.model_json_schema(), "additionalProperties": False}
+    texts = [name for name, spec in outputs.items() if spec.type == "string" and spec.enum is None]
+    body = next((name for name in texts if outputs[name].required), None)
+    return ActionTool(Tool("finish", "End the task: it is done.", schema), partial(_end, model, outputs), body)
+
+
+def _end(model: type[BaseModel], outputs: Mapping[str, FieldSpec], arguments: dict[str, Any]) -> Action:
+    """Return the end of the task. Raises ValueError, whose text the model receives."""
+    try:
+        values = model.model_validate(arguments)
+    except ValidationError as error:
+        raise ValueError(f"{problems_text(error)}; finish takes {', '.join(outputs)}") from None
+    return AgentFinishAction(outputs=values.model_dump(mode="json"))

@@ -1,0 +1,133 @@
+"""The definition of a micro agent or of a piece of knowledge, read from its file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import jinja2
+from jinja2 import meta, nodes
+from jinja2.sandbox import SandboxedEnvironment
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from handiwork.agents.micro.fields import AnyField, FieldSpec, problem_of
+from handiwork.agents.micro.front_matter import FrontMatter, MicroFileError, split
+
+TASK = "task"
+"""The input that every micro agent has: an agent that delegates, and the user, give it."""
+
+_AGENT_KEYS = ("agent", "inputs", "outputs", "tools", "model")
+_ENVIRONMENT = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
+
+
+class Keys(BaseModel):
+    """The keys of the front matter."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
+    description: str = ""
+    agent: str = "CodeActAgent"
+    inputs: dict[str, AnyField] = Field(default_factory=dict[str, FieldSpec])
+    outputs: dict[str, AnyField] = Field(default_factory=dict[str, FieldSpec])
+    tools: Words | None = None
+    model: str | None = None
+    triggers: Words = ()
+
+
+@dataclass(frozen=True)
+class MicroFile:
+    """A valid file: its keys, its prompt or knowledge as ``body``, and its place."""
+
+    keys: Keys
+    body: str
+    front: FrontMatter
+
+    @property
+    def name(self) -> str:
+        """The name of the agent or of the piece of knowledge."""
+        return self.keys.name
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.front.path
+
+    @property
+    def inputs(self) -> dict[str, FieldSpec]:
+        """The inputs; ``task`` is added, and may be empty, if the file does not declare it."""
+        task = {TASK: FieldSpec(description="What to do.", default="")}
+        return self.keys.inputs if TASK in self.keys.inputs else task | self.keys.inputs
+
+    def prompt(self, values: dict[str, Any]) -> str:
+        """Return the body with the inputs' values in it."""
+        return _ENVIRONMENT.from_string(self.body).render(values).strip()
+
+    @cached_property
+    def _trigger(self) -> re.Pattern[str]:
+        words = "|".join(re.escape(word) for word in self.keys.triggers)
+        return re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE)
+
+    def trigger_in(self, text: str) -> str:
+        """Return the first trigger that the text has as a whole word, as the text writes it; "" without one."""
+        match = self._trigger.search(text) if self.keys.triggers else None
+        return match[0] if match else ""
+
+
+def parse(path: Path, text: str) -> MicroFile:
+    """Return the definition in a file with this text. Raises MicroFileError, which names the line."""
+    front = split(path, text)
+    try:
+        keys = Keys.model_validate({"name": path.stem, **front.values})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(step) for step in first["loc"])
+        problem = f"unknown key {name!r}; known: {', '.join(Keys.model_fields)}"
+        if first["type"] != "extra_forbidden" or len(first["loc"]) > 1:
+            problem = f"{name}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        raise front.error(first["loc"], problem) from None
+    micro = MicroFile(keys, front.body, front)
+    _check(micro)
+    return micro
+
+
+def _check(micro: MicroFile) -> None:
+    front, keys = micro.front, micro.keys
+    if not micro.body:
+        raise front.error((), "the file has no text below its front matter: write the prompt or the knowledge there")
+    if "triggers" in front.values:
+        if not keys.triggers or not all(word.strip() for word in keys.triggers):
+            raise front.error(("triggers",), "triggers needs a word, like triggers: [git]")
+        if useless := next((key for key in _AGENT_KEYS if key in front.values), None):
+            raise front.error((useless,), f"{useless} is for agents, and a file with triggers is knowledge: remove one")
+        return
+    for kind, fields in (("inputs", keys.inputs), ("outputs", keys.outputs)):
+        for name, spec in fields.items():
+            if problem := problem_of(name, spec):
+                raise front.error((kind, name), problem)
+    _check_prompt(micro)
+
+
+def _check_prompt(micro: MicroFile) -> None:
+    """Raise MicroFileError for a template that is broken or names an input that the file does not declare."""
+    first = micro.front.body_line
+    try:
+        tree = _ENVIRONMENT.parse(micro.body)
+    except jinja2.TemplateSyntaxError as error:
+        raise MicroFileError(micro.path, first + error.lineno - 1, str(error.message)) from None
+    unknown = meta.find_undeclared_variables(tree) - set(micro.inputs)
+    if unknown:
+        name = min(unknown)
+        line = next(node.lineno for node in tree.find_all(nodes.Name) if node.name == name)
+        problem = f"{name!r} is not an input: declare it below inputs; the inputs are {', '.join(micro.inputs)}"
+        raise MicroFileError(micro.path, first + line - 1, problem)

@@ -1,0 +1,131 @@
+"""MonologueAgent: it thinks in a monologue of its last steps, and recalls older ones from its memory."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.history import History, messages_of_user
+from handiwork.agents.prompts import render
+from handiwork.agents.protocols import NATIVE, ReplyProtocol
+from handiwork.agents.protocols.action_tools import ActionTool, parameters
+from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.message_cache import MessageCache
+from handiwork.agents.rendering import observation_text, shorten
+from handiwork.agents.state import State
+from handiwork.events.action import MessageAction
+from handiwork.events.base import Action, Observation
+from handiwork.events.describe import describe
+from handiwork.llm.types import Message, Tool
+
+MONOLOGUE, SMALL_MONOLOGUE = 40_000, 8_000
+"""Characters of the last steps that a prompt shows, in general and for a small window."""
+
+RECALLED = 5
+"""The events that a recall returns."""
+
+LONGEST = 2_000
+"""Characters of one event."""
+
+_SATURATION, _LENGTH = 1.5, 0.75
+"""The usual parameters of BM25: how fast a word's repetitions stop to count, and how much long texts lose."""
+
+NOTHING = "Nothing in your memory fits that: use other words, or look again."
+
+_TOOLS = ("bash", "read_output", "read", "write", "edit", "ipython", "browse", "ask", "finish", "reject")
+
+_RECALL = Tool(
+    "recall",
+    "Search your memory, which has all that you did and saw in this task, also what is no longer shown.",
+    parameters(["query"], query=("string", "Words of what you look for.")),
+)
+
+
+class MonologueAgent(Agent):
+    """Shows the model its last steps, as many as fit; the tool `recall` finds the others."""
+
+    description = "Thinks in a monologue of its last steps and recalls older ones; its prompts stay short."
+    sends_history = False
+    toolbox = tuple(tool for tool in TOOLS if tool.name in _TOOLS)
+
+    def reset(self) -> None:
+        """Clear the message cache and the memory, which each step takes from its state."""
+        self._message_cache = MessageCache()
+        self._memory: History = []
+        recall = ActionTool(_RECALL, lambda a: self._recall(str(a["query"])), body="query")
+        self._tools = (*self.toolbox, recall)
+
+    def search_memory(self, query: str) -> list[str]:
+        """Return the events of the task that fit the words of the query best, at most RECALLED, the best first."""
+        return search(self._memory, query, RECALLED)
+
+    async def step(self, state: State) -> Step:
+        """Ask the model for the next actions."""
+        self._memory = state.history
+        size = SMALL_MONOLOGUE if is_small(self.llm.capabilities) else MONOLOGUE
+        state.history = monologue(state.history, size)
+
+        def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
+            def build(*_: object) -> Iterable[Message]:
+                instructions = protocol.instructions(self._tools, compact=small)
+                values = {"workspace": state.workspace, "instructions": instructions, "native": protocol is NATIVE}
+                yield Message.text("system", render("monologue/system", **values))
+
+            return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace), build)
+
+        return await ask(self.llm, state, self._message_cache, prompt, self._tools)
+
+    def _recall(self, query: str) -> Action:
+        return MessageAction(content="\n\n".join(self.search_memory(query)) or NOTHING, source="environment")
+
+
+def monologue(history: History, size: int) -> History:
+    """Return the user's messages and the last steps: whole replies, of ``size`` characters together or one reply."""
+    start = len(history)
+    while start > 1:
+        first = start - 1
+        while first > 1 and history[first][0].completion == history[first - 1][0].completion is not None:
+            first -= 1  # a reply is shown with all its calls or not at all
+        size -= sum(len(event_text(*pair)) for pair in history[first:start])
+        if size < 0 and start < len(history):
+            break
+        start = first
+    return [*messages_of_user(history[:start]), *history[start:]]
+
+
+def search(history: History, query: str, most: int) -> list[str]:
+    """Return the ``most`` events that fit the words of the query best, the best first; none that has no word of it."""
+    texts = [event_text(*pair) for pair in history if not _is_recall(pair[0])]
+    counts = [Counter(_words(text)) for text in texts]
+    average = sum(count.total() for count in counts) / max(1, len(counts)) or 1.0
+    scores = [0.0] * len(texts)
+    for word in set(_words(query)):
+        having = sum(word in count for count in counts)
+        weight = math.log(1 + (len(texts) - having + 0.5) / (having + 0.5))
+        for number, count in enumerate(counts):
+            length = 1 - _LENGTH + _LENGTH * count.total() / average
+            scores[number] += weight * count[word] * (_SATURATION + 1) / (count[word] + _SATURATION * length)
+    best = sorted((number for number, score in enumerate(scores) if score > 0), key=lambda number: -scores[number])
+    return [texts[number] for number in best[:most]]
+
+
+def event_text(action: Action, observation: Observation | None) -> str:
+    """Return an action and its outcome as text, LONGEST characters at most each."""
+    verb, target, body = describe(action)
+    speaker = "The user: " if isinstance(action, MessageAction) and action.source == "user" else ""
+    text = f"{speaker}{verb} {target}\n{body}".strip()
+    outcome = "" if observation is None else f"\n{observation_text(action, observation, LONGEST)}"
+    return f"{shorten(text, LONGEST)}{outcome}"
+
+
+def _is_recall(action: Action) -> bool:
+    """Return whether the action only repeats what was recalled."""
+    return isinstance(action, MessageAction) and action.source == "environment" and action.completion is not None
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())

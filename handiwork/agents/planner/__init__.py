@@ -1,0 +1,143 @@
+"""PlannerAgent: it makes a plan of tasks first, then works through it one task at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from handiwork.agents.base import Agent, MalformedReplyError, Step
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.history import History, messages_of_user
+from handiwork.agents.plan import DONE, Plan, Task
+from handiwork.agents.prompts import render
+from handiwork.agents.protocols import NATIVE, ReplyProtocol
+from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.message_cache import MessageCache
+from handiwork.agents.state import State
+from handiwork.events.action import (
+    AgentFinishAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    MessageAction,
+    ModifyTaskAction,
+)
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.llm.types import Message
+
+LAST, SMALL_LAST = 20, 6
+"""The steps that a prompt shows, in general and for a small window."""
+
+_WORK = ("bash", "read_output", "read", "write", "edit", "ipython", "browse")
+_PLAN = ("plan_task", "modify_task")
+_ENDS = ("ask", "finish", "reject")
+
+
+class PlannerAgent(Agent):
+    """Shows the model the task, the last steps and the plan; the plan stands last, with the task that is next.
+
+    The agent itself begins the next open task, and completes a task whose parts are done. Without a plan the model can
+    only plan, and it can finish once no task is open.
+    """
+
+    description = "Makes a plan first, and works through its tasks one by one; its prompts stay short."
+    sends_history = False
+    toolbox = tuple(tool for tool in TOOLS if tool.name in (*_WORK, *_PLAN, *_ENDS))
+
+    def reset(self) -> None:
+        """Clear the message cache."""
+        self._message_cache = MessageCache()
+
+    async def step(self, state: State) -> Step:
+        """Move on in the plan, or ask the model for the next actions."""
+        if (change := next_change(state.plan)) is not None:
+            return change
+        last = SMALL_LAST if is_small(self.llm.capabilities) else LAST
+        situation = MessageAction(content=_situation(state), source="environment")
+        state.history = [*recent(state.history, last), (situation, None)]
+
+        def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
+            def build(*_: object) -> Iterable[Message]:
+                instructions = protocol.instructions(self.toolbox, compact=small)
+                values = {"workspace": state.workspace, "instructions": instructions, "native": protocol is NATIVE}
+                yield Message.text("system", render("planner/system", **values))
+
+            return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace), build)
+
+        offered = _offered(state.plan, self.toolbox)
+        actions = await ask(self.llm, state, self._message_cache, prompt, self.toolbox, offered=offered)
+        names = ", ".join(f"{task.id} {task.goal}" for task in open_leaves(state.plan))
+        if names and any(isinstance(action, AgentFinishAction) for action in actions):
+            raise MalformedReplyError(f"Open tasks of the plan: {names}. Do them, or set them abandoned, then finish.")
+        return actions
+
+
+def next_change(plan: Plan) -> ModifyTaskAction | None:
+    """Return the change of the plan that needs no model: a task is done with its parts, or the next one begins."""
+    for task in _tasks(plan.tasks):
+        if task.subtasks and task.state not in DONE and all(part.state in DONE for part in task.subtasks):
+            return ModifyTaskAction(task_id=task.id, state="completed")
+    leaves = open_leaves(plan)
+    if leaves and not any(task.state == "in_progress" for task in leaves):
+        return ModifyTaskAction(task_id=leaves[0].id, state="in_progress")
+    return None
+
+
+def open_leaves(plan: Plan) -> list[Task]:
+    """Return the tasks without parts that are not done, in order."""
+    return [task for task in _tasks(plan.tasks) if not task.subtasks and task.state not in DONE]
+
+
+def recent(history: History, last: int) -> History:
+    """Return the user's messages and the ``last`` steps, whole replies of the model.
+
+    The agent's own changes of the plan are left out, because the plan itself follows.
+    """
+    shown = [pair for pair in history if not (isinstance(pair[0], ModifyTaskAction) and not pair[0].completion)]
+    start = max(0, len(shown) - last)
+    while 0 < start < len(shown) and shown[start][0].completion == shown[start - 1][0].completion is not None:
+        start -= 1  # a reply is shown with all its calls or not at all
+    return [*messages_of_user(shown[:start]), *shown[start:]]
+
+
+def _tasks(tasks: Sequence[Task]) -> Iterator[Task]:
+    for task in tasks:
+        yield from _tasks(task.subtasks)
+        yield task
+
+
+def _offered(plan: Plan, tools: Sequence[ActionTool]) -> list[ActionTool]:
+    """Return the tools for the next reply: to plan, to work, or to end."""
+    if not plan.tasks:
+        names = ("plan_task", "ask", "reject")
+    elif open_leaves(plan):
+        names = (*_WORK, *_PLAN, "ask", "reject")
+    else:
+        names = ("plan_task", "finish", "reject")
+    return [tool for tool in tools if tool.name in names]
+
+
+def _situation(state: State) -> str:
+    """Return the end of the prompt: the plan, the task at hand, and a hint that fits the last action."""
+    if not state.plan.tasks:
+        return "There is no plan yet. Make one with `plan_task`: few tasks, each with a result that can be checked."
+    text = f"The plan:\n{state.plan.text()}\n\n"
+    task = next((task for task in open_leaves(state.plan) if task.state == "in_progress"), None)
+    if task is None:
+        return f"{text}All tasks are done. Call `finish` with what was done, or add a task if something is missing."
+    return f"{text}Now: task {task.id}, {task.goal}\n{_hint(task, *state.history[-1])}"
+
+
+def _hint(task: Task, action: Action, observation: Observation | None) -> str:
+    complete = f"If its result is there and checked, set it with `modify_task` {task.id} completed."
+    match action, observation:
+        case (_, ErrorObservation()) | (CmdRunAction(), CmdOutputObservation(error=True)):
+            return "The last action failed: find out why before you go on."
+        case (FileWriteAction() | FileEditAction(), _):
+            return f"{action.path} is changed: run something that shows whether it works. {complete}"
+        case (FileReadAction(), _):
+            return "Use what you have read for the next action."
+        case _:
+            return complete

@@ -1,0 +1,171 @@
+"""Discovery: what a session in a folder loads, and what it does not load and why."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from handiwork.context import devcontainer, instructions, skills
+from handiwork.context.conventions import LONGEST_TOGETHER, Convention, opened
+from handiwork.context.trust import Trust, Verdict
+from handiwork.workspace.files.safe_open import open_beneath, open_folder
+
+ACCEPT = "handiwork context --accept"
+
+UNREAD = {
+    ".mcp.json": "servers that a repository names are not started",
+    ".cursor/mcp.json": "servers that a repository names are not started",
+    ".vscode/mcp.json": "servers that a repository names are not started",
+    ".claude/settings.json": "hooks and permissions of a repository have no effect",
+    ".claude/settings.local.json": "hooks and permissions of a repository have no effect",
+    ".codex/config.toml": "settings of a repository have no effect",
+    ".gemini/settings.json": "settings of a repository have no effect",
+    ".envrc": "direnv is not run",
+    ".vscode/tasks.json": "an editor's tasks are not run",
+    ".cursorrules": "not a file that Handiwork knows: put the text in AGENTS.md",
+    ".github/copilot-instructions.md": "not a file that Handiwork knows: put the text in AGENTS.md",
+    "GEMINI.md": "not a file that Handiwork knows: put the text in AGENTS.md",
+}
+"""Files of other tools in a workspace that are not even read, each with what that means."""
+
+State = Literal["loads", "nested", "on request", "not accepted", "changed", "left out"]
+
+
+@dataclass(frozen=True)
+class ContextFinding:
+    """A convention with its ``state`` in a session, and ``why``.
+
+    "loads": from the session's begin. "nested": once the agent works in its folder. "on request": a devcontainer.json,
+    whose settings are used but in no prompt. "not accepted" and "changed": the user decides. "left out": never.
+    """
+
+    convention: Convention
+    state: State
+    why: str
+
+    @property
+    def waits_for_user(self) -> bool:
+        """Whether the user's acceptance would change the state."""
+        return self.state in ("not accepted", "changed")
+
+
+def at_begin(root: Path, user: Path, *, packages: bool = True) -> list[Convention]:
+    """Return what a session may load before its first step: of the user, the workspace's top, and packages.
+
+    ``root`` is a workspace or a copy of it, ``user`` the settings folder. Raises WorkspaceError.
+    """
+    found = instructions.of_user(user)
+    with opened(root) as descriptor:
+        found += instructions.in_folder(descriptor)
+        found += skills.of_workspace(descriptor)
+        found += skills.of_user(user / skills.USER)
+        found += skills.of_packages() if packages else []
+        if (container := devcontainer.find(descriptor)) is not None:
+            found.append(container[0])
+    return found
+
+
+def in_folders(root: Path, folders: Iterable[str]) -> list[Convention]:
+    """Return the instructions in folders below the top, the outermost first. Raises WorkspaceError."""
+    found: dict[str, Convention] = {}
+    with opened(root) as descriptor:
+        for folder in sorted(folders, key=_depth):
+            try:
+                os.close(open_folder(descriptor, folder))
+            except OSError:
+                continue  # it is no folder of the workspace, or a link
+            found.update({one.path: one for one in instructions.in_folder(descriptor, folder)})
+    return list(found.values())
+
+
+def everything(root: Path, user: Path, trust: Trust) -> list[ContextFinding]:
+    """Return all that is found in a workspace, nested files too, and what becomes of each. Raises TrustError."""
+    with opened(root) as descriptor:
+        folders = list(instructions.nested_folders(descriptor))
+    first = judge(at_begin(root, user), root, trust)
+    known = {finding.convention.path for finding in first}
+    below = [convention for convention in in_folders(root, folders) if convention.path not in known]
+    return [*first, *(_nested(finding) for finding in judge(below, root, trust))]
+
+
+def judge(conventions: Sequence[Convention], workspace: Path, trust: Trust, used: int = 0) -> list[ContextFinding]:
+    """Return what becomes of each convention; ``workspace`` is the user's directory, for which texts are accepted.
+
+    ``used`` counts the characters of instructions that a session has loaded before. Raises TrustError.
+    """
+    findings: list[ContextFinding] = []
+    names: dict[str, str] = {}
+    # Of instructions the user's own count first, of skills with one name the workspace's.
+    for convention in sorted(conventions, key=lambda one: (one.origin == "workspace") == (one.kind == "instructions")):
+        finding = _judge(convention, trust.verdict(workspace, convention))
+        if finding.state == "loads" and convention.kind == "instructions":
+            used += len(convention.text)
+            if used > LONGEST_TOGETHER:
+                why = f"all instructions together may have {LONGEST_TOGETHER} characters"
+                finding = ContextFinding(convention, "left out", why)
+        if finding.state == "loads" and convention.kind == "skill":
+            other = names.setdefault(convention.text.partition(":")[0], convention.path)
+            if other != convention.path:
+                finding = ContextFinding(convention, "left out", f"{other} has the same name")
+        findings.append(finding)
+    order = {id(convention): number for number, convention in enumerate(conventions)}
+    return sorted(findings, key=lambda finding: order[id(finding.convention)])
+
+
+def folders_of(paths: Iterable[str], workspace: str, cwd: str = "") -> set[str]:
+    """Return the folders below the top of ``workspace`` in which the files are, with all folders around them.
+
+    ``paths`` and ``cwd`` are as the sandbox sees them; relative paths start at ``cwd``, by default the workspace.
+    """
+    folders: set[str] = set()
+    for path in paths:
+        absolute = posixpath.normpath(posixpath.join(workspace, cwd, path))
+        if not absolute.startswith(f"{workspace}/"):
+            continue
+        folder = posixpath.dirname(absolute[len(workspace) + 1 :])
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = posixpath.dirname(folder)
+    return folders
+
+
+def unread(root: Path) -> Iterator[tuple[str, str]]:
+    """Yield the files of UNREAD that a workspace has, with what that means. Raises WorkspaceError."""
+    with opened(root) as descriptor:
+        for path, why in UNREAD.items():
+            try:
+                os.close(open_beneath(descriptor, path, os.O_PATH))
+            except OSError:
+                continue
+            yield path, why
+
+
+def _judge(convention: Convention, verdict: Verdict) -> ContextFinding:
+    if convention.problem:
+        return ContextFinding(convention, "left out", convention.problem)
+    match verdict:
+        case "own":
+            why = "yours" if convention.origin == "user" else "of an installed package"
+            return ContextFinding(convention, "loads", why)
+        case "accepted":
+            state: State = "on request" if convention.kind == "devcontainer" else "loads"
+            return ContextFinding(convention, state, "accepted by you")
+        case "changed":
+            return ContextFinding(convention, "changed", f"changed since you accepted it: {ACCEPT}")
+        case "new":
+            return ContextFinding(convention, "not accepted", f"not accepted: {ACCEPT}")
+
+
+def _nested(finding: ContextFinding) -> ContextFinding:
+    if finding.state != "loads":
+        return finding
+    folder = finding.convention.folder
+    return ContextFinding(finding.convention, "nested", f"accepted by you; joins when the agent works in {folder}/")
+
+
+def _depth(folder: str) -> tuple[int, str]:
+    return folder.count("/"), folder

@@ -1,0 +1,1 @@
+"""Syntax checks of source files; the action server and the skills use them."""

@@ -1,0 +1,82 @@
+"""Compares two versions of a source file: reads a line of JSON from stdin and writes one to stdout.
+
+{"path": TEXT, "before": BASE64 or null, "after": BASE64, "names": BOOL} is answered by {"added": [TEXT], "doubted":
+BOOL}: the errors that only the version ``after`` has, with ``names`` also undefined names of Python. ``doubted`` tells
+that they are a syntax error of Python which a newer Python might accept. It runs in a Python from 3.9 on, beside the
+notebook's variables and not among them.
+"""
+
+# pyflakes is found at run time, not when this is checked.
+# pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false
+from __future__ import annotations
+
+import ast
+import base64
+import importlib
+import json
+import sys
+import warnings
+from typing import Any
+
+from .check import LIMIT, SyntaxProblem, is_newer_python, language_of, python_problem, syntax_problems
+
+_NAMES = ("UndefinedName", "UndefinedLocal", "UndefinedExport", "DuplicateArgument")
+"""The messages of pyflakes that refuse a change."""
+
+
+def main() -> None:
+    """Answer one request."""
+    request: Any = json.loads(sys.stdin.buffer.read())
+    before = None if request["before"] is None else base64.b64decode(request["before"])
+    after = base64.b64decode(request["after"])
+    json.dump(compare(request["path"], before, after, names=request["names"]), sys.stdout)
+
+
+def print_verdict() -> None:
+    """Print "error" if the Python source on stdin is wrong even in a newer Python, "fine" if it is not."""
+    source = sys.stdin.buffer.read()
+    problem = python_problem(source)
+    sys.stdout.write("fine" if problem is None or is_newer_python(problem, source) else "error")
+
+
+def compare(path: str, before: bytes | None, after: bytes, *, names: bool) -> dict[str, Any]:
+    """Return the answer for the two versions; ``before`` is None for a new file."""
+    if language_of(path, after) == "python":
+        return _compare_python(path, before, after, names=names)
+    old = syntax_problems(path, before) if before is not None else []
+    new = syntax_problems(path, after)
+    known = {problem.message for problem in old}
+    added = [problem for problem in new if problem.message not in known] or new
+    return {"added": [str(problem) for problem in added] if len(new) > len(old) else [], "doubted": False}
+
+
+def _compare_python(path: str, before: bytes | None, after: bytes, *, names: bool) -> dict[str, Any]:
+    if len(after) > LIMIT or not after.strip():
+        return {"added": [], "doubted": False}
+    problem, old_problem = python_problem(after), None if before is None else python_problem(before)
+    if problem is not None:
+        added = [str(problem)] if old_problem is None else []
+        return {"added": added, "doubted": bool(added)}
+    if not names or old_problem is not None:
+        return {"added": [], "doubted": False}  # names of a broken file are unknown, so none of them is new
+    known = {name.message for name in undefined_names(path, before or b"")}
+    added = [str(name) for name in undefined_names(path, after) if name.message not in known]
+    return {"added": added, "doubted": False}
+
+
+def undefined_names(path: str, source: bytes) -> list[SyntaxProblem]:
+    """Return the undefined names of a Python file that compiles, except on lines with a comment ``noqa``."""
+    try:
+        checker: Any = importlib.import_module("pyflakes.checker")
+    except (ImportError, SyntaxError):
+        return []  # this Python is too old for it
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        messages: Any = checker.Checker(ast.parse(source), filename=path).messages
+    lines = source.split(b"\n")
+    return [
+        SyntaxProblem(message.lineno, message.message % message.message_args)
+        for message in sorted(messages, key=lambda message: message.lineno)
+        if type(message).__name__ in _NAMES and b"noqa" not in lines[message.lineno - 1]
+    ]

@@ -1,0 +1,190 @@
+"""Brings the conventions of the project and the user into a session's log, from which its State and prompts have them.
+
+They are read from the session's copy of the workspace, which no agent writes: an agent cannot add conventions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from handiwork.agents.totals import Totals
+from handiwork.context import devcontainer, instructions, skills
+from handiwork.context.characters import one_line
+from handiwork.context.conventions import Convention, UnreadableError, opened
+from handiwork.context.discovery import ACCEPT, ContextFinding, at_begin, folders_of, in_folders, judge
+from handiwork.context.trust import Trust
+from handiwork.events.action import CmdRunAction
+from handiwork.events.base import Event
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    FileEditObservation,
+    FileReadObservation,
+    FileWriteObservation,
+    IPythonRunCellObservation,
+)
+from handiwork.events.overview import WorkspaceOverviewObservation
+from handiwork.events.record import ContextLoaded, ContextWithheld
+from handiwork.sandbox.create import is_isolated
+from handiwork.session.config import SessionConfig
+from handiwork.settings import settings_file
+
+STORE = "skills"
+"""The folder in the data folder with the copies of the user's and packages' skills that sandboxes mount."""
+
+SETUP_TIME = 600.0
+"""Seconds for a command of devcontainer.json."""
+
+NAMED, WORDS = 6, 200
+"""Paths that one notice names; words of a command that are taken for paths."""
+
+_WORD = re.compile(r"""[^\s'"`=:;|&<>(){}$,]+""")
+_UNPROTECTED = "without a sandbox, nothing of a repository runs"
+
+
+class Conventions:
+    """The conventions of one session. Every method raises TrustError for an unusable file of accepted texts."""
+
+    def __init__(self, config: SessionConfig, base: Path, data: Path) -> None:
+        """``base`` is the session's copy of the workspace, as the session found it; ``data`` the data folder."""
+        self._config, self._base, self._data = config, base, data
+        self._workspace, self._trust = Path(config.workspace), Trust(data)
+        self._folders: set[str] = set()
+
+    async def at_begin(self, totals: Totals) -> list[Event]:
+        """Return the events for what loads before the first step, and for what does not, without those in the log."""
+        return await asyncio.to_thread(self._at_begin, totals)
+
+    async def joining(self, events: Sequence[Event], totals: Totals) -> list[Event]:
+        """Return the events for conventions of folders that these observations are the first to work in."""
+        folders: set[str] = set()
+        for event in events:
+            if paths := list(_paths(event))[:WORDS]:
+                cwd = event.cwd if isinstance(event, CmdOutputObservation) else ""
+                folders |= folders_of(paths, totals.workspace) | folders_of(paths, totals.workspace, cwd)
+        if not (new := folders - self._folders):
+            return []
+        self._folders |= new
+        return await asyncio.to_thread(self._in_folders, new, totals)
+
+    async def setup(self, totals: Totals) -> list[Event]:
+        """Return the event of an accepted devcontainer.json that is not in the log yet, and the actions it asks for."""
+        return await asyncio.to_thread(self._setup, totals)
+
+    def _at_begin(self, totals: Totals) -> list[Event]:
+        findings = judge(at_begin(self._base, settings_file().parent), self._workspace, self._trust)
+        # Of the folders that the agent has worked in, the user may have accepted more since.
+        folders = {path.rpartition("/")[0] for path in totals.withheld if path.endswith(instructions.NAMES)}
+        loaded = [self._loaded(finding.convention) for finding in findings if finding.state == "loads"]
+        events = [*_new(loaded, totals), *self._withheld(findings, totals)]
+        return [*events, *self._in_folders(folders - {""}, totals)]
+
+    def _in_folders(self, folders: Iterable[str], totals: Totals) -> list[Event]:
+        found = [one for one in in_folders(self._base, folders) if one.path not in totals.context]
+        used = sum(len(event.text) for event in totals.context.values() if event.category == "instructions")
+        findings = judge(found, self._workspace, self._trust, used)
+        loaded = [self._loaded(finding.convention) for finding in findings if finding.state == "loads"]
+        return [*_new(loaded, totals), *self._withheld(findings, totals)]
+
+    def _setup(self, totals: Totals) -> list[Event]:
+        with opened(self._base) as root:
+            found = devcontainer.find(root)
+        convention, container = found or (None, None)
+        if convention is None or container is None or convention.path in totals.context:
+            return []
+        if not self._trust.accepts(self._workspace, convention.path, convention.sha256):
+            return []
+        commands = list(container.shell_commands())
+        if not is_isolated(self._config.sandbox):
+            path = convention.path
+            told = ContextWithheld(paths=(path,), content=f"{path} is not used: {_UNPROTECTED}")
+            return [told] if commands and path not in totals.withheld else []
+        notes = list(convention.notes)
+        if container.image is not None and container.image != self._config.image:
+            notes.append(f"its image {container.image} is used with --image {devcontainer.REQUEST} only")
+        runs = [CmdRunAction(command=line, source="environment", timeout=SETUP_TIME) for line in commands]
+        return [self._loaded(convention, notes), *runs]
+
+    def _loaded(self, convention: Convention, notes: Sequence[str] | None = None) -> ContextLoaded:
+        path, text = convention.path, convention.text
+        problem: tuple[str, ...] = ()
+        if convention.kind == "skill" and convention.origin != "workspace":
+            try:
+                path = str(skills.copy_skill(convention, self._data / STORE))
+            except (OSError, UnreadableError) as error:
+                problem = (f"it could not be copied for the sandbox, which cannot read it: {error}",)
+        return ContextLoaded(
+            category=convention.kind,
+            origin=convention.origin,
+            path=path,
+            text=text,
+            sha256=convention.sha256,
+            tokens=convention.tokens,
+            note="; ".join((*(convention.notes if notes is None else notes), *problem)),
+        )
+
+    def _withheld(self, findings: Iterable[ContextFinding], totals: Totals) -> list[Event]:
+        """Return the notice of what does not load, without what the log has a notice of."""
+        others = [
+            finding
+            for finding in findings
+            if finding.state not in ("loads", "on request")
+            and not finding.convention.redundant
+            and finding.convention.path not in totals.withheld
+        ]
+        if not others:
+            return []
+        waiting = [_name(finding) for finding in others if finding.waits_for_user]
+        broken = [f"{_name(finding)} ({finding.why})" for finding in others if not finding.waits_for_user]
+        where = "" if Path.cwd() == self._workspace else f" {self._workspace}"
+        lines = [f"not loaded until you accept them: {_listed(waiting)}; see `{ACCEPT}{where}`"] if waiting else []
+        lines += [f"not loaded: {_listed(broken)}"] if broken else []
+        paths = tuple(finding.convention.path for finding in others)
+        return [ContextWithheld(paths=paths, content="; ".join(lines))]
+
+
+def install_skills(data: Path) -> list[Path]:
+    """Copy the skills of the user and of packages into the data folder; return what a sandbox mounts to read them.
+
+    That is nothing if there are none. A skill that cannot be copied is left out: its event says so.
+    """
+    store = data / STORE
+    for skill in [*skills.of_user(settings_file().parent / skills.USER), *skills.of_packages()]:
+        if not skill.problem:
+            with suppress(OSError, UnreadableError):
+                skills.copy_skill(skill, store)
+    return [store] if store.is_dir() else []
+
+
+def _new(loaded: Iterable[ContextLoaded], totals: Totals) -> list[Event]:
+    before = {path: event.sha256 for path, event in totals.context.items()}
+    return [event for event in loaded if before.get(event.path) != event.sha256]
+
+
+def _name(finding: ContextFinding) -> str:
+    return one_line(finding.convention.path) + (" (changed)" if finding.state == "changed" else "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    rest = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _paths(event: Event) -> Iterator[str]:
+    """Yield the paths of files that an observation is about; of commands, the words that may be paths."""
+    match event:
+        case FileReadObservation(path=path) | FileWriteObservation(path=path) | FileEditObservation(path=path):
+            yield path
+        case WorkspaceOverviewObservation(shown=shown):
+            yield from shown
+        case CmdOutputObservation(command=text):
+            if event.cwd:
+                yield f"{event.cwd}/."
+            yield from (word for word in _WORD.findall(text) if "/" in word)
+        case IPythonRunCellObservation(code=text):
+            yield from (word for word in _WORD.findall(text) if "/" in word)
+        case _:
+            pass

@@ -1,0 +1,1 @@
+"""The user's hooks: when they run, and how their commands do."""

@@ -1,0 +1,264 @@
+"""One MCP server: its start, its end, and the calls of its tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal, cast
+
+from handiwork.errors import SandboxError
+from handiwork.events.action import MCPCallAction
+from handiwork.events.base import Observation
+from handiwork.events.observation import ErrorObservation
+from handiwork.events.record import MCPServerEvent
+from handiwork.sandbox.base import Sandbox
+from handiwork.sandbox.egress.proxy import Egress
+from handiwork.sandbox.pipe import Pipe
+from handiwork.session.mcp.results import SaveBytes, observation_of, tools_of
+from handiwork.session.mcp.transports import SETTLE, Streams, http_transport, pipe_transport
+from handiwork.session.secrets import Secrets
+from handiwork.settings import SECRET_REFERENCE, MCPServerSettings
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from mcp.client import Client
+
+START = 60.0
+"""Seconds in which a server must have answered; a program may be downloaded in them."""
+
+STARTS = 3
+"""Starts in a row without a successful call, after which a server is not started again by this process."""
+
+PAGES = 20
+"""Pages of a list of tools."""
+
+_CLOSING = 3.0
+
+MISSING = "the MCP client is not installed: run pip install 'handiwork[mcp]'"
+
+
+class MCPServerError(Exception):
+    """The server cannot be used; the text says why."""
+
+
+@dataclass(frozen=True)
+class MCPOptions:
+    """What all connections of a session share. ``egress`` decides about addresses, ``save`` stores blobs."""
+
+    secrets: Secrets
+    egress: Egress | None
+    save: SaveBytes
+
+
+@dataclass
+class _Run:
+    """One start of a server: ``client`` is its client, or the reason why it did not start."""
+
+    client: asyncio.Future[Client] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    pipe: Pipe | None = None
+    refusal: str = ""
+    task: asyncio.Task[None] | None = None
+
+
+class Connection:
+    """A server of the user's settings; it starts with ``start`` or the first ``call``, and again after its end."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: MCPServerSettings,
+        options: MCPOptions,
+        sandbox: Callable[[], Awaitable[Sandbox]],
+        report: Callable[[MCPServerEvent], None],
+    ) -> None:
+        self.name = name
+        self._settings, self._options = settings, options
+        self._sandbox, self._report = sandbox, report
+        self._run: _Run | None = None
+        self._starts = 0
+        self._calls: set[asyncio.Task[types.CallToolResult]] = set()
+
+    def start(self) -> asyncio.Future[Client]:
+        """Start the server if it does not run; return the future of its client, which may raise MCPServerError."""
+        if self._run is None or self._run.ended.is_set():
+            if self._starts >= STARTS:
+                future: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+                reason = f"it was started {STARTS} times in a row without a successful call, and is not started again"
+                future.set_exception(MCPServerError(reason))
+                return future
+            self._starts += 1
+            run = self._run = _Run()
+            run.client.add_done_callback(lambda future: future.cancelled() or future.exception())
+            run.task = asyncio.create_task(self._serve(run))
+        return self._run.client
+
+    async def call(self, action: MCPCallAction) -> Observation:
+        """Call a tool; errors of the server, and of the call, are ErrorObservations. Raises SandboxError."""
+        try:
+            client = await asyncio.shield(self.start())
+        except MCPServerError as error:
+            return _problem(f"The MCP server {self.name} cannot be used: {error}")
+        assert self._run is not None
+        run, seconds = self._run, self._settings.timeout
+        call = asyncio.create_task(client.call_tool(action.tool, action.arguments, read_timeout_seconds=seconds))
+        self._calls.add(call)
+        try:
+            async with asyncio.timeout(seconds + _CLOSING):
+                result = await call
+        except asyncio.CancelledError:
+            if (current := asyncio.current_task()) is not None and current.cancelling():
+                call.cancel()
+                raise
+            return ErrorObservation(content="The call was interrupted.", error_id="interrupted")
+        except Exception as error:  # noqa: BLE001 - the SDK raises errors of many kinds, none of which is ours
+            return await self._call_failed(run, error)
+        finally:
+            self._calls.discard(call)
+        self._starts = 0
+        return await observation_of(action, result, self._options.save)
+
+    def interrupt(self) -> None:
+        """Cancel the calls that run."""
+        for call in self._calls:
+            call.cancel()
+
+    async def close(self) -> None:
+        """End the server."""
+        run, self._run = self._run, None
+        if run is None or run.task is None:
+            return
+        run.closing.set()
+        await asyncio.wait({run.task}, timeout=_CLOSING)
+        run.task.cancel()
+        with suppress(asyncio.CancelledError):
+            await run.task
+
+    async def _call_failed(self, run: _Run, error: Exception) -> Observation:
+        with suppress(TimeoutError):  # the end of a program follows the end of its output
+            await asyncio.wait_for(run.ended.wait(), SETTLE)
+        if not run.ended.is_set():
+            late = f"{self.name} gave no answer in {self._settings.timeout:g} s"
+            return _problem(run.refusal or (late if isinstance(error, TimeoutError) else _reason(error)))
+        text = f"The MCP server {self.name} ended during the call; the next call starts it again. {self._ending(run)}"
+        return _problem(text.rstrip())
+
+    async def _serve(self, run: _Run) -> None:
+        """Keep the server and its client until it ends or is closed."""
+        try:
+            async with asyncio.timeout(START) as limit:
+                client_type = await asyncio.to_thread(_import_client)
+                async with client_type(self._streams(run)) as client:
+                    tools, note = tools_of(await _listed(client))
+                    limit.reschedule(None)
+                    self._report(MCPServerEvent(server=self.name, state="ready", tools=tools, content=note))
+                    run.client.set_result(client)
+                    await _first(run.closing.wait(), run.ended.wait())
+        except Exception as error:  # noqa: BLE001 - recorded, and told to who calls
+            self._fail(run, error)
+        else:
+            if not run.closing.is_set():
+                self._report(self._event(run, "ended", self._ending(run, with_errors=False)))
+        finally:
+            run.ended.set()
+            if not run.client.done():
+                run.client.set_exception(MCPServerError("it was closed"))
+
+    def _fail(self, run: _Run, error: Exception) -> None:
+        if run.closing.is_set():
+            return
+        if run.client.done():
+            self._report(self._event(run, "ended", _reason(error)))
+            return
+        reason = f"it did not answer in {START:.0f} s" if isinstance(error, TimeoutError) else _reason(error)
+        reason = run.refusal or (self._ending(run, with_errors=False) if run.ended.is_set() else "") or reason
+        event = self._event(run, "failed", reason)
+        self._report(event)
+        run.client.set_exception(MCPServerError(f"{reason}\n{event.errors}".rstrip()))
+
+    @asynccontextmanager
+    async def _streams(self, run: _Run) -> AsyncGenerator[Streams]:
+        if self._settings.url is not None:
+            if self._options.egress is None:
+                raise MCPServerError("this session has no way to the network")
+            headers = {name: self._resolved(value) for name, value in self._settings.headers.items()}
+
+            def refused(text: str) -> None:
+                run.refusal = text
+
+            async with http_transport(self._settings.url, headers, self._options.egress, refused) as streams:
+                yield streams
+            return
+        assert self._settings.command is not None
+        variables = {name: self._resolved(value) for name, value in self._settings.env.items()}
+        sandbox = await self._sandbox()
+        async with (
+            sandbox.pipe([self._settings.command, *self._settings.args], variables) as pipe,
+            pipe_transport(pipe, run.ended) as streams,
+        ):
+            run.pipe = pipe
+            yield streams
+
+    def _resolved(self, text: str) -> str:
+        """Return the text with the values of the secrets it names. Raises MCPServerError for an unknown one."""
+        values = self._options.secrets.values
+        if missing := [name for name in SECRET_REFERENCE.findall(text) if name not in values]:
+            raise MCPServerError(f"it needs the secret {missing[0]}: add --secret {missing[0]}")
+        return SECRET_REFERENCE.sub(lambda match: values[match[1]], text)
+
+    def _event(self, run: _Run, state: Literal["failed", "ended"], content: str) -> MCPServerEvent:
+        errors = "" if run.pipe is None else run.pipe.errors.strip()
+        return MCPServerEvent(server=self.name, state=state, content=content, errors=errors)
+
+    def _ending(self, run: _Run, *, with_errors: bool = True) -> str:
+        if run.pipe is None:
+            return ""
+        code = run.pipe.exit_code
+        ending = "its output ended" if code is None else f"its program ended with exit code {code}"
+        errors = run.pipe.errors.strip()
+        return f"{ending}; on stderr:\n{errors}" if with_errors and errors else ending
+
+
+def _import_client() -> type[Client]:
+    try:
+        return import_module("mcp.client").Client
+    except ImportError as error:
+        raise MCPServerError(MISSING) from error
+
+
+async def _listed(client: Client) -> list[types.Tool]:
+    tools: list[types.Tool] = []
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await client.list_tools(cursor=cursor)
+        tools += page.tools
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    return tools
+
+
+async def _first(*waits: Awaitable[object]) -> None:
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _reason(error: BaseException) -> str:
+    """Return the reason in an error, also in one that task groups wrapped."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    if isinstance(error, MCPServerError | SandboxError):
+        return str(error)
+    return str(error) or type(error).__name__
+
+
+def _problem(text: str) -> ErrorObservation:
+    return ErrorObservation(content=text[:8000], error_id="mcp")

@@ -1,0 +1,95 @@
+"""How the SDK's client reaches a server: through a program's pipes in the sandbox, or by HTTP through the egress."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from handiwork.errors import SandboxError
+from handiwork.events.record import EgressEvent
+from handiwork.sandbox.egress.proxy import Egress, Proxy
+from handiwork.sandbox.pipe import Pipe
+from handiwork.session.mcp.proxy_transport import ProxyTransport
+
+Streams = tuple[Any, Any]
+"""The messages from a server and those to it, as the SDK's client takes them."""
+
+SETTLE = 0.5
+"""Seconds to wait for the exit code of a program whose stdin is closed."""
+
+
+@asynccontextmanager
+async def pipe_transport(pipe: Pipe, ended: asyncio.Event) -> AsyncGenerator[Streams]:
+    """Return streams to the program behind the pipe; ``ended`` is set when it ends or breaks its protocol."""
+    import anyio
+    import mcp_types as types
+    from mcp.shared.message import SessionMessage
+
+    to_session, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, from_session = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def receive() -> None:
+        try:
+            async with to_session:
+                async for line in pipe.lines():
+                    if not line.strip():
+                        continue
+                    try:
+                        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    except ValueError as error:
+                        await to_session.send(error)  # a line of a log on stdout, say
+                    else:
+                        await to_session.send(SessionMessage(message))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, SandboxError):
+            pass  # the session sees its stream closed
+        finally:
+            ended.set()
+
+    async def send() -> None:
+        try:
+            async for message in from_session:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await pipe.write(text.encode(errors="replace") + b"\n")
+        except SandboxError:
+            ended.set()
+
+    async with anyio.create_task_group() as group, read, write, from_session:
+        group.start_soon(receive)
+        group.start_soon(send)
+        try:
+            yield read, write
+        finally:
+            group.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def http_transport(
+    url: str, headers: Mapping[str, str], egress: Egress, refused: Callable[[str], None]
+) -> AsyncGenerator[Streams]:
+    """Return streams to the server at the address, which the egress must allow; ``refused`` gets its refusals."""
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def record(event: EgressEvent) -> bool:
+        if not event.allowed:
+            refused(f"{event.host}:{event.port} is refused: {event.reason}")
+        return await egress.record(event)
+
+    proxy = Proxy(Egress(egress.allowed, record, egress.internet))
+    with tempfile.TemporaryDirectory(prefix="hw-mcp-") as folder:
+        await proxy.listen(Path(folder) / "proxy")
+        timeout = httpx2.Timeout(30.0, read=300.0)
+        transport = ProxyTransport(Path(folder) / "proxy")
+        try:
+            async with (
+                httpx2.AsyncClient(transport=transport, headers=dict(headers), timeout=timeout) as client,
+                streamable_http_client(url, http_client=client) as streams,
+            ):
+                yield streams
+        finally:
+            await proxy.close()

@@ -1,0 +1,134 @@
+"""A program that prints a document as text, or a picture for a model: its arguments are the kind and the path.
+
+It runs in the bundle's Python, which has the libraries; every line is printed as soon as it is read.
+"""
+
+# The libraries are in the bundle, not where this is checked.
+# pyright: reportMissingImports=false, reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false, reportUnknownParameterType=false
+# pyright: reportMissingModuleSource=false
+from __future__ import annotations
+
+import io
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+_MAX_ROWS = 5_000  # of one sheet
+_LARGEST_SIDE = 1568  # pixels of a picture; models see no more
+_IMAGE_LIMIT = 3_000_000  # bytes of a picture
+
+
+def pdf(path: str) -> Iterator[str]:
+    """Yield a heading and the text of every page."""
+    import pypdf
+
+    reader = pypdf.PdfReader(path)
+    if reader.is_encrypted and not reader.decrypt(""):
+        raise ValueError("it is encrypted with a password")
+    for number, page in enumerate(reader.pages, 1):
+        yield f"== Page {number} =="
+        yield page.extract_text()
+
+
+def docx(path: str) -> Iterator[str]:
+    """Yield paragraphs and tables in their order; a heading has as many # as its level."""
+    import docx as library
+    from docx.table import Table
+
+    for block in library.Document(path).iter_inner_content():
+        if isinstance(block, Table):
+            yield from _rows(block)
+        elif block.text.strip():
+            style = block.style.name if block.style is not None else ""
+            level = style.removeprefix("Heading ") if style.startswith("Heading ") else ""
+            yield f"{'#' * int(level)} {block.text}" if level.isdigit() else block.text
+
+
+def latex(path: str) -> Iterator[str]:
+    """Yield the text without commands."""
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    with open(path, encoding="utf-8", errors="backslashreplace") as file:
+        yield LatexNodes2Text(math_mode="verbatim").latex_to_text(file.read())
+
+
+def pptx(path: str) -> Iterator[str]:
+    """Yield a heading, the texts and tables, and the notes of every slide."""
+    import pptx as library
+
+    for number, slide in enumerate(library.Presentation(path).slides, 1):
+        yield f"== Slide {number} =="
+        yield from _shapes(slide.shapes)
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame.text.strip():
+            yield f"Notes: {slide.notes_slide.notes_text_frame.text}"
+
+
+def xlsx(path: str) -> Iterator[str]:
+    """Yield a heading and the rows of every sheet, cells parted by tabs; a formula is its last value."""
+    import openpyxl
+
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    for sheet in book.worksheets:
+        yield f"== Sheet {sheet.title} =="
+        for number, row in enumerate(sheet.iter_rows(values_only=True)):
+            if number == _MAX_ROWS:
+                yield f"[only the first {_MAX_ROWS} rows: read the others with a library]"
+                break
+            yield "\t".join("" if cell is None else str(cell) for cell in row)
+
+
+def _shapes(shapes: Any) -> Iterator[str]:
+    for shape in shapes:
+        if hasattr(shape, "shapes"):
+            yield from _shapes(shape.shapes)
+        elif shape.has_text_frame and shape.text_frame.text.strip():
+            yield shape.text_frame.text
+        elif getattr(shape, "has_table", False):
+            yield from _rows(shape.table)
+
+
+def _rows(table: Any) -> Iterator[str]:
+    for row in table.rows:
+        yield " | ".join(cell.text.replace("\n", " ") for cell in row.cells)
+
+
+def image(path: str) -> bytes:
+    """Return a picture as the PNG or JPEG that a model takes: its first frame, upright, made smaller if it is large."""
+    from PIL import Image, ImageOps
+
+    with Image.open(path) as opened:
+        picture = ImageOps.exif_transpose(opened)
+        picture = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
+    picture.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
+    stream = io.BytesIO()
+    picture.save(stream, "PNG")
+    if stream.tell() > _IMAGE_LIMIT:
+        stream = io.BytesIO()
+        picture.convert("RGB").save(stream, "JPEG", quality=85)
+    return stream.getvalue()
+
+
+KINDS = {"pdf": pdf, "docx": docx, "latex": latex, "pptx": pptx, "xlsx": xlsx}
+
+
+def main() -> None:
+    """Print the document; a file that is none of its kind ends with its library's message."""
+    kind, path = sys.argv[-2:]
+    warnings.simplefilter("ignore")
+    logging.disable()  # remarks about faults that the reader mends
+    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]
+    try:
+        if kind == "image":
+            sys.stdout.buffer.write(image(path))
+            return
+        for text in KINDS[kind](path):
+            sys.stdout.write(f"{text}\n")
+    except Exception as error:  # noqa: BLE001 - the libraries raise anything for a broken file
+        sys.exit(f"{path} cannot be read as {kind}: {error or type(error).__name__}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""The places of micro agents: packages, the user's folder, and a repository that the user trusts."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from handiwork.agents.base import Agent
+from handiwork.agents.interface import fields_text
+from handiwork.agents.micro.catalog import LONGEST, read_catalog
+from handiwork.agents.micro.front_matter import MicroFileError
+from handiwork.agents.registry import AgentNotFoundError, descriptions, find
+
+HUB = {
+    *("CoderAgent", "CommitWriterAgent", "MathAgent", "PostgresAgent", "RepoStudyAgent"),
+    *("StudyRepoForTaskAgent", "TypoFixerAgent", "VerifierAgent"),
+}
+
+
+def agent_file(folder: Path, name: str, keys: str = "", body: str = "Do {{ task }}.") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}.md"
+    file.write_text(f"---\nname: {name}\ndescription: of {folder.name}\n{keys}---\n{body}\n")
+    return file
+
+
+@pytest.fixture
+def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config/handiwork/micro"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "repository/.git").mkdir(parents=True)
+    (tmp_path / "repository/part").mkdir()
+    return tmp_path / "repository"
+
+
+def test_the_packages_own_folder(user: Path) -> None:
+    catalog = read_catalog()
+    assert set(catalog.agents) == HUB
+    assert catalog.problems == []
+
+
+@pytest.mark.parametrize("name", sorted(HUB))
+def test_each_of_the_hub_is_an_agent(name: str, user: Path) -> None:
+    agent = find(name)
+    assert issubclass(agent, Agent)
+    assert agent.description
+    assert fields_text(agent.outputs) != "..."
+
+
+def test_the_users_folder_wins_over_packages(user: Path) -> None:
+    agent_file(user, "MathAgent", body="Mine.")
+    agent_file(user, "Greeter")
+    assert read_catalog().agents["MathAgent"].body == "Mine."
+    listed = {agent.name: agent for agent in descriptions()}
+    assert listed["Greeter"].about == "of micro"
+    assert listed["Greeter"].takes == "task: str = ''"
+    assert listed["MathAgent"].package == ""
+
+
+def test_another_package(user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "site"
+    agent_file(site / "their_agents", "TheirAgent")
+    (site / "their_agents/__init__.py").touch()
+    for name, value in (("theirs", "their_agents"), ("broken", "their_agents.nothing")):
+        info = site / f"{name}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(f"[handiwork.micro_agents]\n{name} = {value}\n")
+    monkeypatch.syspath_prepend(str(site))
+    catalog = read_catalog()
+    assert catalog.agents["TheirAgent"].path == site / "their_agents/TheirAgent.md"
+    assert catalog.packages[catalog.agents["TheirAgent"].path] == "theirs"
+    assert any("broken: the entry point broken names their_agents.nothing" in each for each in catalog.problems)
+    sys.modules.pop("their_agents", None)
+
+
+def test_a_repositorys_files_need_trust(user: Path, repository: Path) -> None:
+    file = agent_file(repository / ".handiwork/agents", "Theirs", body="{% broken")
+    catalog = read_catalog(repository)
+    assert "Theirs" not in catalog.agents
+    assert catalog.untrusted == [file]
+    assert catalog.problems == []  # what is not trusted is not even parsed
+
+
+def test_the_nearest_wins(user: Path, repository: Path) -> None:
+    agent_file(user, "Mine", body="user's")
+    agent_file(user, "Greeter", body="user's")
+    agent_file(repository / ".handiwork/agents", "Greeter", body="root's")
+    agent_file(repository / ".handiwork/agents", "Other", body="root's")
+    agent_file(repository / "part/.handiwork/agents", "Greeter", body="part's")
+    agent_file(repository.parent / ".handiwork/agents", "Outside")
+
+    def bodies(workspace: Path) -> dict[str, str]:
+        agents = read_catalog(workspace, lambda text: True).agents
+        return {name: micro.body for name, micro in agents.items() if name not in HUB}
+
+    assert bodies(repository) == {"Mine": "user's", "Greeter": "root's", "Other": "root's"}
+    assert bodies(repository / "part") == {"Mine": "user's", "Greeter": "part's", "Other": "root's"}
+
+
+def test_trust_is_asked_for_each_text(user: Path, repository: Path) -> None:
+    agent_file(repository / ".handiwork/agents", "Good", body="good")
+    bad = agent_file(repository / ".handiwork/agents", "Bad", body="bad")
+    catalog = read_catalog(repository, lambda text: "good" in text)
+    assert "Good" in catalog.agents
+    assert catalog.untrusted == [bad]
+
+
+def test_a_link_out_of_the_repository_is_not_read(user: Path, repository: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("a secret")
+    folder = repository / ".handiwork/agents"
+    folder.mkdir(parents=True)
+    (folder / "leak.md").symlink_to(secret)
+    asked: list[str] = []
+    catalog = read_catalog(repository, lambda text: bool(asked.append(text)) or True)
+    assert asked == []
+    assert catalog.problems == [f"{folder}/leak.md:1: it is a link to a file outside of the repository: copy that file"]
+
+
+def test_broken_files_are_told_and_the_others_work(user: Path) -> None:
+    agent_file(user, "Good")
+    (user / "bytes.md").write_bytes(b"\xff\xfe")
+    (user / "large.md").write_text("x" * (LONGEST + 1))
+    (user / "folder.md").mkdir()
+    agent_file(user, "CodeActAgent")
+    (user / "twice.md").write_text("---\nname: Good\n---\nx\n")
+    catalog = read_catalog()
+    assert "Good" in catalog.agents
+    assert [problem.removeprefix(f"{user}/") for problem in catalog.problems] == [
+        "CodeActAgent.md:2: CodeActAgent is an agent in Python: take another name",
+        "bytes.md:1: it is not UTF-8 text",
+        "folder.md:1: it cannot be read: Is a directory",
+        f"large.md:1: it is larger than {LONGEST} bytes: shorten it",
+        "twice.md:2: Good.md has the name Good as well: rename one",
+    ]
+    with pytest.raises(AgentNotFoundError, match=r"bytes.md:1: it is not UTF-8 text"):
+        find("bytes")
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ("agent: Nobody\n", "there is no agent 'Nobody' in Python"),
+        ("agent: MathAgent\n", "there is no agent 'MathAgent' in Python"),
+        ("tools: [bash, fly]\n", ":4: CodeActAgent has no tool 'fly'; it has: bash, jobs"),
+        ("agent: DirectAgent\ntools: [bash]\n", ":5: DirectAgent has a fixed set of tools: remove tools"),
+        ("agent: DirectAgent\noutputs: {a: string}\n", ":5: DirectAgent has a fixed set of tools: remove outputs"),
+    ],
+)
+def test_what_the_reused_agent_lacks_is_told(user: Path, keys: str, told: str) -> None:
+    agent_file(user, "Mine", keys)
+    with pytest.raises((AgentNotFoundError, MicroFileError)) as error:
+        find("Mine")
+    assert told in str(error.value)
+    assert next(agent for agent in descriptions() if agent.name == "Mine").about.startswith("cannot be loaded: ")
+
+
+def test_a_file_is_an_agents_name(tmp_path: Path) -> None:
+    assert find(str(agent_file(tmp_path, "Mine"))).__name__ == "Mine"
+    with pytest.raises(MicroFileError, match=r"missing.md:1: it cannot be read: No such file"):
+        find(str(tmp_path / "missing.md"))

@@ -1,0 +1,87 @@
+"""The conversation that SWEAgent's model reads, in text and by tool calls; the golden files are to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from handiwork.agents.protocols.message_cache import MessageCache
+from handiwork.agents.state import State
+from handiwork.agents.swe_agent import FUNCTION_FORM, TEXT_FORM
+from handiwork.agents.swe_agent.config import default_config
+from handiwork.agents.swe_agent.conversation import messages
+from handiwork.agents.swe_agent.install import InstallToolsAction, InstallToolsObservation
+from handiwork.events.action import CmdRunAction, MessageAction
+from handiwork.events.base import Event
+from handiwork.events.observation import CmdOutputObservation, ErrorObservation
+from handiwork.llm.types import Message
+from tests.agents.states import check_golden, reply, shown, state_of, task
+
+CONFIG = default_config()
+
+
+def printed(open_file: str) -> tuple[Event, Event]:
+    variables = json.dumps({"open_file": open_file, "working_dir": "/home/me/project"})
+    return CmdRunAction(command=CONFIG.state_command), CmdOutputObservation(
+        command=CONFIG.state_command, content=f"{variables}\n{{}}", exit_code=0
+    )
+
+
+def turn(command: str, output: str, exit_code: int = 0, *, native: bool = False) -> tuple[Event, ...]:
+    call = {"id": f"call_{command}", "name": "bash", "arguments": json.dumps({"command": command})}
+    answer = reply("I go on.", call) if native else reply(f"I go on.\n```\n{command}\n```")
+    ran = CmdOutputObservation(command=command, content=output, exit_code=exit_code, cwd="/home/me/project")
+    return (
+        answer,
+        CmdRunAction(command=command, thought="I go on.", timeout=120),
+        ran,
+        *printed("/home/me/project/a.py"),
+    )
+
+
+def history(*, native: bool) -> State:
+    malformed = (reply("I think."), ErrorObservation(content="Your reply was not understood.", error_id="malformed"))
+    refused = "Your proposed edit has introduced new error(s), so it was refused.\nERRORS:\n- line 1"
+    return state_of(
+        task("Mend a.py."),
+        InstallToolsAction(bundles=()),
+        InstallToolsObservation(folder="/home/agent/.cache/swe-agent.1"),
+        *printed("n/a"),
+        *turn("open a.py", "[File: /home/me/project/a.py (1 lines total)]\n1:x = 1\n", native=native),
+        *malformed,
+        *turn("edit 1:1", refused, 1, native=native),
+        *turn("ls", "a.py\n", native=native),
+        *turn("edit 1:1", "File updated.\n", native=native),
+        *turn("true", "", native=native),
+        *turn("false", "", 1, native=native),
+        MessageAction(content="Use two spaces.", source="user"),
+        *turn("cat big", "x" * 13_000, native=native),
+        *turn("edit 1:1", refused, 1, native=native),
+    )
+
+
+def conversation(*, native: bool) -> Sequence[Message]:
+    form, text = ("function_calling", FUNCTION_FORM) if native else ("thought_action", TEXT_FORM)
+    return messages(history(native=native), CONFIG, MessageCache(), form, text, limit=16_000)
+
+
+def test_the_conversation_in_text_is_the_golden_one() -> None:
+    check_golden("swe_agent_text", shown(conversation(native=False)).replace("x" * 12_000, "x..."))
+
+
+def test_the_conversation_by_tool_calls_is_the_golden_one() -> None:
+    check_golden("swe_agent_native", shown(conversation(native=True)).replace("x" * 12_000, "x..."))
+
+
+def test_every_call_has_its_answer_after_a_change_of_the_model() -> None:
+    text = messages(history(native=True), CONFIG, MessageCache(), "thought_action", TEXT_FORM, limit=16_000)
+    assert not any(message.tool_calls or message.role == "tool" for message in text)
+    assert "I go on.\n```\nopen a.py\n```" in shown(text)
+    native = messages(history(native=False), CONFIG, MessageCache(), "function_calling", FUNCTION_FORM, limit=16_000)
+    assert not any(message.tool_calls or message.role == "tool" for message in native)
+
+
+def test_messages_stay_the_same_objects() -> None:
+    cache, state = MessageCache(), history(native=False)
+    first, second = (messages(state, CONFIG, cache, "thought_action", TEXT_FORM, limit=9_000) for _ in range(2))
+    assert all(one is other for one, other in zip(first, second, strict=True))

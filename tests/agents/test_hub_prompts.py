@@ -1,0 +1,43 @@
+"""The prompts of the hub's agents, pinned by golden files."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from handiwork.agents.base import MalformedReplyError
+from handiwork.agents.codeact.prompt import prompt_messages
+from handiwork.agents.codeact.toolbox import TOOLS
+from handiwork.agents.protocols import NATIVE
+from handiwork.agents.registry import find
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.types import Capabilities
+from tests.agents.states import GOLDEN, check_golden, ran, shown, state_of, task
+
+TEXT = Capabilities(tools=False, schema=False, window=8_192)
+
+
+@pytest.mark.parametrize(
+    ("agent", "protocol"),
+    [
+        *(("PlannerAgent", protocol) for protocol in ("native", "text")),
+        *(("MonologueAgent", protocol) for protocol in ("native", "text")),
+        *(("ManagerAgent", protocol) for protocol in ("native", "text")),
+        ("VerifierAgent", "native"),
+        ("CoderAgent", "native"),
+        ("MathAgent", "native"),
+    ],
+)
+async def test_the_first_prompt(agent: str, protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # the manager lists the user's agents too
+    llm = ScriptedLLM([""], capabilities=TEXT if protocol == "text" else Capabilities())
+    with suppress(MalformedReplyError):
+        await find(agent)(llm).step(state_of(task("Mend add."), *ran("ls", "calc.py\n", 0)))  # type: ignore[misc, arg-type]
+    check_golden(f"{agent}_{protocol}", shown(llm.requests[0]))
+
+
+def test_the_prompts_of_codeact_are_the_same_for_an_agent_with_all_its_tools() -> None:
+    messages = prompt_messages(NATIVE, False, "/home/me/project", TOOLS, (), vision=False)
+    assert shown(list(messages)).rstrip() in (GOLDEN / "codeact_native.txt").read_text()

@@ -1,0 +1,316 @@
+"""Conventions join the prompts once the user has accepted them, stay through condensing, and change nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+import handiwork
+from handiwork.context.discovery import everything
+from handiwork.context.trust import Trust, TrustError
+from handiwork.events.action import CmdRunAction
+from handiwork.events.base import Event
+from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.overview import WorkspaceOverviewObservation
+from handiwork.events.record import CondensationEvent, ContextLoaded, ContextWithheld
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.scripted.script import Reply
+from handiwork.llm.types import Capabilities, Message
+from handiwork.log.store import Store
+from handiwork.session.open import reopen
+from tests.evals.runs import finished, planned, script, sums
+from tests.session.bench import bash, call, calls, finish
+
+RULE = "Never use the letter “ß”;  keep two spaces  as they are.\n\n- and this list"
+
+
+class Project:
+    """A project, its user's settings and data."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.data, self.settings = folder / "project", folder / "data", folder / "config/handiwork"
+        self.root.mkdir()
+        self.settings.mkdir(parents=True)
+        self.llm = ScriptedLLM([])
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def accept(self) -> None:
+        trust = Trust(self.data)
+        waiting = [one for one in everything(self.root, self.settings, trust) if one.waits_for_user]
+        trust.answer(self.root, [one.convention for one in waiting], accept=True)
+
+    def run(
+        self,
+        *replies: Reply | str,
+        sandbox: str = "none",
+        capabilities: Capabilities = Capabilities(),
+        agent: str = "CodeActAgent",
+        limit: int = 100,
+    ) -> list[Event]:
+        """Run a task, and return the events of its session."""
+        self.llm = ScriptedLLM([*replies, finish()], capabilities=capabilities)
+        done = handiwork.run(
+            "do it", workspace=self.root, model=self.llm, sandbox=sandbox, data=self.data, agent=agent,
+            max_iterations=limit,
+        )  # fmt: skip
+        self.session = done.session
+        return asyncio.run(self._events())
+
+    async def _events(self) -> list[Event]:
+        async with Store.open(self.data) as store:
+            return await (await store.log(self.session)).read()
+
+    def prompts(self) -> list[str]:
+        return [text_of(request) for request in self.llm.requests]
+
+
+def write(path: str, content: str) -> Reply:
+    return calls(("write", {"path": path, "content": content}))
+
+
+def text_of(messages: Sequence[Message]) -> str:
+    return "\n".join(part.text or "" for message in messages for part in message.content)
+
+
+def loaded(events: Sequence[Event]) -> list[str]:
+    return [event.path for event in events if isinstance(event, ContextLoaded)]
+
+
+def notices(events: Sequence[Event]) -> list[str]:
+    return [event.content for event in events if isinstance(event, ContextWithheld)]
+
+
+@pytest.fixture
+def project(tmp_path: Path, new_user: None) -> Project:
+    return Project(tmp_path)
+
+
+def test_a_folder_without_conventions_has_the_same_events_and_prompts(project: Project) -> None:
+    kinds = [event.kind for event in project.run(bash("true"))]
+    assert not [kind for kind in kinds if kind.startswith("Context")]
+    assert kinds[:3] == ["SessionStarted", "MessageAction", "StepStarted"]
+    assert all([message.role for message in request[:2]] == ["system", "user"] for request in project.llm.requests)
+    assert project.llm.requests[0][1].content[0].text == "do it"
+
+
+def test_nothing_is_in_a_prompt_before_it_is_accepted_and_one_line_says_so(project: Project) -> None:
+    project.write("AGENTS.md", RULE)
+    events = project.run()
+    assert loaded(events) == []
+    assert notices(events) == [
+        f"not loaded until you accept them: AGENTS.md; see `handiwork context --accept {project.root}`"
+    ]
+    assert RULE not in project.prompts()[0]
+
+
+def test_an_accepted_text_stands_word_for_word_and_a_changed_one_does_not(project: Project) -> None:
+    project.write("AGENTS.md", RULE)
+    project.accept()
+    (event,) = [event for event in project.run(bash("true")) if isinstance(event, ContextLoaded)]
+    assert (event.text, event.origin, event.category) == (RULE, "workspace", "instructions")
+    assert all(RULE in prompt for prompt in project.prompts())
+    project.write("AGENTS.md", RULE + "!")
+    events = project.run()
+    assert loaded(events) == []
+    assert "AGENTS.md (changed)" in notices(events)[0]
+
+
+def test_the_users_own_needs_no_acceptance(project: Project) -> None:
+    (project.settings / "AGENTS.md").write_text(RULE)
+    assert loaded(project.run()) == [str(project.settings / "AGENTS.md")]
+    assert RULE in project.prompts()[0]
+
+
+@pytest.mark.slow
+def test_a_rule_is_still_there_word_for_word_after_ten_condensations(project: Project) -> None:
+    project.write("AGENTS.md", RULE)
+    project.accept()
+    capabilities = Capabilities(window=9_000)
+    events = project.run(
+        *[bash(f"seq {n} {n + 400}", content="I count.") for n in range(300)], capabilities=capabilities, limit=80
+    )
+    assert sum(isinstance(event, CondensationEvent) for event in events) >= 10
+    asks = [prompt for prompt in project.prompts() if "They are about to be deleted" not in prompt]
+    assert len(asks) > 10
+    assert all(prompt.count(RULE) == 1 for prompt in asks)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        call("edit", path="web/app/a.txt", old="1", new="2"),
+        write("web/app/b.txt", "1"),
+        bash("cat web/app/a.txt"),
+        bash("cd web/app && cat a.txt"),
+        call("ipython", code="open('web/app/a.txt').read()"),
+    ],
+    ids=["edit", "write", "cat", "cd", "cell"],
+)
+def test_a_nested_file_joins_when_the_agent_first_works_in_its_folder(project: Project, reply: Reply) -> None:
+    project.write("AGENTS.md", "the root's")
+    project.write("web/AGENTS.md", "the web's")
+    project.write("web/app/CLAUDE.md", "the app's")
+    project.write("docs/AGENTS.md", "the docs'")
+    project.write("web/app/a.txt", "1")
+    project.accept()
+    events = project.run(bash("true"), reply, bash("cat web/app/a.txt"))
+    assert loaded(events) == ["AGENTS.md", "web/AGENTS.md", "web/app/CLAUDE.md"]
+    first, *_, last = project.prompts()
+    assert "the web's" not in first
+    assert "the docs'" not in last
+    assert last.index("the root's") < last.index("the web's") < last.index("the app's")
+
+
+def test_what_an_agent_writes_is_no_convention(project: Project) -> None:
+    events = project.run(
+        write("AGENTS.md", "planted"),
+        write("sub/AGENTS.md", "planted"),
+        write("sub/x.txt", ""),
+    )
+    assert loaded(events) == notices(events) == []
+
+
+def test_what_the_user_accepts_later_joins_when_the_session_resumes(project: Project, tmp_path: Path) -> None:
+    project.write("AGENTS.md", "the root's")
+    project.write("web/AGENTS.md", "the web's")
+    project.run(write("web/a.txt", "1"))
+    project.accept()
+    file = tmp_path / "more.jsonl"
+    file.write_text('{"content": "What next?"}\n' * 5)
+
+    async def resume() -> list[str]:
+        async with Store.open(project.data) as store:
+            changes = {"model": f"scripted:{file}", "agent": "CodeActAgent"}
+            session = await reopen(store, project.data, project.session, lambda _: None, **changes)
+            async with session.hold_lease():
+                await session.run("go on")
+        return loaded(await project._events())
+
+    assert asyncio.run(resume()) == ["AGENTS.md", "web/AGENTS.md"]
+
+
+def test_a_delegate_has_them_too(project: Project) -> None:
+    project.write("AGENTS.md", RULE)
+    project.accept()
+    delegation = call("delegate", agent="CodeActAgent", task="the half")
+    project.run(delegation, finish("half done"))
+    assert [RULE in prompt for prompt in project.prompts()] == [True] * 3
+
+
+def test_a_small_window_gets_a_quarter_and_is_told_where_the_rest_is(project: Project) -> None:
+    project.write("AGENTS.md", "word " * 4_000)
+    project.accept()
+    project.run(capabilities=Capabilities(window=8_000))
+    prompt = project.prompts()[0]
+    assert 5_000 < prompt.count("word ") * 5 <= 6_005
+    assert "more characters are left out, because the model's window is small: read AGENTS.md" in prompt
+
+
+def test_all_instructions_together_are_bounded(project: Project) -> None:
+    for name in ("AGENTS.md", "CLAUDE.md"):
+        project.write(name, name + "x" * 40_000)
+    project.accept()
+    (project.settings / "AGENTS.md").write_text("y" * 40_000)
+    events = project.run()
+    assert loaded(events) == [str(project.settings / "AGENTS.md"), "AGENTS.md"]
+    assert "all instructions together may have" in notices(events)[0]
+
+
+def test_the_overview_of_a_small_model_reads_no_advice(project: Project) -> None:
+    project.write("AGENTS.md", RULE)
+    project.write("notes.txt", "buy milk")
+    events = project.run(capabilities=Capabilities(window=16_000))
+    (shown,) = [event.shown for event in events if isinstance(event, WorkspaceOverviewObservation)]
+    assert shown == ("notes.txt",)
+    assert not any(RULE[:20] in prompt for prompt in project.prompts())
+
+
+def skill(folder: Path, name: str) -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Does {name}.\n---\nthe body of {name}\n")
+
+
+def test_a_skill_is_disclosed_step_by_step_and_readable_inside(project: Project) -> None:
+    skill(project.root / ".agents/skills", "theirs")
+    skill(project.settings / "skills", "mine")
+    project.accept()
+    events = project.run(
+        bash("cat .agents/skills/theirs/SKILL.md"),
+        bash(f"cat {project.data}/skills/*/mine/SKILL.md; touch {project.data}/skills/x || echo refused"),
+        sandbox="bubblewrap",
+    )
+    theirs, mine = (event for event in events if isinstance(event, ContextLoaded))
+    assert (theirs.path, theirs.text) == (".agents/skills/theirs/SKILL.md", "theirs: Does theirs.")
+    first = project.prompts()[0]
+    assert f"- mine: Does mine. ({mine.path})" in first
+    assert "the body" not in first
+    outputs = [event.content for event in events if isinstance(event, CmdOutputObservation)]
+    assert "the body of theirs" in outputs[0]
+    assert "the body of mine" in outputs[1]
+    assert outputs[1].endswith("refused\n")
+
+
+CONTAINER = {
+    "image": "python:3.12",
+    "containerEnv": {"COLOUR": "dark red"},
+    "initializeCommand": "touch {}/host",
+    "postCreateCommand": "echo $COLOUR > made.txt; touch {}/host",
+}
+
+
+def test_a_devcontainer_is_set_up_inside_once_accepted(project: Project, tmp_path: Path) -> None:
+    project.write(".devcontainer.json", json.dumps(CONTAINER).replace("{}", str(tmp_path)))
+    assert not [event for event in project.run(sandbox="bubblewrap") if isinstance(event, CmdRunAction)]
+    project.accept()
+    events = project.run(bash("cat made.txt; echo $COLOUR"), sandbox="bubblewrap")
+    commands = [event for event in events if isinstance(event, CmdRunAction)]
+    assert [event.source for event in commands] == ["environment", "environment", "agent"]
+    outputs = [event.content for event in events if isinstance(event, CmdOutputObservation)]
+    assert outputs[-1] == "dark red\ndark red\n"
+    assert not (tmp_path / "host").exists()
+
+
+def test_without_a_sandbox_nothing_of_a_devcontainer_runs(project: Project, tmp_path: Path) -> None:
+    project.write(".devcontainer.json", json.dumps(CONTAINER).replace("{}", str(tmp_path)))
+    project.accept()
+    events = project.run()
+    assert not [event for event in events if isinstance(event, CmdRunAction)]
+    assert notices(events) == [".devcontainer.json is not used: without a sandbox, nothing of a repository runs"]
+
+
+@pytest.mark.slow
+async def test_an_evaluation_loads_no_conventions(tmp_path: Path, new_user: None) -> None:
+    settings = tmp_path / "config/handiwork"
+    settings.mkdir(parents=True)
+    (settings / "AGENTS.md").write_text(RULE)
+    skill(settings / "skills", "mine")
+    work = await planned(sums(tmp_path / "sums", "a"), script(tmp_path / "script"))
+    results = await finished(tmp_path / "out", work)
+    (trajectory,) = [(tmp_path / "out" / result.trajectory).read_text() for result in results.values()]
+    assert RULE[:20] not in trajectory
+    assert '"type":"Context' not in trajectory
+
+
+def test_the_commands_of_a_devcontainer_are_asked_about_like_the_agents(project: Project, tmp_path: Path) -> None:
+    project.write(".devcontainer.json", json.dumps(CONTAINER).replace("{}", str(tmp_path)))
+    project.accept()
+    done = handiwork.run(
+        "do it", workspace=project.root, model=ScriptedLLM([]), data=project.data, confirmation="always"
+    )  # fmt: skip
+    assert done.outcome == "awaiting_user_confirmation"
+    assert done.state.pending[0].source == "environment"
+
+
+def test_a_damaged_file_of_answers_stops_the_session_at_its_begin(project: Project) -> None:
+    project.write("AGENTS.md", RULE)
+    project.data.mkdir()
+    (project.data / "trust.json").write_text("{")
+    with pytest.raises(TrustError, match="remove it"):
+        project.run()

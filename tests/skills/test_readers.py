@@ -1,0 +1,124 @@
+"""Documents of every kind as text. The bundle's own libraries write those that are read."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from handiwork.sandbox.bundle import bundle_root, host_command
+from handiwork.skills import parse_docx, parse_latex, parse_pdf, parse_pptx, parse_xlsx
+from handiwork.skills.tools import SkillError
+
+Capture = pytest.CaptureFixture[str]
+
+
+def write(code: str, path: Path) -> None:
+    """Run code that writes a document to ``path``."""
+    python = [*host_command("python3"), "-I", "-S", "-c"]
+    setup = "import sys; sys.path.append(sys.argv[1]); path = sys.argv[2]\n"
+    libraries = str(bundle_root() / "lib/python3/dist-packages")
+    subprocess.run([*python, setup + code, libraries, str(path)], check=True)
+
+
+def pdf(*pages: str) -> bytes:
+    """A PDF file with a line of text on each page."""
+    kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    for number, text in enumerate(pages):
+        stream = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET"
+        fonts = f"/Contents {5 + 2 * number} 0 R /Resources << /Font << /F1 3 0 R >> >>"
+        objects.append(f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] {fonts} >>")
+        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+    body, offsets = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        offsets.append(len(body))
+        body += f"{number} 0 obj\n{content}\nendobj\n".encode()
+    table = "".join(f"{offset:010} 00000 n \n" for offset in offsets)
+    size = len(objects) + 1
+    trailer = f"trailer << /Size {size} /Root 1 0 R >>\nstartxref\n{len(body)}\n%%EOF\n"
+    return body + f"xref\n0 {size}\n0000000000 65535 f \n{table}{trailer}".encode()
+
+
+def test_a_pdf_page_by_page(folder: Path, capsys: Capture) -> None:
+    (folder / "a.pdf").write_bytes(pdf("The first page", "And the second"))
+    parse_pdf("a.pdf")
+    expected = f"[{folder}/a.pdf]\n== Page 1 ==\nThe first page\n== Page 2 ==\nAnd the second\n"
+    assert capsys.readouterr().out == expected
+
+
+def test_a_word_document_with_headings_and_tables(folder: Path, capsys: Capture) -> None:
+    code = """
+import docx
+document = docx.Document()
+document.add_heading("Title", 1)
+document.add_paragraph("Caf\\u00e9 text")
+table = document.add_table(1, 2)
+table.rows[0].cells[0].text, table.rows[0].cells[1].text = "left", "right"
+document.add_paragraph("The end")
+document.save(path)
+"""
+    write(code, folder / "a.docx")
+    parse_docx("a.docx")
+    assert capsys.readouterr().out == f"[{folder}/a.docx]\n# Title\nCaf\u00e9 text\nleft | right\nThe end\n"
+
+
+def test_slides_with_tables_and_notes(folder: Path, capsys: Capture) -> None:
+    code = """
+import pptx
+deck = pptx.Presentation()
+slide = deck.slides.add_slide(deck.slide_layouts[5])
+slide.shapes.title.text = "Plan"
+table = slide.shapes.add_table(1, 2, 0, 0, 9999, 9999).table
+table.cell(0, 0).text, table.cell(0, 1).text = "left", "right"
+slide.notes_slide.notes_text_frame.text = "say this"
+deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = "End"
+deck.save(path)
+"""
+    write(code, folder / "a.pptx")
+    parse_pptx("a.pptx")
+    assert capsys.readouterr().out == (
+        f"[{folder}/a.pptx]\n== Slide 1 ==\nPlan\nleft | right\nNotes: say this\n== Slide 2 ==\nEnd\n"
+    )
+
+
+def test_a_workbook_sheet_by_sheet(folder: Path, capsys: Capture) -> None:
+    code = """
+import openpyxl
+book = openpyxl.Workbook()
+book.active.title = "One"
+book.active.append(["name", "n"])
+book.active.append(["Ann", 1.5])
+book.active.append([None, True])
+book.create_sheet("Two").append(["x"])
+book.save(path)
+"""
+    write(code, folder / "a.xlsx")
+    parse_xlsx("a.xlsx")
+    assert capsys.readouterr().out == (
+        f"[{folder}/a.xlsx]\n== Sheet One ==\nname\tn\nAnn\t1.5\n\tTrue\n== Sheet Two ==\nx\n"
+    )
+
+
+def test_latex_without_commands(folder: Path, capsys: Capture) -> None:
+    (folder / "a.tex").write_text("\\section{One}\nSome \\emph{words}, $x^2$. % a remark\n")
+    parse_latex("a.tex")
+    text = capsys.readouterr().out
+    assert "Some words, $x^2$." in text
+    assert "emph" not in text
+    assert "remark" not in text
+
+
+@pytest.mark.parametrize("read", [parse_pdf, parse_docx, parse_pptx, parse_xlsx])
+def test_what_is_no_such_document_is_said_in_a_line(folder: Path, read: object) -> None:
+    (folder / "a").write_bytes(b"plain text\n" * 50)
+    assert callable(read)
+    with pytest.raises(SkillError, match=r"/a cannot be read as \w+: [^\n]+\Z"):
+        read("a")
+    with pytest.raises(SkillError, match="is no file"):
+        read("missing")
