@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import httpx2
@@ -21,7 +21,7 @@ from handiwork.agents.protocols import BOUND_TEXT, protocol_of
 from handiwork.agents.protocols.ask import read
 from handiwork.llm.errors import ModelNotFoundError
 from handiwork.llm.local.model import LocalLLM, server_folder_of
-from handiwork.llm.local.server import ServerFolder
+from handiwork.llm.local.server import SLOTS, ServerFolder
 from handiwork.llm.local.weights import QWEN_CODER, fetch
 from handiwork.llm.types import Message
 from handiwork.paths import cache_dir
@@ -55,10 +55,22 @@ async def place(model: Path, runtime: None) -> AsyncIterator[ServerFolder]:
 
 
 @pytest.fixture
-async def llm(model: Path, place: ServerFolder) -> AsyncIterator[LocalLLM]:
-    llm = client(model)
-    yield llm
-    await llm.close()
+async def connect(model: Path, place: ServerFolder) -> AsyncIterator[Callable[..., LocalLLM]]:
+    """Makes clients, and closes them at the test's end, without which the server would not end."""
+    clients: list[LocalLLM] = []
+
+    def connect(said: list[str] | None = None) -> LocalLLM:
+        clients.append(client(model, said))
+        return clients[-1]
+
+    yield connect
+    for llm in clients:
+        await llm.close()
+
+
+@pytest.fixture
+def llm(connect: Callable[..., LocalLLM]) -> LocalLLM:
+    return connect()
 
 
 def client(model: Path, said: list[str] | None = None) -> LocalLLM:
@@ -66,8 +78,9 @@ def client(model: Path, said: list[str] | None = None) -> LocalLLM:
 
 
 async def end_of(place: ServerFolder) -> None:
-    while place.alive():
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(60):
+        while place.alive():
+            await asyncio.sleep(0.05)
 
 
 def server_pid(place: ServerFolder) -> int:
@@ -120,16 +133,16 @@ async def test_a_repeated_prefix_is_read_from_the_cache(llm: LocalLLM) -> None:
 
 
 @pytest.mark.slow
-async def test_starters_at_the_same_time_share_one_server(model: Path, place: ServerFolder) -> None:
+async def test_starters_at_the_same_time_share_one_server(
+    connect: Callable[..., LocalLLM], place: ServerFolder
+) -> None:
     said: list[str] = []
-    clients = [client(model, said) for _ in range(3)]
+    clients = [connect(said) for _ in range(3)]
     await asyncio.gather(*(llm.start() for llm in clients))
     pid = server_pid(place)
     await asyncio.gather(*(llm.complete(ASK) for llm in clients))
     assert server_pid(place) == pid
     assert sum(line.startswith("loading the model") for line in said) == 1
-    for llm in clients:
-        await llm.close()
 
 
 @pytest.mark.slow
@@ -146,8 +159,10 @@ async def test_the_server_wants_a_key_that_only_the_user_can_read(llm: LocalLLM,
 
 
 @pytest.mark.slow
-async def test_it_ends_after_its_last_client_and_a_new_call_starts_another(model: Path, place: ServerFolder) -> None:
-    one, other = client(model), client(model)
+async def test_it_ends_after_its_last_client_and_a_new_call_starts_another(
+    connect: Callable[..., LocalLLM], place: ServerFolder
+) -> None:
+    one, other = connect(), connect()
     await one.start()
     await other.start()
     pid = server_pid(place)
@@ -160,7 +175,6 @@ async def test_it_ends_after_its_last_client_and_a_new_call_starts_another(model
     assert place.address() is None
     assert "Paris" in (await one.complete(ASK)).content
     assert server_pid(place) != pid
-    await one.close()
 
 
 HOLD = """
@@ -176,14 +190,14 @@ asyncio.run(hold())
 
 @pytest.mark.slow
 async def test_it_outlives_the_client_that_started_it_and_forgets_killed_clients(
-    model: Path, place: ServerFolder
+    model: Path, connect: Callable[..., LocalLLM], place: ServerFolder
 ) -> None:
     command = [sys.executable, "-c", HOLD, str(model), str(IDLE)]
     holder = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert holder.stdout is not None
     assert await holder.stdout.readline() == b"ready\n"
     pid = server_pid(place)
-    llm = client(model)
+    llm = connect()
     await llm.start()
     holder.send_signal(signal.SIGKILL)
     await holder.communicate()
@@ -221,23 +235,21 @@ async def test_a_server_killed_in_mid_answer_costs_one_attempt(llm: LocalLLM, pl
 
 
 @pytest.mark.slow
-async def test_who_has_to_wait_is_told(model: Path, place: ServerFolder) -> None:
+async def test_who_has_to_wait_is_told(connect: Callable[..., LocalLLM]) -> None:
     said: list[str] = []
-    clients = [client(model, said) for _ in range(3)]
+    *callers, last = (connect(said) for _ in range(SLOTS + 1))
     long = [Message.text("user", "Count from one to thirty in words.")]
-    busy = [asyncio.Event(), asyncio.Event()]
-    await clients[2].start()
+    busy = [asyncio.Event() for _ in callers]
+    await last.start()
     calls = [
         asyncio.create_task(llm.complete(long, on_delta=lambda _, begun=begun: begun.set()))
-        for llm, begun in zip(clients[:2], busy, strict=True)
+        for llm, begun in zip(callers, busy, strict=True)
     ]
     for begun in busy:
         await begun.wait()
-    assert "Paris" in (await clients[2].complete(ASK)).content
+    assert "Paris" in (await last.complete(ASK)).content
     assert "waiting for the local model: it is busy with other calls" in said
     await asyncio.gather(*calls)
-    for llm in clients:
-        await llm.close()
 
 
 @pytest.mark.slow
