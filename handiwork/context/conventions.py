@@ -64,7 +64,7 @@ class Convention:
     @property
     def tokens(self) -> int:
         """The estimated number of tokens that it takes in every prompt."""
-        return 0 if self.kind == "devcontainer" else tokens_of(len(self.text))
+        return tokens_of(len(self.text)) if self.kind in ("instructions", "skill") else 0
 
     @property
     def folder(self) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from handiwork.context import devcontainer, instructions, skills
+from handiwork.context import agents, devcontainer, instructions, skills
 from handiwork.context.conventions import LONGEST_TOGETHER, Convention, opened
 from handiwork.context.trust import Trust, Verdict
 from handiwork.workspace.files.safe_open import open_beneath, open_folder
@@ -39,8 +39,9 @@ State = Literal["loads", "nested", "on request", "not accepted", "changed", "lef
 class ContextFinding:
     """A convention with its ``state`` in a session, and ``why``.
 
-    "loads": from the session's begin. "nested": once the agent works in its folder. "on request": a devcontainer.json,
-    whose settings are used but in no prompt. "not accepted" and "changed": the user decides. "left out": never.
+    "loads": from the session's begin. "nested": once the agent works in its folder. "on request": in no prompt by
+    itself: the settings of a devcontainer.json, and a micro agent, which a user, an agent or a trigger names. "not
+    accepted" and "changed": the user decides. "left out": never.
     """
 
     convention: Convention
@@ -64,6 +65,7 @@ def at_begin(root: Path, user: Path, *, packages: bool = True) -> list[Conventio
         found += skills.of_workspace(descriptor)
         found += skills.of_user(user / skills.USER)
         found += skills.of_packages() if packages else []
+        found += agents.of_workspace(descriptor)
         if (container := devcontainer.find(descriptor)) is not None:
             found.append(container[0])
     return found
@@ -152,7 +154,7 @@ def _judge(convention: Convention, verdict: Verdict) -> ContextFinding:
             why = "yours" if convention.origin == "user" else "of an installed package"
             return ContextFinding(convention, "loads", why)
         case "accepted":
-            state: State = "on request" if convention.kind == "devcontainer" else "loads"
+            state: State = "loads" if convention.kind in ("instructions", "skill") else "on request"
             return ContextFinding(convention, state, "accepted by you")
         case "changed":
             return ContextFinding(convention, "changed", f"changed since you accepted it: {ACCEPT}")

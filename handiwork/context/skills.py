@@ -11,9 +11,8 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 from handiwork.context.characters import one_line, visible
 from handiwork.context.conventions import (
@@ -39,16 +38,12 @@ FILE = "SKILL.md"
 PACKAGES = "handiwork.skill_folders"
 """The group of entry points that name a package whose folders are skills."""
 
-LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_HEAD = 64, 1_024, 16_000
-"""Characters of a skill's name, of its description, and of its front matter."""
+LONGEST_NAME, LONGEST_DESCRIPTION = 64, 1_024
+"""Characters of a skill's name, and of its description."""
 
 SKILLS, FILES, BYTES = 64, 200, 5_000_000
 """Skills of one place; files of a skill, and their bytes together."""
 
-DEEPEST = 10
-"""Levels of lists and mappings in front matter."""
-
-_HEAD = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -77,40 +72,6 @@ def of_packages() -> list[Convention]:
         for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
             skills += _in_folder(Path(folder), "package")
     return skills
-
-
-def front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """Return the fields of a Markdown file's YAML front matter, and the body. Raises UnreadableError."""
-    head = _HEAD.match(text)
-    if head is None:
-        raise UnreadableError("it has no front matter: it must begin with a line --- and fields up to the next ---")
-    if len(head[1]) > LONGEST_HEAD:
-        raise UnreadableError(f"its front matter has more than {LONGEST_HEAD} characters")
-    import yaml
-
-    try:
-        events = cast("Iterable[object]", yaml.parse(head[1], yaml.SafeLoader))  # pyright: ignore[reportUnknownMemberType] (untyped)
-        _check_structure(events)
-        fields: object = yaml.safe_load(head[1])
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        reason = str(getattr(error, "problem", None) or type(error).__name__)
-        raise UnreadableError(f"its front matter is not YAML: {one_line(reason)}") from None
-    if not isinstance(fields, dict):
-        raise UnreadableError("its front matter has no fields")
-    return {str(key): value for key, value in cast("dict[object, Any]", fields).items()}, text[head.end() :]
-
-
-def _check_structure(events: Iterable[object]) -> None:
-    """Raise UnreadableError for YAML that takes long to read: aliases expand without end, depth is read slowly."""
-    import yaml
-
-    depth = 0
-    for event in events:
-        if isinstance(event, yaml.AliasEvent):
-            raise UnreadableError("its front matter has aliases, which are not supported")
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
-            raise UnreadableError(f"its front matter is nested more than {DEEPEST} deep")
 
 
 def copy_skill(skill: Convention, store: Path) -> Path:
@@ -202,7 +163,13 @@ def _skill(root: int, path: str, name: str, origin: ContextOrigin, prefix: str) 
 
 def _description(text: str, folder: str) -> str:
     """Return the description of a skill that keeps the specification. Raises UnreadableError."""
-    fields, _ = front_matter(text)
+    # Imported late: most workspaces have no skill, and YAML takes long to import.
+    from handiwork.front_matter import FrontMatterError, split
+
+    try:
+        fields = split(text).values
+    except FrontMatterError as error:
+        raise UnreadableError(str(error)) from None
     name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         rule = f"lower-case letters, digits and single hyphens, at most {LONGEST_NAME}"

@@ -17,10 +17,10 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from handiwork.context.conventions import Convention, digest
+from handiwork.context.conventions import Convention
 from handiwork.errors import HandiworkError
 from handiwork.events.base import Model
-from handiwork.paths import data_dir, locked
+from handiwork.paths import locked
 from handiwork.workspace.manifest import private_dirs, write_private
 
 FILE = "trust.json"
@@ -106,15 +106,6 @@ class Trust:
                 f"{file}, which lists the texts that you accepted, cannot be read: {reason}; remove it, and accept "
                 "them again with `handiwork context --accept`"
             ) from None
-
-
-def is_accepted(workspace: Path, path: str, content: bytes, data: Path | None = None) -> bool:
-    """Return whether the user has accepted this content of a file of a workspace.
-
-    ``workspace`` is the resolved path of the user's directory, also for a session that works on a copy of it; ``path``
-    is relative to it. ``data`` is the data folder, by default the user's. Raises TrustError.
-    """
-    return Trust(data or data_dir()).accepts(workspace, path, digest(content))
 
 
 def _answered(answers: _Answers, convention: Convention, accept: bool) -> _Answers:

@@ -22,7 +22,7 @@ HookPoint = Literal["session_start", "before_action", "after_action", "before_fi
 HookPlace = Literal["sandbox", "host"]
 HookProblem = Literal["", "timeout", "not_started", "interrupted"]
 HookEffect = Literal["", "refused", "sent_back", "let_through"]
-ContextKind = Literal["instructions", "skill", "devcontainer"]
+ContextKind = Literal["instructions", "skill", "devcontainer", "agent"]
 """AGENTS.md or CLAUDE.md, the head of a SKILL.md, or the part of a devcontainer.json that a session uses."""
 ContextOrigin = Literal["workspace", "user", "package"]
 

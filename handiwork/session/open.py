@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from handiwork.agents.base import Agent
-from handiwork.agents.micro.catalog import MicroCatalog, Trusted, nothing_trusted, read_catalog
+from handiwork.agents.micro.catalog import MicroCatalog, read_catalog
 from handiwork.agents.registry import find
+from handiwork.context import agents
+from handiwork.context.conventions import opened
+from handiwork.context.discovery import judge
+from handiwork.context.trust import Trust
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Event
 from handiwork.events.record import EgressEvent
@@ -65,7 +69,7 @@ async def create(
     """
     secrets = load(config.secrets)
     store.redactor.learn(secrets.values)
-    catalog = catalog_of(config, watch, user=conventions)
+    catalog = catalog_of(config, Path(config.workspace), data, watch) if conventions else read_catalog(user=False)
     agent, llm = find(config.agent, catalog), llm or _llm(store, config, watch)
     session_id = fresh_id()
     folder = session_dir(data, session_id)
@@ -138,27 +142,28 @@ async def reopen(
     secrets = load(config.secrets)
     store.redactor.learn(secrets.values)
     folder = session_dir(data, log.id)
-    catalog = catalog_of(config, watch)
+    catalog = catalog_of(config, Workspace.load(folder).base, data, watch)
     agent, llm = find(config.agent, catalog), _llm(store, config, watch)
     if events:
         await log.append(*events)
     return _open(store, config, log, agent, llm, folder, watch, secrets, catalog, started=False, conventions=True)
 
 
-def catalog_of(
-    config: SessionConfig,
-    watch: Observer = lambda _: None,
-    trusted: Trusted = nothing_trusted,
-    *,
-    user: bool = True,
-) -> MicroCatalog:
-    """Return the session's micro agents and knowledge, the ``user``'s too, its repository's if ``trusted`` says so.
+def catalog_of(config: SessionConfig, workspace: Path, data: Path, watch: Observer = lambda _: None) -> MicroCatalog:
+    """Return the session's micro agents and knowledge: the user's, of packages, and what was accepted of a repository.
 
-    ``watch`` receives a line for each file that is broken.
+    ``workspace`` is the user's directory or the session's copy of it, ``data`` the data folder. ``watch`` receives a
+    line for each file that is broken. Raises TrustError, WorkspaceError.
     """
-    catalog = read_catalog(Path(config.workspace), trusted, user=user)
+    source = Path(config.workspace)
+    with opened(workspace) as root:
+        findings = judge(agents.of_workspace(root), source, Trust(data))
+    loaded = [finding.convention for finding in findings if finding.state == "on request"]
+    catalog = read_catalog({source / agent.path: agent.text for agent in loaded})
     for problem in catalog.problems:
         watch(Status(problem))
+    # The session itself tells what is not accepted; here it is for the error about an agent that is not found.
+    catalog.problems.extend(f"{one.convention.path}: {one.why}" for one in findings if one.convention not in loaded)
     return catalog
 
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.context.characters import hidden_kinds, visible
-from handiwork.context.conventions import LARGEST, LONGEST, Convention, UnreadableError, opened, read_file
+from handiwork.context.conventions import LARGEST, LONGEST, Convention, UnreadableError, digest, opened, read_file
 from handiwork.context.devcontainer import parse, without_comments
 from handiwork.context.discovery import at_begin, folders_of, in_folders, judge
-from handiwork.context.skills import copy_skill, front_matter, of_packages
-from handiwork.context.trust import Trust, TrustError, is_accepted
+from handiwork.context.skills import copy_skill, of_packages
+from handiwork.context.trust import Trust, TrustError
 
 HEAD = "---\nname: {}\ndescription: Does it.\n---\nThe body.\n"
 
@@ -132,17 +132,17 @@ def test_a_skill_keeps_the_specification(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("no front matter", "no front matter"),
-        ("---\nname: a\n", "no front matter"),
-        ("---\n[\n---\n", "not YAML"),
-        ("---\n- a\n---\n", "no fields"),
+        ("---\nname: a\n", "the front matter has no end"),
+        ("---\n[\n---\n", "the YAML is invalid"),
+        ("---\n- a\n---\n", "not a list of KEY: VALUE"),
         ("---\nname: A\ndescription: d\n---\n", "its name must be"),
         ("---\nname: ../a\ndescription: d\n---\n", "its name must be"),
         ("---\nname: b\ndescription: d\n---\n", "they must be the same"),
         ("---\nname: a\n---\n", "its description must be"),
         (f"---\nname: a\ndescription: {'d' * 1025}\n---\n", "its description must be"),
         (f"---\nname: a\ndescription: d\nmore: {'x' * 20_000}\n---\n", "more than 16000 characters"),
-        ("---\nname: a\ndescription: !!python/object/apply:os.getcwd []\n---\n", "not YAML"),
-        ("---\nname: a\nd: &x [1]\ndescription: *x\n---\n", "aliases"),
+        ("---\nname: a\ndescription: !!python/object/apply:os.getcwd []\n---\n", "the YAML is invalid"),
+        ("---\nname: a\nd: &x [1]\ndescription: *x\n---\n", "an alias"),
         (f"---\nname: a\nd:\n  {'- ' * 5_000}\n---\n", "nested more than"),
         (f"---\nname: a\ndescription: {'[' * 5_000}\n---\n", "nested more than"),
     ],
@@ -150,10 +150,6 @@ def test_a_skill_keeps_the_specification(tmp_path: Path) -> None:
 def test_a_skill_that_breaks_it_says_why(tmp_path: Path, text: str, problem: str) -> None:
     skill(tmp_path, "a", text)
     assert problem in found(tmp_path)[".agents/skills/a/SKILL.md"].problem
-
-
-def test_front_matter_gives_fields_and_body() -> None:
-    assert front_matter("---\nname: a\nlist: [1]\n---\nbody\n---\n") == ({"name": "a", "list": [1]}, "body\n---\n")
 
 
 def test_a_copy_of_a_skill_has_its_files_and_is_made_once(tmp_path: Path) -> None:
@@ -249,10 +245,11 @@ def test_an_answer_holds_for_one_text_at_one_path_of_one_workspace(tmp_path: Pat
     trust.answer(tmp_path, [convention], accept=True)
     assert trust.verdict(tmp_path, convention) == "accepted"
     assert trust.accepted_text(tmp_path, "AGENTS.md") == "one"
-    assert is_accepted(tmp_path, "AGENTS.md", b"one", tmp_path / "data")
-    assert not is_accepted(tmp_path, "AGENTS.md", b"one ", tmp_path / "data")
-    assert not is_accepted(tmp_path, "CLAUDE.md", b"one", tmp_path / "data")
-    assert not is_accepted(tmp_path / "other", "AGENTS.md", b"one", tmp_path / "data")
+    one, changed = digest(b"one"), digest(b"one ")
+    assert trust.accepts(tmp_path, "AGENTS.md", one)
+    assert not trust.accepts(tmp_path, "AGENTS.md", changed)
+    assert not trust.accepts(tmp_path, "CLAUDE.md", one)
+    assert not trust.accepts(tmp_path / "other", "AGENTS.md", one)
     write(tmp_path, **{"AGENTS.md": "two"})
     assert trust.verdict(tmp_path, found(tmp_path)["AGENTS.md"]) == "changed"
     assert (tmp_path / "data/trust.json").stat().st_mode & 0o777 == 0o600

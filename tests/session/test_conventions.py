@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 import handiwork
+from handiwork.agents.registry import AgentNotFoundError
 from handiwork.context.discovery import everything
 from handiwork.context.trust import Trust, TrustError
 from handiwork.events.action import CmdRunAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
-from handiwork.events.record import CondensationEvent, ContextLoaded, ContextWithheld
+from handiwork.events.record import CondensationEvent, ContextLoaded, ContextWithheld, KnowledgeEvent
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Capabilities, Message
@@ -120,6 +121,28 @@ def test_an_accepted_text_stands_word_for_word_and_a_changed_one_does_not(projec
     events = project.run()
     assert loaded(events) == []
     assert "AGENTS.md (changed)" in notices(events)[0]
+
+
+def test_a_micro_agent_of_the_repository_runs_once_it_is_accepted(project: Project) -> None:
+    project.write(".handiwork/agents/Greeter.md", "---\ntools: [bash]\n---\nGreet the world. {{ task }}\n")
+    with pytest.raises(AgentNotFoundError, match=r"\.handiwork/agents/Greeter\.md: not accepted: handiwork context"):
+        project.run(agent="Greeter")
+    project.accept()
+    assert not [event for event in project.run(agent="Greeter") if event.kind.startswith("Context")]
+    assert "Greet the world. do it" in project.prompts()[0]
+    project.write(".handiwork/agents/Greeter.md", "---\ntools: [bash]\n---\nGreet nobody.\n")
+    with pytest.raises(AgentNotFoundError, match="changed since you accepted it"):
+        project.run(agent="Greeter")
+
+
+def test_knowledge_of_the_repository_joins_once_it_is_accepted(project: Project) -> None:
+    project.write(".handiwork/agents/doing.md", f"---\ntriggers: [do]\n---\n{RULE}\n")
+    assert notices(project.run()) != []
+    assert RULE not in project.prompts()[0]
+    project.accept()
+    (joined,) = [event for event in project.run() if isinstance(event, KnowledgeEvent)]
+    assert (joined.trigger, joined.content) == ("do", RULE)
+    assert RULE in project.prompts()[0]
 
 
 def test_the_users_own_needs_no_acceptance(project: Project) -> None:

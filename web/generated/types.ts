@@ -431,7 +431,7 @@ export interface CondensationEvent extends Event {
  */
 export interface ContextLoaded extends Event {
   type: "ContextLoaded";
-  category: "instructions" | "skill" | "devcontainer";
+  category: "instructions" | "skill" | "devcontainer" | "agent";
   origin: "workspace" | "user" | "package";
   path: string;
   text: string;

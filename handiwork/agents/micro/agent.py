@@ -74,15 +74,15 @@ def with_prompt(state: State, micro: MicroFile, inputs: type[BaseModel]) -> Stat
 
 
 def _toolbox(micro: MicroFile, base: type[Agent]) -> Sequence[ActionTool]:
-    keys, front = micro.keys, micro.front
+    keys = micro.keys
     names = [tool.name for tool in base.toolbox]
     for key in ("tools", "outputs"):
-        if key in front.values and not set(ENDS) <= set(names):
-            raise front.error((key,), f"{keys.agent} has a fixed set of tools: remove {key}, or reuse CodeActAgent")
+        if key in micro.front.values and not set(ENDS) <= set(names):
+            raise micro.error((key,), f"{keys.agent} has a fixed set of tools: remove {key}, or reuse CodeActAgent")
     unknown = next((n for n, name in enumerate(keys.tools or ()) if name not in names), None)
     if keys.tools is not None and unknown is not None:
         problem = f"{keys.agent} has no tool {keys.tools[unknown]!r}; it has: {', '.join(names)}"
-        raise front.error(("tools", unknown), problem)
+        raise micro.error(("tools", unknown), problem)
     chosen = names if keys.tools is None else [*keys.tools, *ENDS]
     finish = _finish(micro) if keys.outputs else None
     return tuple(

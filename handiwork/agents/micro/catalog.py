@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import MappingProxyType
 
-from handiwork.agents.micro.definition import MicroFile, parse
-from handiwork.agents.micro.front_matter import MicroFileError
+from handiwork.agents.micro.definition import MicroFile, MicroFileError, parse
 from handiwork.paths import config_dir
 
 GROUP = "handiwork.micro_agents"
@@ -20,22 +20,13 @@ AGENTS = "handiwork.agents"
 
 OWN = Path(__file__).parent / "hub"
 USER_FOLDER = "micro"
-REPOSITORY_FOLDER = Path(".handiwork", "agents")
 LONGEST = 100_000
 """Bytes of the largest file."""
-
-Trusted = Callable[[str], bool]
-"""Returns whether the user accepted a repository's file with this text."""
-
-
-def nothing_trusted(text: str) -> bool:
-    """Return False: no file of a repository is loaded."""
-    return False
 
 
 @dataclass(frozen=True)
 class MicroCatalog:
-    """The valid files, by name. ``problems`` has a line for each broken one, ``untrusted`` the repository's others.
+    """The valid files, by name. ``problems`` has a line for each broken one.
 
     ``packages`` tells the package of a file, "" for the user's and the repository's. ``reserved`` are the names of
     agents in Python.
@@ -45,7 +36,6 @@ class MicroCatalog:
     knowledge: dict[str, MicroFile] = field(default_factory=dict[str, MicroFile])
     packages: dict[Path, str] = field(default_factory=dict[Path, str])
     problems: list[str] = field(default_factory=list[str])
-    untrusted: list[Path] = field(default_factory=list[Path])
     reserved: set[str] = field(default_factory=lambda: set(entry_points(group=AGENTS).names))
 
     def add(self, path: Path, text: str, package: str = "") -> None:
@@ -53,36 +43,22 @@ class MicroCatalog:
         try:
             micro = parse(path, text)
             if not micro.keys.triggers and micro.name in self.reserved:
-                raise micro.front.error(("name",), f"{micro.name} is an agent in Python: take another name")
+                raise micro.error(("name",), f"{micro.name} is an agent in Python: take another name")
             known = self.agents.get(micro.name) or self.knowledge.get(micro.name)
             if known is None:
                 (self.knowledge if micro.keys.triggers else self.agents)[micro.name] = micro
                 self.packages[path] = package
             elif known.path.parent == path.parent:
-                raise micro.front.error(("name",), f"{known.path.name} has the name {micro.name} as well: rename one")
+                raise micro.error(("name",), f"{known.path.name} has the name {micro.name} as well: rename one")
         except MicroFileError as error:
             self.problems.append(str(error))
 
 
-def read_catalog(
-    workspace: Path | None = None, trusted: Trusted = nothing_trusted, *, user: bool = True
-) -> MicroCatalog:
-    """Return the catalog of packages, the ``user``, and the workspace's repository if it is given.
-
-    Of a repository only files are parsed whose text is ``trusted``: those in `.handiwork/agents` of the workspace, and
-    of each folder above it up to the repository's root.
-    """
+def read_catalog(accepted: Mapping[Path, str] = MappingProxyType({}), *, user: bool = True) -> MicroCatalog:
+    """Return the catalog of packages, of the ``user``, and of a repository: its ``accepted`` texts by path."""
     catalog = MicroCatalog()
-    root = None if workspace is None else _repository(workspace.resolve())
-    for folder in () if root is None or workspace is None else _from(workspace.resolve(), root):
-        for path in sorted((folder / REPOSITORY_FOLDER).glob("*.md")):
-            if not path.resolve().is_relative_to(root or folder):
-                catalog.problems.append(f"{path}:1: it is a link to a file outside of the repository: copy that file")
-            elif (text := _text(path, catalog)) is not None:
-                if trusted(text):
-                    catalog.add(path, text)
-                else:
-                    catalog.untrusted.append(path)
+    for path, text in accepted.items():
+        catalog.add(path, text)
     places = [("", config_dir() / USER_FOLDER)] if user else []
     for package, folder in (*places, ("handiwork", OWN), *_packages(catalog)):
         for path in sorted(folder.glob("*.md")):
@@ -98,18 +74,6 @@ def read_file(path: Path) -> MicroFile:
     if text is None:
         raise MicroFileError(path, 1, problems.problems[0].split(":1: ", 1)[1])
     return parse(path, text)
-
-
-def _repository(folder: Path) -> Path:
-    """Return the root of the repository that has the folder, or the folder itself without one."""
-    return next((root for root in (folder, *folder.parents) if (root / ".git").exists()), folder)
-
-
-def _from(folder: Path, root: Path) -> Iterator[Path]:
-    """Yield the folder and those above it, up to the root."""
-    yield folder
-    if folder != root:
-        yield from _from(folder.parent, root)
 
 
 def _packages(catalog: MicroCatalog) -> Iterator[tuple[str, Path]]:

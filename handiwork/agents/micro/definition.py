@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,13 +15,21 @@ from jinja2.sandbox import SandboxedEnvironment
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from handiwork.agents.micro.fields import AnyField, FieldSpec, problem_of
-from handiwork.agents.micro.front_matter import FrontMatter, MicroFileError, split
+from handiwork.errors import HandiworkError
+from handiwork.front_matter import FrontMatter, FrontMatterError, split
 
 TASK = "task"
 """The input that every micro agent has: an agent that delegates, and the user, give it."""
 
 _AGENT_KEYS = ("agent", "inputs", "outputs", "tools", "model")
 _ENVIRONMENT = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+class MicroFileError(HandiworkError):
+    """A micro agent's file is invalid; the text names the file, the line from 1, the problem and the remedy."""
+
+    def __init__(self, path: Path, line: int, problem: str) -> None:
+        super().__init__(f"{path}:{line}: {problem}")
 
 
 def _as_list(value: object) -> object:
@@ -37,7 +46,8 @@ class Keys(BaseModel):
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")
     description: str = ""
-    agent: str = "CodeActAgent"
+    # No file.py:Class, which would be imported outside of the sandbox: the file may be a repository's.
+    agent: str = Field(default="CodeActAgent", pattern=r"^\w+$")
     inputs: dict[str, AnyField] = Field(default_factory=dict[str, FieldSpec])
     outputs: dict[str, AnyField] = Field(default_factory=dict[str, FieldSpec])
     tools: Words | None = None
@@ -47,10 +57,10 @@ class Keys(BaseModel):
 
 @dataclass(frozen=True)
 class MicroFile:
-    """A valid file: its keys, its prompt or knowledge as ``body``, and its place."""
+    """A valid file: its ``path``, its keys, and its prompt or knowledge as ``body``."""
 
+    path: Path
     keys: Keys
-    body: str
     front: FrontMatter
 
     @property
@@ -59,9 +69,13 @@ class MicroFile:
         return self.keys.name
 
     @property
-    def path(self) -> Path:
-        """The file."""
-        return self.front.path
+    def body(self) -> str:
+        """The prompt or the knowledge."""
+        return self.front.body
+
+    def error(self, keys: Sequence[int | str], problem: str) -> MicroFileError:
+        """Return the error about a value of the front matter."""
+        return MicroFileError(self.path, self.front.line(keys), problem)
 
     @property
     def inputs(self) -> dict[str, FieldSpec]:
@@ -86,7 +100,10 @@ class MicroFile:
 
 def parse(path: Path, text: str) -> MicroFile:
     """Return the definition in a file with this text. Raises MicroFileError, which names the line."""
-    front = split(path, text)
+    try:
+        front = split(text)
+    except FrontMatterError as error:
+        raise MicroFileError(path, error.line, str(error)) from None
     try:
         keys = Keys.model_validate({"name": path.stem, **front.values})
     except ValidationError as error:
@@ -95,8 +112,8 @@ def parse(path: Path, text: str) -> MicroFile:
         problem = f"unknown key {name!r}; known: {', '.join(Keys.model_fields)}"
         if first["type"] != "extra_forbidden" or len(first["loc"]) > 1:
             problem = f"{name}: {first['msg'][0].lower()}{first['msg'][1:]}"
-        raise front.error(first["loc"], problem) from None
-    micro = MicroFile(keys, front.body, front)
+        raise MicroFileError(path, front.line(first["loc"]), problem) from None
+    micro = MicroFile(path, keys, front)
     _check(micro)
     return micro
 
@@ -104,17 +121,17 @@ def parse(path: Path, text: str) -> MicroFile:
 def _check(micro: MicroFile) -> None:
     front, keys = micro.front, micro.keys
     if not micro.body:
-        raise front.error((), "the file has no text below its front matter: write the prompt or the knowledge there")
+        raise micro.error((), "the file has no text below its front matter: write the prompt or the knowledge there")
     if "triggers" in front.values:
         if not keys.triggers or not all(word.strip() for word in keys.triggers):
-            raise front.error(("triggers",), "triggers needs a word, like triggers: [git]")
+            raise micro.error(("triggers",), "triggers needs a word, like triggers: [git]")
         if useless := next((key for key in _AGENT_KEYS if key in front.values), None):
-            raise front.error((useless,), f"{useless} is for agents, and a file with triggers is knowledge: remove one")
+            raise micro.error((useless,), f"{useless} is for agents, and a file with triggers is knowledge: remove one")
         return
     for kind, fields in (("inputs", keys.inputs), ("outputs", keys.outputs)):
         for name, spec in fields.items():
             if problem := problem_of(name, spec):
-                raise front.error((kind, name), problem)
+                raise micro.error((kind, name), problem)
     _check_prompt(micro)
 
 

@@ -35,7 +35,7 @@ def convention_messages(state: State, cache: MessageCache, window: int | None) -
     Every text stands word for word, unless all together exceed a quarter of the ``window`` (tokens); what is cut then
     is said in its place.
     """
-    loaded = [event for event in state.totals.context.values() if event.category != "devcontainer"]
+    loaded = [event for event in state.totals.context.values() if event.category in ("instructions", "skill")]
     if not loaded:
         return ()
     return cache.get_or_build(_KEY, (tuple(loaded), window), _messages)

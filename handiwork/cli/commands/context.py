@@ -25,7 +25,7 @@ from handiwork.settings import SettingsError, settings_file
 SECTIONS: Sequence[tuple[str, tuple[State, ...]]] = (
     ("In every prompt of a session in {}:", ("loads",)),
     ("Once the agent works in their folder:", ("nested",)),
-    ("Used in the sandbox:", ("on request",)),
+    ("Used, and in no prompt by itself:", ("on request",)),
     ("Waiting for you:", ("not accepted", "changed")),
     ("Not loaded:", ("left out",)),
 )

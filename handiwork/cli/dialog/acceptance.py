@@ -24,6 +24,7 @@ QUESTION = "accept {}? (y, n to refuse, q to decide later) "
 ABOUT = {
     "instructions": "Accepted, it stands in every prompt, as advice.",
     "skill": "Accepted, its name and description stand in every prompt; the agent may read and run the rest.",
+    "agent": "Accepted, it defines an agent that runs when its name is given, or text that joins at a word of yours.",
     "devcontainer": "Accepted, its environment and postCreateCommand are run in the sandbox.",
 }
 

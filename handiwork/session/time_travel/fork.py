@@ -17,7 +17,7 @@ from handiwork.log.eventlog import EventLog
 from handiwork.log.session import fresh_id
 from handiwork.log.store import Store
 from handiwork.session.config import SessionConfig, SessionError, config_of
-from handiwork.session.open import stored
+from handiwork.session.open import catalog_of, stored
 from handiwork.session.session import Session
 from handiwork.session.steps.pending import abandoned_actions
 from handiwork.session.storage.layout import claimed, session_dir, snapshots_in_use
@@ -53,9 +53,9 @@ async def fork(
     if at < len(events) and isinstance(events[at - 1], SnapshotEvent):
         at += 1  # it belongs to the observation that follows it
     history = await history_of(data, log)
-    if "agent" in changes:
-        find(changes["agent"])
     config = SessionConfig.model_validate({**(await config_of(log)).model_dump(), **changes})
+    if "agent" in changes:
+        find(config.agent, catalog_of(config, Path(config.workspace), data))
     conversation = len(events) if restored == "files" else at
     state = _state(events[:conversation], log.id, conversation)
     tree = tree_at(events[: len(events) if restored == "conversation" else at], log.id)

@@ -10,7 +10,7 @@ import pytest
 from handiwork.agents.base import Agent
 from handiwork.agents.interface import fields_text
 from handiwork.agents.micro.catalog import LONGEST, read_catalog
-from handiwork.agents.micro.front_matter import MicroFileError
+from handiwork.agents.micro.definition import MicroFileError
 from handiwork.agents.registry import AgentNotFoundError, descriptions, find
 
 HUB = {
@@ -30,13 +30,6 @@ def agent_file(folder: Path, name: str, keys: str = "", body: str = "Do {{ task 
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     return tmp_path / "config/handiwork/micro"
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    (tmp_path / "repository/.git").mkdir(parents=True)
-    (tmp_path / "repository/part").mkdir()
-    return tmp_path / "repository"
 
 
 def test_the_packages_own_folder(user: Path) -> None:
@@ -80,48 +73,13 @@ def test_another_package(user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     sys.modules.pop("their_agents", None)
 
 
-def test_a_repositorys_files_need_trust(user: Path, repository: Path) -> None:
-    file = agent_file(repository / ".handiwork/agents", "Theirs", body="{% broken")
-    catalog = read_catalog(repository)
-    assert "Theirs" not in catalog.agents
-    assert catalog.untrusted == [file]
-    assert catalog.problems == []  # what is not trusted is not even parsed
-
-
-def test_the_nearest_wins(user: Path, repository: Path) -> None:
-    agent_file(user, "Mine", body="user's")
+def test_the_accepted_texts_of_a_repository_win_over_the_users(user: Path, tmp_path: Path) -> None:
     agent_file(user, "Greeter", body="user's")
-    agent_file(repository / ".handiwork/agents", "Greeter", body="root's")
-    agent_file(repository / ".handiwork/agents", "Other", body="root's")
-    agent_file(repository / "part/.handiwork/agents", "Greeter", body="part's")
-    agent_file(repository.parent / ".handiwork/agents", "Outside")
-
-    def bodies(workspace: Path) -> dict[str, str]:
-        agents = read_catalog(workspace, lambda text: True).agents
-        return {name: micro.body for name, micro in agents.items() if name not in HUB}
-
-    assert bodies(repository) == {"Mine": "user's", "Greeter": "root's", "Other": "root's"}
-    assert bodies(repository / "part") == {"Mine": "user's", "Greeter": "part's", "Other": "root's"}
-
-
-def test_trust_is_asked_for_each_text(user: Path, repository: Path) -> None:
-    agent_file(repository / ".handiwork/agents", "Good", body="good")
-    bad = agent_file(repository / ".handiwork/agents", "Bad", body="bad")
-    catalog = read_catalog(repository, lambda text: "good" in text)
-    assert "Good" in catalog.agents
-    assert catalog.untrusted == [bad]
-
-
-def test_a_link_out_of_the_repository_is_not_read(user: Path, repository: Path, tmp_path: Path) -> None:
-    secret = tmp_path / "secret.md"
-    secret.write_text("a secret")
-    folder = repository / ".handiwork/agents"
-    folder.mkdir(parents=True)
-    (folder / "leak.md").symlink_to(secret)
-    asked: list[str] = []
-    catalog = read_catalog(repository, lambda text: bool(asked.append(text)) or True)
-    assert asked == []
-    assert catalog.problems == [f"{folder}/leak.md:1: it is a link to a file outside of the repository: copy that file"]
+    agent_file(user, "Mine", body="user's")
+    file = agent_file(tmp_path / "repository", "Greeter", body="repository's")
+    agents = read_catalog({file: file.read_text()}).agents
+    bodies = {name: micro.body for name, micro in agents.items() if name not in HUB}
+    assert bodies == {"Greeter": "repository's", "Mine": "user's"}
 
 
 def test_broken_files_are_told_and_the_others_work(user: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handiwork.agents.micro.definition import parse
-from handiwork.agents.micro.front_matter import MicroFileError
+from handiwork.agents.micro.definition import MicroFileError, parse
 
 FILE = Path("agents/mine.md")
 
@@ -79,6 +78,10 @@ def test_knowledge_is_no_template() -> None:
         ("---\nname: a\nname: b\n---\nx\n", ":3: the key 'name' is here twice"),
         ("---\nname: a\ncolour: red\n---\nx\n", ":3: unknown key 'colour'; known: name, description"),
         ("---\nname: a b\n---\nx\n", ":2: name: string should match pattern"),
+        ("---\nname: a\nagent: evil.py:Evil\n---\nx\n", ":3: agent: string should match pattern"),
+        ("---\nname: &x a\ndescription: *x\n---\nx\n", ":3: the front matter has an alias"),
+        (f"---\nname: {'[' * 5_000}\n---\nx\n", ":2: the front matter is nested more than 10 deep"),
+        (f"---\nname: {'x' * 20_000}\n---\nx\n", ":2: the front matter has more than 16000 characters"),
         ("---\nname: a\n---\n\n", ":2: the file has no text below its front matter"),
         ("---\nname: a\ninputs:\n  n: {type: int}\n---\nx\n", ":4: inputs.n.type: input should be 'string'"),
         ("---\nname: a\ninputs:\n  n: {type: integer, default: x}\n---\nx\n", ":4: the default 'x' is not of the type"),
