@@ -28,8 +28,8 @@ test: setup
 	@$(PYTHON) scripts/run_tests.py -n 3
 
 test-slow: setup
-	@$(PYTHON) -m pytest -m 'slow and not campaign' tests/fuzz -n 2 --durations 15
-	@$(PYTHON) scripts/run_tests.py -m 'slow and not campaign' --ignore tests/fuzz --durations 15
+	@$(PYTHON) scripts/run_tests.py -vv -m 'slow and not campaign' -n 2 --dist loadfile --durations 25 \
+	    --session-timeout 3000
 
 test-crash: setup
 	@$(PYTHON) -m pytest -m campaign -s tests/crash tests/session

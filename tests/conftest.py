@@ -1,4 +1,4 @@
-"""What holds for all tests: no example is judged by how long it takes."""
+"""What holds for all tests: no example is judged by how long it takes, and one process has Docker's tests."""
 
 from __future__ import annotations
 
@@ -8,9 +8,22 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 settings.register_profile("handiwork", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("handiwork")
+
+
+class ByFile(LoadFileScheduling):
+    """Gives each process whole files, and one of them all of tests/docker, which share a daemon."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "tests/docker" if nodeid.startswith("tests/docker/") else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile | None:
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture
