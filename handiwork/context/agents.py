@@ -1,43 +1,70 @@
-"""The micro agents and pieces of knowledge that a workspace defines: Markdown files in `.handiwork/agents`."""
+"""The micro agents and pieces of knowledge that a repository defines: Markdown files in `.handiwork/agents`.
+
+They are those of the workspace, and of each folder around it up to the repository's root; the nearest come first.
+"""
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from pathlib import Path
 
 from handiwork.context.characters import visible
-from handiwork.context.conventions import Convention, UnreadableError, digest, read_file, text_of, warnings
+from handiwork.context.conventions import Convention, UnreadableError, digest, opened, read_file, text_of, warnings
+from handiwork.errors import WorkspaceError
 from handiwork.workspace.files.safe_open import entries_of, join, open_folder
 
 FOLDER = ".handiwork/agents"
 FILES = 64
-"""Files of the folder that are read."""
+"""Files of one folder that are read."""
 
 
-def of_workspace(root: int) -> list[Convention]:
-    """Return the micro agents of an open workspace, by name; their text is parsed by nobody until it is accepted."""
+def of_repository(root: int, workspace: Path) -> list[Convention]:
+    """Return the micro agents of ``workspace``, open as ``root``, and of the folders around it, whose paths have `..`.
+
+    ``root`` may be a copy of the workspace. Nobody parses a text before it is accepted.
+    """
+    found = _in_folder(root, "")
+    prefix = ""
+    for above in _around(workspace):
+        prefix += "../"
+        with suppress(WorkspaceError), opened(above) as descriptor:  # the user may not be allowed to read it
+            found += _in_folder(descriptor, prefix)
+    return found
+
+
+def _around(workspace: Path) -> list[Path]:
+    """Return the folders around the workspace, the nearest first, the last the repository's root; none outside."""
+    folders = [workspace, *workspace.parents]
+    number = next((number for number, folder in enumerate(folders) if os.path.exists(folder / ".git")), 0)
+    return folders[1 : number + 1]
+
+
+def _in_folder(root: int, prefix: str) -> list[Convention]:
+    """Return the micro agents in one open folder; ``prefix`` comes before their paths."""
     try:
         descriptor = open_folder(root, FOLDER)
     except FileNotFoundError:
         return []
     except OSError:
         problem = "it is a symbolic link or no folder, and links are not followed"
-        return [Convention("agent", "workspace", FOLDER, problem=problem)]
+        return [Convention("agent", "workspace", prefix + FOLDER, problem=problem)]
     try:
         names = sorted(name for name, _ in entries_of(descriptor) if name.endswith(".md"))
     finally:
         os.close(descriptor)
-    agents = [_agent(root, join(FOLDER, name)) for name in names[:FILES]]
+    agents = [_agent(root, join(FOLDER, name), prefix) for name in names[:FILES]]
     if len(names) > FILES:
-        problem = f"{len(names) - FILES} more files: at most {FILES} load"
-        agents.append(Convention("agent", "workspace", FOLDER, problem=problem))
+        problem = f"{len(names) - FILES} more files: at most {FILES} of a folder load"
+        agents.append(Convention("agent", "workspace", prefix + FOLDER, problem=problem))
     return agents
 
 
-def _agent(root: int, path: str) -> Convention:
+def _agent(root: int, path: str, prefix: str) -> Convention:
     try:
         content = read_file(root, path) or b""
         text = text_of(content)
     except UnreadableError as error:
-        return Convention("agent", "workspace", path, problem=str(error))
+        return Convention("agent", "workspace", prefix + path, problem=str(error))
     shown = visible(text)
-    return Convention("agent", "workspace", path, shown, shown, digest(content), notes=warnings(text))
+    return Convention("agent", "workspace", prefix + path, shown, shown, digest(content), notes=warnings(text))

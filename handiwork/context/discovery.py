@@ -54,18 +54,19 @@ class ContextFinding:
         return self.state in ("not accepted", "changed")
 
 
-def at_begin(root: Path, user: Path, *, packages: bool = True) -> list[Convention]:
+def at_begin(workspace: Path, user: Path, *, copy: Path | None = None, packages: bool = True) -> list[Convention]:
     """Return what a session may load before its first step: of the user, the workspace's top, and packages.
 
-    ``root`` is a workspace or a copy of it, ``user`` the settings folder. Raises WorkspaceError.
+    The workspace's files are read from its ``copy`` if there is one; ``user`` is the settings folder. Raises
+    WorkspaceError.
     """
     found = instructions.of_user(user)
-    with opened(root) as descriptor:
+    with opened(copy or workspace) as descriptor:
         found += instructions.in_folder(descriptor)
         found += skills.of_workspace(descriptor)
         found += skills.of_user(user / skills.USER)
         found += skills.of_packages() if packages else []
-        found += agents.of_workspace(descriptor)
+        found += agents.of_repository(descriptor, workspace)
         if (container := devcontainer.find(descriptor)) is not None:
             found.append(container[0])
     return found

@@ -75,7 +75,8 @@ class Conventions:
         return await asyncio.to_thread(self._setup, totals)
 
     def _at_begin(self, totals: Totals) -> list[Event]:
-        findings = judge(at_begin(self._base, settings_file().parent), self._workspace, self._trust)
+        found = at_begin(self._workspace, settings_file().parent, copy=self._base)
+        findings = judge(found, self._workspace, self._trust)
         # Of the folders that the agent has worked in, the user may have accepted more since.
         folders = {path.rpartition("/")[0] for path in totals.withheld if path.endswith(instructions.NAMES)}
         loaded = [self._loaded(finding.convention) for finding in findings if finding.state == "loads"]

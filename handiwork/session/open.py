@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
@@ -157,9 +158,9 @@ def catalog_of(config: SessionConfig, workspace: Path, data: Path, watch: Observ
     """
     source = Path(config.workspace)
     with opened(workspace) as root:
-        findings = judge(agents.of_workspace(root), source, Trust(data))
+        findings = judge(agents.of_repository(root, source), source, Trust(data))
     loaded = [finding.convention for finding in findings if finding.state == "on request"]
-    catalog = read_catalog({source / agent.path: agent.text for agent in loaded})
+    catalog = read_catalog({Path(os.path.normpath(source / agent.path)): agent.text for agent in loaded})
     for problem in catalog.problems:
         watch(Status(problem))
     # The session itself tells what is not accepted; here it is for the error about an agent that is not found.

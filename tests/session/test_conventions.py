@@ -135,6 +135,23 @@ def test_a_micro_agent_of_the_repository_runs_once_it_is_accepted(project: Proje
         project.run(agent="Greeter")
 
 
+def test_the_nearest_micro_agent_of_a_repository_wins_and_none_outside_is_read(project: Project) -> None:
+    project.root = project.root / "part"
+    places = {".handiwork": "part's", "../.handiwork": "root's", "../../.handiwork": "stranger's"}
+    for place, text in places.items():
+        project.write(f"{place}/agents/Greeter.md", f"---\ntools: [bash]\n---\nThe {text} greeting.\n")
+        project.write(f"{place}/agents/Other.md", f"---\ntools: [bash]\n---\nThe {text} other.\n")
+    (project.root.parent / ".git").mkdir()
+    (project.root / ".handiwork/agents/Other.md").unlink()
+    project.accept()
+    project.run(agent="Greeter")
+    assert "The part's greeting." in project.prompts()[0]
+    project.run(agent="Other")
+    assert "The root's other." in project.prompts()[0]
+    paths = [one.convention.path for one in everything(project.root, project.settings, Trust(project.data))]
+    assert [path for path in paths if path.startswith("../..")] == []
+
+
 def test_knowledge_of_the_repository_joins_once_it_is_accepted(project: Project) -> None:
     project.write(".handiwork/agents/doing.md", f"---\ntriggers: [do]\n---\n{RULE}\n")
     assert notices(project.run()) != []
