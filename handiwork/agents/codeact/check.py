@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from handiwork.agents.repair.check import named_test, runner, runner_files
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.overview import WorkspaceOverviewObservation
@@ -16,9 +17,6 @@ def check_of(state: State) -> str:
 
     A command that does not say that it tests or checks may be an example, or the very thing to be made.
     """
-    # Imported late: RepairAgent's modules take 25 ms, which every start of a session would pay.
-    from handiwork.agents.repair.check import named_test, runner, runner_files
-
     messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
     named = [check for message in messages if (check := named_test(message))]
     if named:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from handiwork.agents.micro.definition import MicroFile, MicroFileError, parse
 from handiwork.paths import config_dir
+
+if TYPE_CHECKING:
+    # Imported late, with YAML and templates: most sessions have no file to parse.
+    from handiwork.agents.micro.definition import MicroFile
 
 GROUP = "handiwork.micro_agents"
 """The entry points of packages that have micro agents: each value is a package, whose folder has the files."""
@@ -20,38 +24,67 @@ AGENTS = "handiwork.agents"
 
 OWN = Path(__file__).parent / "hub"
 USER_FOLDER = "micro"
+TRIGGERS = "triggers"
+"""The key that makes a file a piece of knowledge."""
+
 LONGEST = 100_000
 """Bytes of the largest file."""
 
 
-@dataclass(frozen=True)
 class MicroCatalog:
-    """The valid files, by name. ``problems`` has a line for each broken one.
+    """The valid files, by name. ``problems`` has a line for each broken one that was parsed.
 
-    ``packages`` tells the package of a file, "" for the user's and the repository's. ``reserved`` are the names of
-    agents in Python.
+    ``packages`` tells the package of a file, "" for the user's and the repository's. Agents that were added with
+    ``later`` are parsed once an agent is asked for: most sessions need none.
     """
 
-    agents: dict[str, MicroFile] = field(default_factory=dict[str, MicroFile])
-    knowledge: dict[str, MicroFile] = field(default_factory=dict[str, MicroFile])
-    packages: dict[Path, str] = field(default_factory=dict[Path, str])
-    problems: list[str] = field(default_factory=list[str])
-    reserved: set[str] = field(default_factory=lambda: set(entry_points(group=AGENTS).names))
+    def __init__(self) -> None:
+        self.packages: dict[Path, str] = {}
+        self.problems: list[str] = []
+        self._agents: dict[str, MicroFile] = {}
+        self._knowledge: dict[str, MicroFile] = {}
+        self._later: list[tuple[Path, str, str]] = []
 
-    def add(self, path: Path, text: str, package: str = "") -> None:
+    @property
+    def agents(self) -> Mapping[str, MicroFile]:
+        """The agents."""
+        self.parse_later()
+        return self._agents
+
+    @property
+    def knowledge(self) -> Mapping[str, MicroFile]:
+        """The pieces of knowledge."""
+        return self._knowledge
+
+    def parse_later(self) -> None:
+        """Parse what is not parsed yet."""
+        while self._later:
+            self.add(*self._later.pop(0))
+
+    def add(self, path: Path, text: str, package: str = "", *, later: bool = False) -> None:
         """Add the file at ``path`` unless a nearer one has its name; two of one folder are a problem."""
+        if later and TRIGGERS not in text:
+            self._later.append((path, text, package))
+            return
+        from handiwork.agents.micro.definition import MicroFileError, parse
+
         try:
             micro = parse(path, text)
-            if not micro.keys.triggers and micro.name in self.reserved:
+            if not micro.keys.triggers and micro.name in self._reserved:
                 raise micro.error(("name",), f"{micro.name} is an agent in Python: take another name")
-            known = self.agents.get(micro.name) or self.knowledge.get(micro.name)
+            known = self._agents.get(micro.name) or self._knowledge.get(micro.name)
             if known is None:
-                (self.knowledge if micro.keys.triggers else self.agents)[micro.name] = micro
+                (self._knowledge if micro.keys.triggers else self._agents)[micro.name] = micro
                 self.packages[path] = package
             elif known.path.parent == path.parent:
                 raise micro.error(("name",), f"{known.path.name} has the name {micro.name} as well: rename one")
         except MicroFileError as error:
             self.problems.append(str(error))
+
+    @cached_property
+    def _reserved(self) -> set[str]:
+        """The names of agents in Python."""
+        return set(entry_points(group=AGENTS).names)
 
 
 def read_catalog(accepted: Mapping[Path, str] = MappingProxyType({}), *, user: bool = True) -> MicroCatalog:
@@ -63,12 +96,14 @@ def read_catalog(accepted: Mapping[Path, str] = MappingProxyType({}), *, user: b
     for package, folder in (*places, ("handiwork", OWN), *_packages(catalog)):
         for path in sorted(folder.glob("*.md")):
             if (text := _text(path, catalog)) is not None:
-                catalog.add(path, text, package)
+                catalog.add(path, text, package, later=bool(package))
     return catalog
 
 
 def read_file(path: Path) -> MicroFile:
     """Return the definition in one file of the user's. Raises MicroFileError."""
+    from handiwork.agents.micro.definition import MicroFileError, parse
+
     problems = MicroCatalog()
     text = _text(path, problems)
     if text is None:

@@ -62,6 +62,7 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
     if names:
         return Exit.FINISHED
     catalog = read_catalog()
+    catalog.parse_later()
     for piece in catalog.knowledge.values():
         words = f"knowledge for the words {', '.join(piece.keys.triggers)}  ({piece.path})"
         console.print(Text.assemble((f"{piece.name:24}", "bold"), plain(words)), soft_wrap=True)

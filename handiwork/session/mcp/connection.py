@@ -18,13 +18,14 @@ from handiwork.sandbox.base import Sandbox
 from handiwork.sandbox.egress.proxy import Egress
 from handiwork.sandbox.pipe import Pipe
 from handiwork.session.mcp.results import SaveBytes, observation_of, tools_of
-from handiwork.session.mcp.transports import SETTLE, Streams, http_transport, pipe_transport
 from handiwork.session.secrets import Secrets
 from handiwork.settings import SECRET_REFERENCE, MCPServerSettings
 
 if TYPE_CHECKING:
     import mcp_types as types
     from mcp.client import Client
+
+    from handiwork.session.mcp.transports import Streams
 
 START = 60.0
 """Seconds in which a server must have answered; a program may be downloaded in them."""
@@ -34,6 +35,9 @@ STARTS = 3
 
 PAGES = 20
 """Pages of a list of tools."""
+
+SETTLE = 0.5
+"""Seconds to wait for the exit code of a program whose stdin is closed."""
 
 _CLOSING = 3.0
 
@@ -182,6 +186,9 @@ class Connection:
 
     @asynccontextmanager
     async def _streams(self, run: _Run) -> AsyncGenerator[Streams]:
+        # Imported late: HTTP's clients take long to import, and most sessions have no server.
+        from handiwork.session.mcp.transports import http_transport, pipe_transport
+
         if self._settings.url is not None:
             if self._options.egress is None:
                 raise MCPServerError("this session has no way to the network")

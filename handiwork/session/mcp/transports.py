@@ -20,9 +20,6 @@ from handiwork.session.mcp.proxy_transport import ProxyTransport
 Streams = tuple[Any, Any]
 """The messages from a server and those to it, as the SDK's client takes them."""
 
-SETTLE = 0.5
-"""Seconds to wait for the exit code of a program whose stdin is closed."""
-
 
 @asynccontextmanager
 async def pipe_transport(pipe: Pipe, ended: asyncio.Event) -> AsyncGenerator[Streams]:

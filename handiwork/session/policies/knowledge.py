@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from handiwork.agents.micro.definition import MicroFile
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
 from handiwork.events.record import KnowledgeEvent
+
+if TYPE_CHECKING:
+    from handiwork.agents.micro.definition import MicroFile
 
 
 class Knowledge:
