@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from pydantic_core import from_json, to_json
@@ -65,4 +65,11 @@ def problems_text(error: ValidationError) -> str:
 def fields_text(model: type[BaseModel]) -> str:
     """Return the model's fields as code, like "task: str, url: str = ''"; "..." stands for any other field."""
     parameters = inspect.signature(model).parameters.values()
-    return ", ".join("..." if field.kind is field.VAR_KEYWORD else str(field) for field in parameters)
+    return ", ".join("..." if field.kind is field.VAR_KEYWORD else _text(field) for field in parameters)
+
+
+def _text(field: inspect.Parameter) -> str:
+    """Return the field without its constraints: "int" for Annotated[int, Ge(1)]."""
+    if get_origin(field.annotation) is Annotated:
+        field = field.replace(annotation=get_args(field.annotation)[0])
+    return str(field)

@@ -12,6 +12,7 @@ from handiwork.agents.browsing import BrowsingAgent, VisualBrowsingAgent
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.agents.interface import AnyOutputs, Data, InterfaceError, TaskInputs, fields_text, parse
 from handiwork.agents.registry import descriptions
+from handiwork.agents.repair.agent import RepairAgent
 from handiwork.agents.state import State
 from tests.agents.states import state_of, task
 
@@ -78,6 +79,10 @@ def test_data_that_are_no_model_are_refused_where_the_class_is_defined(model: ob
         (AnyOutputs, "..."),
         (BrowsingAgent.inputs, "task: str, url: str = ''"),
         (Notes, "lines: list[str] = [], level: int = 0"),
+        (
+            RepairAgent.inputs,
+            "task: str, check: str = '', candidates: int = 4, rounds: int = 8, temperature: float = 1.0, ...",
+        ),
     ],
 )
 def test_the_fields_of_a_model_are_told_as_code(model: type[BaseModel], text: str) -> None:
