@@ -251,7 +251,7 @@ def test_bundles_and_a_configuration_of_ones_own(tmp_path: Path) -> None:
     [
         ({"max_cost": 1.0}, TEXT, "exit_cost"),
         ({"max_tokens": 500}, TEXT, "exit_cost"),
-        ({"max_time": 4.0}, TEXT, "exit_total_execution_time"),
+        ({"max_time": 15.0}, TEXT, "exit_total_execution_time"),
     ],
 )
 def test_every_limit_submits(tmp_path: Path, settings: dict[str, Any], capabilities: Capabilities, status: str) -> None:
