@@ -1,4 +1,4 @@
-"""Find agents by name: installed ones, micro agents, "module:Class", "file.py:Class", "file.md" or "file.yaml"."""
+"""Find agents by name: installed ones, micro agents, "module:Class", "file.py:Class", or a file of CONFIGURED."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from handiwork.llm.types import JsonSchema
 if TYPE_CHECKING:
     from handiwork.agents.micro.catalog import MicroCatalog
 
-CONFIGURED = (".md", ".yaml", ".yml")
-"""The endings of the files that are names of agents: micro agents in Markdown, configurations of SWEAgent's in YAML."""
+CONFIGURED = (".md", ".yaml", ".yml", ".json")
+"""The endings of files that are names of agents: micro agents, configurations of SWEAgent, swarms of SwarmAgent."""
 
 GROUP = "handiwork.agents"
-OWN_AGENT = "name your own as file.py:Class, module:Class, file.md or file.yaml"
+OWN_AGENT = "name your own as file.py:Class, module:Class, file.md, file.yaml or file.json"
 
 
 class AgentNotFoundError(HandiworkError):
@@ -41,13 +41,17 @@ def find(name: str, catalog: MicroCatalog | None = None) -> type[Agent]:
     """Return the agent class named ``name``; the ending Agent of an installed agent's name may be left out.
 
     The micro agents are those of the ``catalog``, by default those of the user and of packages. Raises
-    AgentNotFoundError, and MicroFileError or SWEConfigError for an agent whose file is invalid.
+    AgentNotFoundError, and MicroFileError, SWEConfigError or SwarmError for an agent whose file is invalid.
     """
     if name.endswith(".md"):
         from handiwork.agents.micro.agent import agent_class
         from handiwork.agents.micro.catalog import read_file
 
         return agent_class(read_file(Path(name).expanduser()), _find_class)
+    if name.endswith(".json"):
+        from handiwork.agents.swarm import load_agent as load_swarm
+
+        return load_swarm(Path(name).expanduser())
     if name.endswith(CONFIGURED):
         from handiwork.agents.swe_agent import load_agent
 

@@ -11,6 +11,7 @@ from handiwork.cli.command import command
 from handiwork.cli.commands import mcp
 from handiwork.cli.commands import serve as serving
 from handiwork.cli.commands.eval import app as evals
+from handiwork.cli.commands.swarm import app as swarms
 from handiwork.cli.options import (
     AgentName,
     AllowNet,
@@ -380,6 +381,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 app.add_typer(evals.app, name="eval")
+app.add_typer(swarms.app, name="swarm")
 app.add_typer(mcp.app, name="mcp")
 
 

@@ -68,7 +68,9 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
         console.print(Text.assemble((f"{piece.name:24}", "bold"), plain(words)), soft_wrap=True)
     for problem in catalog.problems:
         console.print(Text(f"not loaded: {plain(problem)}", "yellow"), soft_wrap=True)
-    console.print(Text("\nuse your own with --agent file.py:Class, module:Class, file.md or file.yaml"), soft_wrap=True)
+    console.print(
+        Text("\nuse your own with --agent file.py:Class, module:Class, file.md, file.yaml or file.json"), soft_wrap=True
+    )
     return Exit.FAILED if catalog.problems else Exit.FINISHED
 
 

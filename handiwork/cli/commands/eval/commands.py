@@ -20,7 +20,7 @@ from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
 from handiwork.evals import registry
-from handiwork.evals.benchmark import Score
+from handiwork.evals.benchmark import Benchmark, Score
 from handiwork.evals.reporting import compare as comparing
 from handiwork.evals.reporting import report as reports
 from handiwork.evals.reporting import tables
@@ -97,6 +97,17 @@ def run(
 
     Raises SettingsError, DataError, SandboxError, BenchmarkNotFoundError.
     """
+    benchmark, conditions = conditions_of(request, flags)
+    run_plan = asyncio.run(
+        plan.new(benchmark, conditions, InstanceSelection(request.limit, request.ids), request.trials, say)
+    )
+    out = _new_folder(run_plan, request.out)
+    manifest.write(out, run_plan.manifest)
+    return _execute_and_report(out, run_plan, caps, execution, as_json)
+
+
+def conditions_of(request: EvalRequest, flags: Mapping[str, Any]) -> tuple[Benchmark, Conditions]:
+    """Return the benchmark and the conditions of a run. Raises SettingsError, BenchmarkNotFoundError."""
     if request.benchmark is None:
         raise SettingsError("BENCHMARK is missing: name one that `handiwork eval list` shows")
     settings, benchmark = load(flags), registry.find(request.benchmark)
@@ -123,12 +134,7 @@ def run(
         image=settings.image,
         allow_net=settings.allow_net,
     )
-    run_plan = asyncio.run(
-        plan.new(benchmark, conditions, InstanceSelection(request.limit, request.ids), request.trials, say)
-    )
-    out = _new_folder(run_plan, request.out)
-    manifest.write(out, run_plan.manifest)
-    return _execute_and_report(out, run_plan, caps, execution, as_json)
+    return benchmark, conditions
 
 
 def resume(out: Path, caps: Mapping[str, Any], execution: Execution, as_json: bool) -> Exit:

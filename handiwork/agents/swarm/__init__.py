@@ -1,0 +1,150 @@
+"""SwarmAgent: a graph of operations, after GPTSwarm (Zhuge et al., ICML 2024, arXiv:2402.16823)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handiwork.agents.base import Agent, Step
+from handiwork.agents.history import messages_of_user
+from handiwork.agents.prompts import render
+from handiwork.agents.rendering import shorten
+from handiwork.agents.state import State
+from handiwork.agents.swarm.graph import DECISION, Swarm, default_swarm, load
+from handiwork.agents.swarm.operations import NodeRun, perform
+from handiwork.events.action import AgentFinishAction, AgentThinkAction, MessageAction
+from handiwork.events.base import Part
+from handiwork.llm.types import Message
+
+TEMPERATURE = 0.7
+"""The temperature of all nodes but the decision: equal answers are no vote."""
+
+SHARE = 2.0
+"""Characters of inputs and findings in a prompt for each token of the model's window, about half of it."""
+
+UNKNOWN_WINDOW = 64_000
+"""The window in tokens of a model that does not tell its own."""
+
+
+class SwarmInputs(BaseModel):
+    """The inputs of a delegation: a swarm as the JSON object of its file; without one, the agent's own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task: str
+    graph: Swarm | None = None
+
+
+class SwarmOutputs(BaseModel):
+    """The outputs: the final decision."""
+
+    message: str
+
+
+class SwarmNotes(BaseModel):
+    """What the agent keeps: the graph of this task, and the outputs of the nodes that are done.
+
+    ``message`` is the id of the user's message that the outputs are about. ``node`` is at work since event ``began``.
+    ``seed`` is the source of all chance.
+    """
+
+    graph: Swarm | None = None
+    seed: int = 0
+    message: int = 0
+    node: str = ""
+    began: int = 0
+    outputs: dict[str, str] = Field(default_factory=dict)
+
+
+class SwarmAgent(Agent[SwarmNotes]):
+    """Runs the nodes of a graph in topological order, one operation in a step or a few; the last decides.
+
+    Of a swarm that was trained it takes the edges whose probability exceeds one half. A later message of the user
+    runs the graph again, on all that was said. A subclass's ``swarm`` is another swarm.
+    """
+
+    description = "GPTSwarm's way: a graph of operations of several agents, whose edges can be trained, and a decision."
+    inputs, outputs = SwarmInputs, SwarmOutputs
+    sends_history = False
+    swarm: ClassVar[Swarm | None] = None
+
+    async def step(self, state: State[SwarmNotes]) -> Step:
+        """Return the next node's output as a thought, the actions that it needs first, or the final decision."""
+        notes, graph = state.data, self._graph(state)
+        name = next(name for name in graph.order() if name not in notes.outputs)
+        if notes.node != name:
+            notes.node, notes.began = name, state.last_id
+        inputs = [(source, notes.outputs[source]) for source in graph.inputs_of(name)]
+        run = NodeRun(
+            node=graph.node(name),
+            strategy=graph.strategy,
+            task=_task(state),
+            inputs=inputs,
+            tests=[text for source, text in inputs if graph.node(source).operation == "tests"],
+            results=[(a, o) for a, o in state.history if a.id > notes.began and not isinstance(a, MessageAction)],
+            network=bool(state.totals.network),
+            random=Random(f"{notes.seed} {name}"),
+        )
+        images = [
+            image for a, _ in messages_of_user(state.history) if isinstance(a, MessageAction) for image in a.images
+        ]
+
+        async def ask(run: NodeRun, instruction: str, findings: Sequence[tuple[str, str]]) -> str:
+            temperature = 0.0 if run.node.operation == DECISION else TEMPERATURE
+            conversation = self._messages(run, instruction, findings, images)
+            return (await self.llm.complete(conversation, temperature=temperature)).content
+
+        result = await perform(run, ask)
+        if not isinstance(result, str):
+            return result
+        notes.outputs[name] = result
+        if name == DECISION:
+            return AgentFinishAction(outputs={"message": result})
+        return AgentThinkAction(thought=f"{name}: {result}")  # with its name: equal outputs are no repetition
+
+    def _graph(self, state: State[SwarmNotes]) -> Swarm:
+        """Return the graph of the task; a new message of the user begins it anew."""
+        notes = state.data
+        message = max((action.id for action, _ in messages_of_user(state.history)), default=0)
+        if notes.graph is None or notes.message != message:
+            swarm = state.inputs_as(SwarmInputs).graph or self.swarm or default_swarm()
+            notes.graph, notes.message, notes.node, notes.outputs = swarm.most_probable(), message, "", {}
+            notes.seed = notes.seed or secrets.randbits(32)
+        return notes.graph
+
+    def _messages(
+        self, run: NodeRun, instruction: str, findings: Sequence[tuple[str, str]], images: Sequence[Part]
+    ) -> list[Message]:
+        """Return a node's prompt; long inputs and findings lose their middle, so that the prompt fits the window."""
+        window = self.llm.capabilities.window or UNKNOWN_WINDOW
+        limit = int(SHARE * window) // max(1, len(run.inputs) + len(findings))
+        text = render(
+            "swarm/node",
+            examples=run.node.examples,
+            inputs=[(name, shorten(text, limit)) for name, text in run.inputs],
+            findings=[(title, shorten(text, limit)) for title, text in findings],
+            numbered=run.node.operation == DECISION,
+            task=run.task,
+        )
+        return [Message.text("system", instruction), Message("user", (Part(text=text), *images))]
+
+
+def _task(state: State[SwarmNotes]) -> str:
+    """Return all that the user said, with the decisions in between."""
+    said: list[str] = []
+    for action, _ in state.history:
+        if isinstance(action, MessageAction) and action.source == "user":
+            said.append(action.content)
+        elif isinstance(action, AgentFinishAction):
+            said.append(f"You answered:\n\n{action.outputs['message']}")
+    return "\n\n".join(said)
+
+
+def load_agent(path: Path) -> type[SwarmAgent]:
+    """Return the agent of a swarm's file. Raises SwarmError."""
+    return type(SwarmAgent.__name__, (SwarmAgent,), {"swarm": load(path), "__doc__": f"SwarmAgent by {path}."})

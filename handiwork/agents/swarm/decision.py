@@ -1,0 +1,64 @@
+"""The final decision's strategies: what becomes of the answers that reach the last node.
+
+"references" asks the model for an answer with all answers as references. "majority_vote" takes the answer that most
+agree on, "random_choice" any. "self_consistency" and "select_best" let the model choose one: the one most consistent
+with the others, or the best.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from handiwork.agents.swarm.graph import DECISION, Strategy, SwarmNode
+
+CHOICES: Mapping[Strategy, str] = {
+    "self_consistency": (
+        "Several answers to one task follow, each with a number. Compare what they conclude, and choose the answer "
+        "that agrees with most of the others. Reply with its number alone."
+    ),
+    "select_best": (
+        "Several answers to one task follow, each with a number. Check each, and choose the one that is most likely to "
+        "be right and complete. Reply with its number alone."
+    ),
+}
+"""The instructions of the strategies in which the model chooses a number."""
+
+_FENCE = re.compile(r"^[ \t]*`{3,}[^\n]*\n(.*?)^[ \t]*`{3,}[ \t]*$", re.MULTILINE | re.DOTALL)
+_LABEL = re.compile(r"^(?:the )?(?:final )?answer(?: is)?\s*[:=]?\s+", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][\w-]*>", re.IGNORECASE)
+
+
+def asks_model(node: SwarmNode, strategy: Strategy) -> bool:
+    """Return whether the node's output depends on its instruction."""
+    return node.operation != DECISION or strategy not in ("majority_vote", "random_choice")
+
+
+def vote_key(answer: str) -> str:
+    """Return the conclusion of an answer in a form in which equal conclusions are equal.
+
+    It is the last line, or the last fenced block if the answer ends with one, without tags, emphasis, a label like
+    "Answer:", a full stop at the end, and differences of case and space.
+    """
+    text = answer.strip()
+    if text.endswith("```") and (blocks := _FENCE.findall(text)):
+        return "\n".join(line.rstrip() for line in blocks[-1].strip().splitlines())
+    line = _TAG.sub("", text.rpartition("\n")[2]).strip(" \t*_`$#>")
+    return " ".join(_LABEL.sub("", line).strip(" \t*_`$").removesuffix(".").casefold().split())
+
+
+def majority(answers: Sequence[str], random: Random) -> str:
+    """Return the first answer with the conclusion that most answers have; ``random`` decides a tie."""
+    keys = [vote_key(answer) for answer in answers]
+    most = max(keys.count(key) for key in keys)
+    tied = list(dict.fromkeys(key for key in keys if keys.count(key) == most))
+    return answers[keys.index(random.choice(tied))]
+
+
+def chosen(reply: str, answers: Sequence[str], random: Random) -> str:
+    """Return the answer whose number, from 1, is the first in the model's reply; without one the majority's."""
+    number = re.search(r"\d+", reply)
+    if number is not None and 1 <= int(number[0]) <= len(answers):
+        return answers[int(number[0]) - 1]
+    return majority(answers, random)

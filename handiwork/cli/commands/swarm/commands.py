@@ -1,0 +1,118 @@
+"""The commands of ``handiwork swarm``."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from handiwork.agents.registry import find
+from handiwork.agents.swarm.drawing import draw_graph, draw_learning_curve
+from handiwork.agents.swarm.graph import Strategy, Swarm, build, load, save
+from handiwork.cli.commands.eval.commands import EvalRequest, conditions_of
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit
+from handiwork.evals.running import plan
+from handiwork.evals.running.plan import InstanceSelection, RunPlan
+from handiwork.evals.running.run import RunStoppedError
+from handiwork.evals.training.edges import GraphRollouts, graph_rollouts, train_edges
+from handiwork.evals.training.instructions import improve_instructions
+from handiwork.settings import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRequest:
+    """The arguments of ``handiwork swarm train`` that are about the training; ``max_cost`` is in USD."""
+
+    out: Path
+    agents: Sequence[str]
+    strategy: Strategy
+    iterations: int
+    batch: int
+    improve: bool
+    seed: int
+    workers: int
+    max_cost: float | None
+
+
+def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequest) -> Exit:
+    """Train a new swarm or the one in the file, and draw it.
+
+    Raises SettingsError, SwarmError, AgentNotFoundError, DataError, SandboxError, BenchmarkNotFoundError.
+    """
+    if training.out.suffix != ".json":
+        raise SettingsError(f"{training.out}: the name of a swarm's file ends with .json")
+    swarm = load(training.out) if training.out.exists() else build(training.agents, training.strategy)
+    for node in swarm.nodes:
+        if node.delegate:
+            find(node.delegate)
+    save(swarm, training.out)
+    benchmark, conditions = conditions_of(request, flags)
+    selection = InstanceSelection(request.limit, request.ids)
+    run_plan = asyncio.run(plan.new(benchmark, conditions, selection, 1, say))
+    try:
+        asyncio.run(_train(swarm, run_plan, training))
+    except RunStoppedError as stopped:
+        say(f"{stopped}; the same command goes on with {training.out}")
+        return Exit.INFRASTRUCTURE if stopped.failed else Exit.LIMIT
+    except KeyboardInterrupt:
+        say(f"stopped; the same command goes on with {training.out}")
+        return Exit.INTERRUPTED
+    finally:
+        draw(training.out)
+    return Exit.FINISHED
+
+
+async def _train(swarm: Swarm, run_plan: RunPlan, training: TrainingRequest) -> None:
+    async with graph_rollouts(run_plan, training.workers, training.max_cost) as rollouts:
+        trained = await _train_edges(swarm, rollouts, training)
+        if training.improve:
+            await _improve(trained, rollouts, training.out)
+
+
+async def _train_edges(swarm: Swarm, rollouts: GraphRollouts, training: TrainingRequest) -> Swarm:
+    """Train the edges, save the swarm after each iteration, and return it."""
+    iterations = train_edges(swarm, rollouts, training.iterations, training.batch, training.seed)
+    async with aclosing(iterations):
+        async for trained in iterations:
+            swarm = trained
+            save(swarm, training.out)
+            done = swarm.training.iterations
+            recent = [iteration.mean for iteration in done[-10:]]
+            _tell(
+                f"iteration {len(done)} of {training.iterations}: score {done[-1].mean:.2f}, "
+                f"mean of the last {len(recent)} {sum(recent) / len(recent):.2f}, {rollouts.spent:.2f} USD"
+            )
+    return swarm
+
+
+async def _improve(swarm: Swarm, rollouts: GraphRollouts, out: Path) -> None:
+    """Improve the nodes' prompts, and save the swarm after each node."""
+    async with aclosing(improve_instructions(swarm, rollouts)) as nodes:
+        async for improved in nodes:
+            save(improved.swarm, out)
+            _tell(f"{improved.node}: score {improved.before:.2f}, now {improved.score:.2f}")
+
+
+def draw(file: Path) -> Exit:
+    """Draw the swarm of a file, and its learning curve if it was trained. Raises SwarmError."""
+    swarm = load(file)
+    pictures = {".svg": draw_graph(swarm)}
+    if swarm.training.iterations:
+        pictures["-learning.svg"] = draw_learning_curve(swarm)
+    for ending, picture in pictures.items():
+        path = file.with_name(file.stem + ending)
+        path.write_text(picture)
+        _tell(f"drawn: {path}")
+    return Exit.FINISHED
+
+
+def _tell(text: str) -> None:
+    terminal_console().print(Text(plain(text)), soft_wrap=True)

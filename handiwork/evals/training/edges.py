@@ -1,0 +1,116 @@
+"""Trains the edges of a swarm by REINFORCE on the scores of rollouts, each with a graph drawn from the swarm."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+
+from handiwork.agents.swarm.graph import Swarm, save
+from handiwork.agents.swarm.learning import draw, learn
+from handiwork.evals.benchmark import Instance
+from handiwork.evals.running.plan import RunPlan
+from handiwork.evals.running.results import Result
+from handiwork.evals.running.rollout import FinishedRollout, RolloutJob, SideModel, roll_out
+from handiwork.evals.running.run import RunStoppedError
+
+
+class GraphRollouts:
+    """Executes rollouts, ``workers`` at a time, each with a graph of its own, within a budget of ``cap`` USD.
+
+    ``model`` is the model that writes prompts; ``spent`` is USD, its calls included, as far as known.
+    """
+
+    def __init__(self, run_plan: RunPlan, workers: int, cap: float | None, folder: Path) -> None:
+        self.instances: Sequence[Instance] = list(run_plan.instances.values())
+        self._conditions, self._benchmark = run_plan.manifest.conditions, run_plan.benchmark
+        self._workers, self._cap, self._folder = workers, cap, folder
+        self._turn = asyncio.Semaphore(workers)
+        self._count, self._spent = 0, 0.0
+        self.model = SideModel(self._conditions.model, self._conditions.base_url)
+
+    @property
+    def spent(self) -> float:
+        """USD so far."""
+        return self._spent + self.model.cost
+
+    async def run(self, jobs: Sequence[tuple[Swarm, Instance]], trial: int = 1) -> list[FinishedRollout]:
+        """Return the rollouts in the order of the jobs; those that were not measured have no score.
+
+        Raises RunStoppedError if the budget is spent, or if no rollout was measured.
+        """
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._roll_out(graph, instance, trial)) for graph, instance in jobs]
+        done = [task.result() for task in tasks]
+        if self._is_spent or any(one.result.outcome == "stopped" for one in done):
+            raise RunStoppedError(f"the training has spent {self.spent:.2f} USD, its --max-cost", failed=False)
+        if all(one.result.score is None for one in done):
+            raise RunStoppedError(f"no rollout was measured: {_why(done[-1].result)}", failed=True)
+        return done
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._cap is not None and self.spent >= self._cap
+
+    async def _roll_out(self, graph: Swarm, instance: Instance, trial: int) -> FinishedRollout:
+        async with self._turn:
+            if self._is_spent:
+                return FinishedRollout(Result(id=instance.id, outcome="stopped"), "")
+            self._count += 1
+            file = self._folder / f"graph-{self._count}.json"
+            await asyncio.to_thread(save, graph, file)
+            budget = None if self._cap is None else (self._cap - self.spent) / self._workers
+            conditions = self._conditions.model_copy(update={"agent": str(file)})
+            done = await roll_out(conditions, self._benchmark, RolloutJob(instance, trial, budget), self._folder)
+            self._spent += done.result.cost + done.result.user_cost
+            return done
+
+
+@asynccontextmanager
+async def graph_rollouts(run_plan: RunPlan, workers: int, cap: float | None) -> AsyncGenerator[GraphRollouts]:
+    """Yield the rollouts, whose files are in a temporary folder."""
+    # Agents see the path of their workspace: it must not reveal the benchmark.
+    with tempfile.TemporaryDirectory(prefix="handiwork-") as folder:
+        Path(folder).chmod(0o755)
+        rollouts = GraphRollouts(run_plan, workers, cap, Path(folder))
+        try:
+            yield rollouts
+        finally:
+            await rollouts.model.close()
+
+
+def _why(result: Result) -> str:
+    lines = result.why.strip().splitlines()
+    return f"{result.id}: {result.outcome}: {lines[-1] if lines else ''}"
+
+
+async def train_edges(
+    swarm: Swarm, rollouts: GraphRollouts, iterations: int, batch: int, seed: int
+) -> AsyncGenerator[Swarm]:
+    """Yield the swarm after each iteration until it has had ``iterations`` in all; ``batch`` graphs are drawn in each.
+
+    Every graph gets the next instance; the order of the instances is drawn anew whenever all have had their turn. What
+    is drawn depends on the seed and the iteration alone, so a swarm that was saved resumes as if it had not stopped.
+    Rollouts that were not measured do not count. Raises RunStoppedError.
+    """
+    while (number := len(swarm.training.iterations)) < iterations:
+        random = Random(f"{seed} iteration {number}")
+        samples = [draw(swarm, random) for _ in range(batch)]
+        instances = _instances(rollouts, seed, number * batch)
+        spent = rollouts.spent
+        done = await rollouts.run([(sample.swarm, next(instances)) for sample in samples], number + 1)
+        scored = [(s.choices, d.result.score) for s, d in zip(samples, done, strict=True) if d.result.score is not None]
+        choices, scores = zip(*scored, strict=True)
+        swarm = learn(swarm, choices, scores, rollouts.spent - spent)
+        yield swarm
+
+
+def _instances(rollouts: GraphRollouts, seed: int, position: int) -> Iterator[Instance]:
+    """Yield the instances from this position on."""
+    epoch, place = divmod(position, len(rollouts.instances))
+    while True:
+        yield from Random(f"{seed} epoch {epoch}").sample(rollouts.instances, len(rollouts.instances))[place:]
+        epoch, place = epoch + 1, 0

@@ -1,0 +1,110 @@
+"""Improves the prompts of a swarm's nodes: the model criticises failures and rewrites, and rollouts choose."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from handiwork.agents.prompts import render
+from handiwork.agents.state import State
+from handiwork.agents.swarm.decision import asks_model
+from handiwork.agents.swarm.graph import NodeExample, Swarm, SwarmNode
+from handiwork.agents.swarm.operations import instruction_of
+from handiwork.evals.running.rollout import FinishedRollout
+from handiwork.evals.training.edges import GraphRollouts
+from handiwork.events.codec import from_json
+
+MOST = 4
+"""Failures that are criticised and examples that are shown, as in GPTSwarm."""
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """A rollout as the nodes saw it: the task, the output of each node that ran, and the score."""
+
+    task: str
+    outputs: dict[str, str]
+    score: float
+
+
+@dataclass(frozen=True)
+class ImprovedSwarm:
+    """The swarm after the work on ``node``: its mean ``score`` over all instances, and the score ``before`` it."""
+
+    swarm: Swarm
+    node: str
+    before: float
+    score: float
+
+
+async def improve_instructions(swarm: Swarm, rollouts: GraphRollouts) -> AsyncGenerator[ImprovedSwarm]:
+    """Yield the swarm after the work on each node of its most probable graph, in the graph's order.
+
+    A node keeps its prompt unless another has a higher mean score over all instances. The others are its instruction or
+    one that the model rewrites after its critique of MOST failures, with its examples or MOST of its outputs in
+    rollouts that succeeded. Costs three passes over the instances for each node. Raises RunStoppedError, LLMError.
+    """
+    records = await _measure(swarm, rollouts)
+    for name in swarm.most_probable().order():
+        node, before = swarm.node(name), _mean(records)
+        if not asks_model(node, swarm.strategy) or before == 1:
+            continue
+        for candidate in await _candidates(node, swarm, records, rollouts):
+            other = _with_node(swarm, candidate)
+            measured = await _measure(other, rollouts)
+            if _mean(measured) > _mean(records):
+                swarm, records = other, measured
+        yield ImprovedSwarm(swarm, name, before, _mean(records))
+
+
+async def _measure(swarm: Swarm, rollouts: GraphRollouts) -> list[NodeRecord]:
+    """Return the rollouts of the most probable graph on all instances, without those that were not measured."""
+    graph = swarm.most_probable()
+    return [
+        _record(one, one.result.score)
+        for one in await rollouts.run([(graph, instance) for instance in rollouts.instances])
+        if one.result.score is not None
+    ]
+
+
+def _record(rollout: FinishedRollout, score: float) -> NodeRecord:
+    state = State()
+    for line in rollout.trajectory.splitlines():
+        state.apply(from_json(line))
+    outputs = state.extra_data.get("outputs")
+    texts = {name: str(text) for name, text in outputs.items()} if isinstance(outputs, dict) else {}
+    return NodeRecord(state.task, texts, score)
+
+
+def _mean(records: Sequence[NodeRecord]) -> float:
+    return sum(record.score for record in records) / len(records)
+
+
+async def _candidates(
+    node: SwarmNode, swarm: Swarm, records: Sequence[NodeRecord], rollouts: GraphRollouts
+) -> list[SwarmNode]:
+    """Return the node with the other prompts."""
+    old = instruction_of(node, swarm.strategy)
+    ran = [record for record in records if node.name in record.outputs]
+    failures = [record for record in ran if record.score < 1][:MOST]
+    examples = tuple(NodeExample(task=r.task, output=r.outputs[node.name]) for r in ran if r.score == 1)[:MOST]
+    instructions, demonstrations = [node.instruction], [node.examples]
+    if failures:
+        critiques = [
+            await rollouts.model.ask(
+                render("swarm/critique", instruction=old, task=record.task, output=record.outputs[node.name])
+            )
+            for record in failures
+        ]
+        rewritten = await rollouts.model.ask(render("swarm/rewrite", instruction=old, critiques=critiques))
+        instructions.append(rewritten.strip())
+    if examples:
+        demonstrations.append(examples)
+    pairs = list(product(instructions, demonstrations))[1:]
+    return [node.model_copy(update={"instruction": i, "examples": e}) for i, e in pairs if i or not node.instruction]
+
+
+def _with_node(swarm: Swarm, node: SwarmNode) -> Swarm:
+    nodes = tuple(node if one.name == node.name else one for one in swarm.nodes)
+    return swarm.model_copy(update={"nodes": nodes})
