@@ -135,11 +135,11 @@ class SwarmAgent(Agent[SwarmNotes]):
 
 
 def _task(state: State[SwarmNotes]) -> str:
-    """Return all that the user said, with the decisions in between."""
+    """Return all that the user said, with the decisions in between; of a delegate's inputs the task alone."""
     said: list[str] = []
     for action, _ in state.history:
         if isinstance(action, MessageAction) and action.source == "user":
-            said.append(action.content)
+            said.append(action.content if said else state.inputs_as(SwarmInputs).task)
         elif isinstance(action, AgentFinishAction):
             said.append(f"You answered:\n\n{action.outputs['message']}")
     return "\n\n".join(said)

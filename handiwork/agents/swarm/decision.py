@@ -27,7 +27,7 @@ CHOICES: Mapping[Strategy, str] = {
 
 _FENCE = re.compile(r"^[ \t]*`{3,}[^\n]*\n(.*?)^[ \t]*`{3,}[ \t]*$", re.MULTILINE | re.DOTALL)
 _LABEL = re.compile(r"^(?:the )?(?:final )?answer(?: is)?\s*[:=]?\s+", re.IGNORECASE)
-_TAG = re.compile(r"</?[a-z][\w-]*>", re.IGNORECASE)
+_MARKS = re.compile(r"</?[a-z][\w-]*>|\*\*|__|`", re.IGNORECASE)
 
 
 def asks_model(node: SwarmNode, strategy: Strategy) -> bool:
@@ -44,8 +44,8 @@ def vote_key(answer: str) -> str:
     text = answer.strip()
     if text.endswith("```") and (blocks := _FENCE.findall(text)):
         return "\n".join(line.rstrip() for line in blocks[-1].strip().splitlines())
-    line = _TAG.sub("", text.rpartition("\n")[2]).strip(" \t*_`$#>")
-    return " ".join(_LABEL.sub("", line).strip(" \t*_`$").removesuffix(".").casefold().split())
+    line = _MARKS.sub("", text.rpartition("\n")[2]).strip(" \t*_$#>")
+    return " ".join(_LABEL.sub("", line).removesuffix(".").strip(" \t*_$").casefold().split())
 
 
 def majority(answers: Sequence[str], random: Random) -> str:

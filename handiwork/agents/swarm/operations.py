@@ -137,7 +137,7 @@ async def _files(run: NodeRun, ask: Ask) -> str | list[Action]:
     listing = run.results[0][1]
     listed = listing.text.splitlines() if isinstance(listing, CmdOutputObservation) else []
     if not listed:
-        return "Nothing: the workspace has no files."
+        return "Nothing: no files are listed."
     if len(run.results) == 1:
         reply = await ask(run, SELECTION, [("The files", "\n".join(listed))])
         named = [line.strip(" \t*-`'\"").removeprefix("./") for line in reply.splitlines()]
