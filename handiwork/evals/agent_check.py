@@ -115,6 +115,11 @@ TASKS: Mapping[str, AgentTask] = {
     "RepairAgent": _REPAIR,
     "RepoStudyAgent": AgentTask("What is there, and how is it tested?", _outputs("summary", "calc.py"), _ADD),
     "StudyRepoForTaskAgent": AgentTask("Mend add, which subtracts.", _outputs("summary", "calc.py"), _ADD),
+    "SwarmAgent": AgentTask(
+        "How many crowns does a chair cost? The file prices.txt tells it.",
+        _outputs("message", "1234"),
+        {"prices.txt": "table: 560 crowns\nchair: 1234 crowns\n"},
+    ),
     "TypoFixerAgent": AgentTask(
         "README.md",
         _changes("-The calculater adds two numbers.", "+The calculator adds two numbers."),

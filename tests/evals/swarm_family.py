@@ -20,7 +20,8 @@ from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import Capabilities, Completion, Message
 from tests.llm.standin import Json, Refusal, StandIn, Stream, answer
 
-TASK = re.compile(r"The letter is ([A-Z])\.")
+TASK = re.compile(r"The letter is ([A-Z!])\.")
+TEAM = ("io", "io", "adversarial", "adversarial", "adversarial")
 
 
 class Letters(Benchmark):
@@ -43,6 +44,8 @@ class Letters(Benchmark):
         return f"The letter is {instance.row['letter']}. Which letter is it?"
 
     async def score(self, rollout: Rollout) -> Score:
+        if not rollout.instance.id.isalpha():
+            raise ValueError(f"{rollout.instance.id!r} is no letter")
         said = rollout.final_message.strip().rpartition("\n")[2]
         return Score(float(said == rollout.instance.row["letter"]), said)
 
@@ -78,7 +81,7 @@ class TeamLLM:
 async def play(swarm: Swarm, letter: str) -> float:
     """Let SwarmAgent do the task of a letter on this graph, step by step, and return its score."""
     agent = type("Player", (SwarmAgent,), {"swarm": swarm})(TeamLLM())
-    state: State[SwarmNotes] = State(data=SwarmNotes())
+    state: State[SwarmNotes] = State(data=SwarmNotes(seed=1))
     state.apply(MessageAction(content=f"The letter is {letter}. Which letter is it?", source="user", id=1))
     for number in range(2, 100):
         action = await agent.step(state)

@@ -20,32 +20,31 @@ Point = tuple[float, float]
 
 
 def draw_graph(swarm: Swarm) -> str:
-    """Return the graph: a row or more for each agent, its links in grey, the decision at the right.
+    """Return the most probable graph: a row or more for each agent, every arrow from left to right.
 
-    Edges to the decision have their probability; those above one half are blue, the others dashed. Of the edges between
-    agents only those above one half are drawn.
+    Links are grey, edges above one half blue; edges to the decision have their probability, and are dashed below.
+    Nodes that do not run, as no path leads from them to the decision, are faint.
     """
-    places = _places(swarm)
+    graph = swarm.most_probable()
+    places, running = _places(graph), set(graph.order())
     width = max(x for x, _ in places.values()) + WIDTH + MARGIN
     height = max(y for _, y in places.values()) + HEIGHT + 2 * MARGIN
-    between = [edge for edge in swarm.edges if edge.target != DECISION]
-    hidden = sum(edge.logit <= 0 for edge in between)
-    parts: list[str] = [_link(places[source], places[target], GREY) for source, target in swarm.links]
+    parts, faint = list[str](), list[str]()
+    for a, b in swarm.links:
+        (parts if b in running else faint).append(_link(places[a], places[b], GREY))
     for edge in swarm.edges:
         source, target, percent = places[edge.source], places[edge.target], f"{100 * edge.probability:.0f} %"
-        title = f"{edge.source} to {edge.target}: {percent}"
+        is_drawn, title = (edge.source, edge.target) in graph.links, f"{edge.source} to {edge.target}: {percent}"
+        if is_drawn or edge.target == DECISION:
+            link = _link(source, target, BLUE if is_drawn else RED, title, dashed=not is_drawn)
+            (parts if edge.target in running else faint).append(link)
         if edge.target == DECISION:
-            likely = edge.logit > 0
-            parts.append(_link(source, target, BLUE if likely else RED, title, dashed=not likely))
             parts.append(_text((source[0] + WIDTH + 4, source[1] + HEIGHT / 2 - 4), percent, size=10))
-        elif edge.logit > 0:
-            parts.append(_link(source, target, BLUE, title))
     for node in swarm.nodes:
         x, y = places[node.name]
         label = node.name.rpartition("/")[2] if node.name != DECISION else f"decision: {swarm.strategy}"
-        parts.append(
-            f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="#f4f6fb" stroke="{GREY}"/>'
-        )
+        box = f'<rect x="{x:g}" y="{y:g}" width="{WIDTH}" height="{HEIGHT}" rx="6" fill="#f4f6fb" stroke="{GREY}"/>'
+        (parts if node.name in running else faint).append(box)
         parts += [
             _text((x + WIDTH / 2, y + 19 + 11 * (number - 0.5) * (label.count(": "))), line, anchor="middle", size=11)
             for number, line in enumerate(label.replace("_", " ").split(": "))
@@ -53,9 +52,10 @@ def draw_graph(swarm: Swarm) -> str:
     for agent in dict.fromkeys(node.agent for node in swarm.nodes if node.agent):
         y = min(places[node.name][1] for node in swarm.nodes if node.agent == agent)
         parts.append(_text((MARGIN, y - 4), agent, size=11, bold=True))
-    note = f"{hidden} edges between agents below 50 % are not drawn" if hidden else ""
+    missing = sum((edge.source, edge.target) not in graph.links for edge in swarm.edges if edge.target != DECISION)
+    note = f"{missing} other edges between agents are not in this graph" if missing else ""
     parts.append(_text((MARGIN, height - 8), note, size=10))
-    return _picture(width, height, parts)
+    return _picture(width, height, ['<g opacity="0.4">', *faint, "</g>", *parts])
 
 
 def draw_learning_curve(swarm: Swarm) -> str:
@@ -83,29 +83,26 @@ def draw_learning_curve(swarm: Swarm) -> str:
     return _picture(720, 260, parts)
 
 
-def _places(swarm: Swarm) -> dict[str, Point]:
-    """Return the upper left corner of every node: its column is the longest path of links within its agent."""
+def _places(graph: Swarm) -> dict[str, Point]:
+    """Return the upper left corner of every node: its column is the longest path to it, its rows are its agent's."""
     columns: dict[str, int] = {}
 
     def column(name: str) -> int:
         if name not in columns:
-            agent = swarm.node(name).agent
-            sources = [source for source in swarm.inputs_of(name) if swarm.node(source).agent == agent]
-            columns[name] = max((column(source) + 1 for source in sources), default=0)
+            columns[name] = max((column(source) + 1 for source in graph.inputs_of(name)), default=0)
         return columns[name]
 
     places: dict[str, Point] = {}
     top = float(MARGIN)
-    members = [node for node in swarm.nodes if node.name != DECISION]
-    for agent in dict.fromkeys(node.agent for node in members):
+    for agent in dict.fromkeys(node.agent for node in graph.nodes if node.name != DECISION):
         rows = Counter[int]()
-        for node in members:
-            if node.agent == agent:
+        for node in graph.nodes:
+            if node.agent == agent and node.name != DECISION:
                 places[node.name] = MARGIN + column(node.name) * COLUMN, top + rows[column(node.name)] * ROW
                 rows[column(node.name)] += 1
         top += max(rows.values()) * ROW + MARGIN / 2
-    right = max((x for x, _ in places.values()), default=MARGIN - COLUMN) + 1.3 * COLUMN
-    places[DECISION] = right, max(float(MARGIN), (top - HEIGHT) / 2)
+    last = max((column(name) + 1 for name in places), default=0)
+    places[DECISION] = MARGIN + last * COLUMN, max(float(MARGIN), (top - HEIGHT) / 2)
     return places
 
 

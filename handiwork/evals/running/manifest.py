@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 import handiwork
+from handiwork.agents.registry import CONFIGURED
 from handiwork.agents.registry import find as find_agent
 from handiwork.evals.benchmark import Benchmark
 from handiwork.evals.running.conditions import Conditions
@@ -135,6 +136,8 @@ def differences(then: Manifest, now: Manifest) -> list[str]:
 def _files_of(agent: str) -> Path:
     """Return the folder of an agent that is a package, the file of any other. Raises AgentNotFoundError."""
     found = find_agent(agent)
+    if agent.endswith(CONFIGURED):
+        return Path(agent)
     file = found.micro_file or Path(inspect.getfile(found))
     return file.parent if file.name == "__init__.py" else file
 

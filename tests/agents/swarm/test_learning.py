@@ -90,7 +90,7 @@ async def test_training_finds_whom_to_hear(seed: int) -> None:
         return sum([await play(swarm.most_probable(), letter) for letter in "KLMNOPQR"]) / 8
 
     untrained = await accuracy()
-    for _ in range(60):
+    for _ in range(80):
         samples = [draw(swarm, random) for _ in range(4)]
         scores = [await play(sample.swarm, random.choice("ABCDEF")) for sample in samples]
         swarm = learn(swarm, [sample.choices for sample in samples], scores)
@@ -99,4 +99,4 @@ async def test_training_finds_whom_to_hear(seed: int) -> None:
     assert heard
     assert heard <= {"io 1/answer", "io 2/answer"}
     means = [iteration.mean for iteration in swarm.training.iterations]
-    assert sum(means[-20:]) > sum(means[:20]) + 8
+    assert sum(means[-20:]) > sum(means[:20]) + 5

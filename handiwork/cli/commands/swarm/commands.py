@@ -49,13 +49,17 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
     """
     if training.out.suffix != ".json":
         raise SettingsError(f"{training.out}: the name of a swarm's file ends with .json")
-    swarm = load(training.out) if training.out.exists() else build(training.agents, training.strategy)
+    if training.out.exists():
+        swarm = load(training.out)
+        say(f"going on with the swarm in {training.out}: it has had {len(swarm.training.iterations)} iterations")
+    else:
+        swarm = build(training.agents, training.strategy)
     for node in swarm.nodes:
         if node.delegate:
             find(node.delegate)
-    save(swarm, training.out)
     benchmark, conditions = conditions_of(request, flags)
     selection = InstanceSelection(request.limit, request.ids)
+    save(swarm, training.out)
     run_plan = asyncio.run(plan.new(benchmark, conditions, selection, 1, say))
     try:
         asyncio.run(_train(swarm, run_plan, training))

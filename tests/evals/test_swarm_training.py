@@ -1,0 +1,138 @@
+"""Training of SwarmAgent by rollouts, with a model that plays a team of which some mislead the others."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from handiwork.agents.swarm.drawing import draw_graph, draw_learning_curve
+from handiwork.agents.swarm.graph import DECISION, Swarm, build, load, save
+from handiwork.agents.swarm.learning import draw, learn
+from handiwork.evals import registry
+from handiwork.evals.running import plan
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.plan import InstanceSelection, RunPlan
+from handiwork.evals.running.run import RunStoppedError
+from handiwork.evals.training.edges import graph_rollouts, train_edges
+from handiwork.evals.training.instructions import improve_instructions
+from tests.evals import swarm_family
+from tests.evals.swarm_family import TEAM, TeamServer
+from tests.llm.standin import serving
+
+FILE = swarm_family.__file__
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[TeamServer]:
+    team = TeamServer()
+    async with serving(team):
+        yield team
+
+
+async def planned(server: TeamServer, folder: Path, letters: str = "ABC", **fields: object) -> RunPlan:
+    folder.mkdir(exist_ok=True)
+    (folder / "letters.json").write_text(json.dumps(list(letters)))
+    conditions = Conditions.model_validate(
+        {
+            "benchmark": FILE,
+            "split": "test",
+            "data": str(folder),
+            "agent": "SwarmAgent",
+            "sandbox": "none",
+            "model": "team",
+            "base_url": server.base_url,
+            "user_model": "team",
+            **fields,
+        }
+    )
+    return await plan.new(registry.find(FILE), conditions, InstanceSelection(), 1, lambda _: None)
+
+
+async def trained(swarm: Swarm, run_plan: RunPlan, iterations: int) -> Swarm:
+    async with graph_rollouts(run_plan, 2, None) as rollouts:
+        return [one async for one in train_edges(swarm, rollouts, iterations, 2, seed=1)][-1]
+
+
+@pytest.mark.slow
+async def test_a_training_that_is_resumed_is_the_one_that_never_stopped(server: TeamServer, tmp_path: Path) -> None:
+    run_plan = await planned(server, tmp_path / "data")
+    swarm = build(["io", "adversarial"], "references")
+    whole = await trained(swarm, run_plan, 2)
+    save(await trained(swarm, run_plan, 1), tmp_path / "swarm.json")
+    resumed = await trained(load(tmp_path / "swarm.json"), run_plan, 2)
+    assert len(resumed.training.iterations) == 2
+    assert resumed.training.momentum != (0.0,) * len(swarm.edges)
+    for one, other in ((resumed.edges, whole.edges), (resumed.training.iterations, whole.training.iterations)):
+        assert [a.model_dump(exclude={"cost"}) for a in one] == [b.model_dump(exclude={"cost"}) for b in other]
+
+
+@pytest.mark.slow
+async def test_a_training_without_a_measured_rollout_stops_and_says_why(server: TeamServer, tmp_path: Path) -> None:
+    run_plan = await planned(server, tmp_path / "data", "!")
+    with pytest.raises(
+        RunStoppedError, match="no rollout was measured: !: grader: ValueError: '!' is no letter"
+    ) as stopped:
+        await trained(build(["io"], "references"), run_plan, 1)
+    assert stopped.value.failed
+
+
+@pytest.mark.slow
+async def test_a_training_stops_at_its_budget(tmp_path: Path, server: TeamServer) -> None:
+    script = tmp_path / "script.jsonl"
+    script.write_text(json.dumps({"content": "A", "cost": 0.5}) + "\n")
+    run_plan = await planned(server, tmp_path / "data", model=f"scripted:{script}", base_url=None)
+    async with graph_rollouts(run_plan, 1, 0.6) as rollouts:
+        with pytest.raises(RunStoppedError, match=r"has spent 1\.00 USD, its --max-cost") as stopped:
+            _ = [one async for one in train_edges(build(["io"], "majority_vote"), rollouts, 9, 2, seed=1)]
+    assert not stopped.value.failed
+
+
+class Pupils(TeamServer):
+    """A model that knows the letter only if its instruction says "Read the task", as its own rewriting says."""
+
+    asked = 0
+
+    def _answer(self, messages: list[swarm_family.Json], *, chat: bool) -> swarm_family.Refusal | swarm_family.Stream:
+        texts = [str(message["content"]) for message in messages]
+        self.asked += len(texts) == 1  # a critique or a rewriting has no instruction
+        said = "Read the task." if len(texts) == 1 else "?"
+        if len(texts) == 2 and "Read the task" in texts[0]:
+            said = swarm_family.TASK.findall(texts[1])[-1]
+        return swarm_family.answer(swarm_family.Reply(content=said), 0)
+
+
+@pytest.mark.slow
+async def test_prompts_are_rewritten_after_failures_and_kept_if_they_help(tmp_path: Path) -> None:
+    server = Pupils()
+    async with serving(server):
+        run_plan = await planned(server, tmp_path / "data", "AB")
+        async with graph_rollouts(run_plan, 2, None) as rollouts:
+            swarm = build(["io"], "majority_vote")
+            (improved,) = [one async for one in improve_instructions(swarm, rollouts)]
+    assert (improved.node, improved.before, improved.score) == ("io 1/answer", 0.0, 1.0)
+    assert improved.swarm.node("io 1/answer").instruction == "Read the task."
+    assert improved.swarm.edges == swarm.edges
+    assert server.asked == 3  # two critiques, one rewriting
+
+
+def test_pictures_are_xml_and_show_what_was_learned() -> None:
+    random, swarm = Random(0), build([*TEAM, "tools"], "majority_vote")
+    for _ in range(3):
+        samples = [draw(swarm, random) for _ in range(2)]
+        swarm = learn(swarm, [sample.choices for sample in samples], [random.random() for _ in samples])
+    graph, curve = draw_graph(swarm), draw_learning_curve(swarm)
+    texts = ["".join(element.itertext()) for element in ET.fromstring(graph)]
+    for node in swarm.nodes:
+        assert node.name.rpartition("/")[2] in texts
+    for edge in swarm.edges:
+        title = f"{edge.source} to {edge.target}: {100 * edge.probability:.0f} %"
+        drawn = (edge.source, edge.target) in swarm.most_probable().links
+        assert (title in texts) == (drawn or edge.target == DECISION)
+    dots = [element for element in ET.fromstring(curve) if element.tag.endswith("circle")]
+    assert len(dots) == 3
+    assert ET.fromstring(draw_graph(Swarm(nodes=(swarm.node(DECISION),)))) is not None
