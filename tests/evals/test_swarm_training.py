@@ -87,9 +87,14 @@ async def test_a_training_stops_at_its_budget(tmp_path: Path, server: TeamServer
     script.write_text(json.dumps({"content": "A", "cost": 0.5}) + "\n")
     run_plan = await planned(server, tmp_path / "data", model=f"scripted:{script}", base_url=None)
     async with graph_rollouts(run_plan, 1, 0.6) as rollouts:
-        with pytest.raises(RunStoppedError, match=r"has spent 1\.00 USD, its --max-cost") as stopped:
-            _ = [one async for one in train_edges(build(["io"], "majority_vote"), rollouts, 9, 2, seed=1)]
+        with pytest.raises(RunStoppedError, match=r"has spent 1\.00 USD, and its --max-cost allows no") as stopped:
+            async for swarm in train_edges(build(["io"], "majority_vote"), rollouts, 9, 2, seed=1):
+                assert swarm.training.iterations[-1].cost == 1.0
     assert not stopped.value.failed
+    run_plan = await planned(server, tmp_path / "data")
+    async with graph_rollouts(run_plan, 1, 5.0) as rollouts:
+        with pytest.raises(RunStoppedError, match="the cost of team is not known"):
+            await rollouts.run([(build(["io"], "references").most_probable(), rollouts.instances[0])])
 
 
 class Pupils(TeamServer):

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Self, cast, get_args
+from typing import Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -21,8 +21,6 @@ OperationName = Literal[
 
 Strategy = Literal["references", "majority_vote", "random_choice", "self_consistency", "select_best"]
 """How the final decision is made: see ``handiwork.agents.swarm.decision``."""
-
-STRATEGIES: tuple[str, ...] = get_args(Strategy)
 
 DECISION = "decision"
 """The name and the operation of the last node."""
@@ -276,7 +274,7 @@ def build(agents: Sequence[str], strategy: Strategy) -> Swarm:
 
 def default_swarm() -> Swarm:
     """Return the swarm that SwarmAgent has by itself."""
-    return build(("io", "cot", "tools"), cast("Strategy", STRATEGIES[0]))
+    return build(("io", "cot", "tools"), "references")
 
 
 def load(path: Path) -> Swarm:

@@ -40,24 +40,24 @@ class GraphRollouts:
     async def run(self, jobs: Sequence[tuple[Swarm, Instance]], trial: int = 1) -> list[FinishedRollout]:
         """Return the rollouts in the order of the jobs; those that were not measured have no score.
 
-        Raises RunStoppedError if the budget is spent, or if no rollout was measured.
+        Raises RunStoppedError if the budget does not allow all of them, or if none was measured.
         """
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._roll_out(graph, instance, trial)) for graph, instance in jobs]
         done = [task.result() for task in tasks]
-        if self._is_spent or any(one.result.outcome == "stopped" for one in done):
-            raise RunStoppedError(f"the training has spent {self.spent:.2f} USD, its --max-cost", failed=False)
+        if self._cap is not None and any(one.result.unpriced for one in done):
+            problem = f"the cost of {self._conditions.model} is not known, so --max-cost cannot be kept: leave it out"
+            raise RunStoppedError(problem, failed=False)
+        if any(one.result.outcome == "stopped" for one in done):
+            problem = f"the training has spent {self.spent:.2f} USD, and its --max-cost allows no further rollout"
+            raise RunStoppedError(problem, failed=False)
         if all(one.result.score is None for one in done):
             raise RunStoppedError(f"no rollout was measured: {_why(done[-1].result)}", failed=True)
         return done
 
-    @property
-    def _is_spent(self) -> bool:
-        return self._cap is not None and self.spent >= self._cap
-
     async def _roll_out(self, graph: Swarm, instance: Instance, trial: int) -> FinishedRollout:
         async with self._turn:
-            if self._is_spent:
+            if self._cap is not None and self.spent >= self._cap:
                 return FinishedRollout(Result(id=instance.id, outcome="stopped"), "")
             self._count += 1
             file = self._folder / f"graph-{self._count}.json"
@@ -73,7 +73,7 @@ class GraphRollouts:
 async def graph_rollouts(run_plan: RunPlan, workers: int, cap: float | None) -> AsyncGenerator[GraphRollouts]:
     """Yield the rollouts, whose files are in a temporary folder."""
     # Agents see the path of their workspace: it must not reveal the benchmark.
-    with tempfile.TemporaryDirectory(prefix="handiwork-") as folder:
+    with tempfile.TemporaryDirectory(prefix="handiwork-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
         rollouts = GraphRollouts(run_plan, workers, cap, Path(folder))
         try:

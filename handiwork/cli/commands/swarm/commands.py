@@ -59,8 +59,8 @@ def train(request: EvalRequest, flags: Mapping[str, Any], training: TrainingRequ
             find(node.delegate)
     benchmark, conditions = conditions_of(request, flags)
     selection = InstanceSelection(request.limit, request.ids)
-    save(swarm, training.out)
     run_plan = asyncio.run(plan.new(benchmark, conditions, selection, 1, say))
+    save(swarm, training.out)
     try:
         asyncio.run(_train(swarm, run_plan, training))
     except RunStoppedError as stopped:
