@@ -11,7 +11,7 @@ from handiwork.agents.swarm.drawing import draw_graph, draw_learning_curve
 from handiwork.agents.swarm.graph import DECISION, load, save
 from tests.cli.program import Program
 from tests.evals import swarm_family
-from tests.evals.swarm_family import TEAM, TeamServer
+from tests.evals.swarm_family import TeamServer
 from tests.llm.standin import serving
 
 FILE = swarm_family.__file__
@@ -27,9 +27,20 @@ async def test_the_commands_train_resume_draw_and_measure_a_swarm(program: Progr
 async def train_and_measure(program: Program, base_url: str) -> None:
     data = program.folder / "letters"
     data.mkdir()
-    (data / "letters.json").write_text(json.dumps(list("ABC")))
+    (data / "letters.json").write_text(json.dumps(list("AB")))
     where = ("--data", str(data), "--sandbox", "none", "--model", "team", "--base-url", base_url)
-    train = ("swarm", "train", FILE, *where, "--agents", ",".join(TEAM), "--strategy", "majority_vote", "--batch", "2")
+    train = (
+        "swarm",
+        "train",
+        FILE,
+        *where,
+        "--agents",
+        "io,adversarial",
+        "--strategy",
+        "majority_vote",
+        "--batch",
+        "2",
+    )
     done = await asyncio.to_thread(program, *train, "--iterations", "1")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("iteration 1 of 1: score ")

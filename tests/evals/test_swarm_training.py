@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import AsyncIterator
@@ -13,13 +14,15 @@ import pytest
 from handiwork.agents.swarm.drawing import draw_graph, draw_learning_curve
 from handiwork.agents.swarm.graph import DECISION, Swarm, build, load, save
 from handiwork.agents.swarm.learning import draw, learn
+from handiwork.cli.commands.eval.commands import EvalRequest
+from handiwork.cli.commands.swarm.commands import TrainingRequest, train
+from handiwork.errors import Exit
 from handiwork.evals import registry
 from handiwork.evals.running import plan
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection, RunPlan
 from handiwork.evals.running.run import RunStoppedError
 from handiwork.evals.training.edges import graph_rollouts, train_edges
-from handiwork.evals.training.instructions import improve_instructions
 from tests.evals import swarm_family
 from tests.evals.swarm_family import TEAM, TeamServer
 from tests.llm.standin import serving
@@ -87,9 +90,10 @@ async def test_a_training_stops_at_its_budget(tmp_path: Path, server: TeamServer
     script.write_text(json.dumps({"content": "A", "cost": 0.5}) + "\n")
     run_plan = await planned(server, tmp_path / "data", model=f"scripted:{script}", base_url=None)
     async with graph_rollouts(run_plan, 1, 0.6) as rollouts:
+        training = train_edges(build(["io"], "majority_vote"), rollouts, 9, 2, seed=1)
+        assert [one.cost for one in (await anext(training)).training.iterations] == [1.0]
         with pytest.raises(RunStoppedError, match=r"has spent 1\.00 USD, and its --max-cost allows no") as stopped:
-            async for swarm in train_edges(build(["io"], "majority_vote"), rollouts, 9, 2, seed=1):
-                assert swarm.training.iterations[-1].cost == 1.0
+            await anext(training)
     assert not stopped.value.failed
     run_plan = await planned(server, tmp_path / "data")
     async with graph_rollouts(run_plan, 1, 5.0) as rollouts:
@@ -112,16 +116,22 @@ class Pupils(TeamServer):
 
 
 @pytest.mark.slow
-async def test_prompts_are_rewritten_after_failures_and_kept_if_they_help(tmp_path: Path) -> None:
-    server = Pupils()
+@pytest.mark.usefixtures("new_user")
+async def test_prompts_are_rewritten_after_failures_and_kept_if_they_help(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server, out = Pupils(), tmp_path / "swarm.json"
+    await planned(server, tmp_path / "data", "AB")
     async with serving(server):
-        run_plan = await planned(server, tmp_path / "data", "AB")
-        async with graph_rollouts(run_plan, 2, None) as rollouts:
-            swarm = build(["io"], "majority_vote")
-            (improved,) = [one async for one in improve_instructions(swarm, rollouts)]
-    assert (improved.node, improved.before, improved.score) == ("io 1/answer", 0.0, 1.0)
-    assert improved.swarm.node("io 1/answer").instruction == "Read the task."
-    assert improved.swarm.edges == swarm.edges
+        request = EvalRequest(FILE, None, tmp_path / "data", None, None, 1, None, None, None, 60.0, None)
+        flags = {"agent": "SwarmAgent", "model": "team", "base_url": server.base_url, "sandbox": "none"}
+        improve = TrainingRequest(out, ["io"], "majority_vote", 0, 2, True, 0, 2, None)
+        code = await asyncio.to_thread(train, request, {**flags, "max_iterations": None}, improve)
+    assert code is Exit.FINISHED
+    assert "io 1/answer: score 0.00, now 1.00\n" in capsys.readouterr().out
+    before, after = build(["io"], "majority_vote"), load(out)
+    assert after.node("io 1/answer").instruction == "Read the task."
+    assert (after.edges, after.node(DECISION)) == (before.edges, before.node(DECISION))
     assert server.asked == 3  # two critiques, one rewriting
 
 

@@ -75,7 +75,7 @@ def train(
 
     selection = None if ids is None else [one.strip() for one in ids.split(",")]
     request = EvalRequest(benchmark, split, data, limit, selection, 1, None, None, None, deadline, None)
-    flags = {"agent": str(out), "model": model, "base_url": base_url, "protocol": None, "sandbox": sandbox}
+    flags = {"agent": "SwarmAgent", "model": model, "base_url": base_url, "protocol": None, "sandbox": sandbox}
     flags |= {"image": image, "allow_net": allow_net, "max_iterations": max_iterations}
     names = [name.strip() for name in agents.split(",")]
     training = TrainingRequest(out, names, strategy, iterations, batch, improve, seed, workers, max_cost)
