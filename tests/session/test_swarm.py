@@ -116,6 +116,20 @@ async def test_a_limit_pauses_it_and_another_process_resumes_in_the_middle_of_th
     assert len(bench.llm.requests) == 1
 
 
+async def test_it_resumes_in_the_middle_of_a_node(bench: Bench, tmp_path: Path) -> None:
+    (bench.workspace / "a.txt").write_text("price: 12\n")
+    agent = agent_of(chain(("t/query", "query", ()), ("t/files", "files", ("t/query",))), tmp_path)
+    session = await bench.session(["What does it cost?", "a.txt", "never"], agent=agent, iterations=3)
+    state = await session.run("What is the price?")
+    assert [action.kind for action, _ in state.history if action.runnable] == ["CmdRunAction", "FileReadAction"]
+    await session.close()
+    resumed = await bench.session(["It costs 12."], log=session.log, agent=agent)
+    state = await resumed.run()
+    assert state.outputs == {"message": "It costs 12."}
+    assert [action.kind for action, _ in state.history if action.runnable] == ["CmdRunAction", "FileReadAction"]
+    assert "The file a.txt:\n\nprice: 12\n" in prompt(bench.llm.requests[0])
+
+
 async def test_a_later_message_runs_the_graph_again_on_all_that_was_said(bench: Bench, tmp_path: Path) -> None:
     session = await bench.session(["5", "4"], agent=agent_of(build(["io"], "majority_vote"), tmp_path))
     assert (await session.run("What is 2 + 2?")).outputs == {"message": "5"}
