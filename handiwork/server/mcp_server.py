@@ -35,7 +35,7 @@ from handiwork.session.config import config_of
 from handiwork.session.open import changes
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 from handiwork.workspace.apply import apply as apply_changes
-from handiwork.workspace.apply_journal import undo_cut_apply
+from handiwork.workspace.apply.journal import undo_cut_apply
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

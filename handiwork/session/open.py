@@ -40,7 +40,7 @@ from handiwork.session.steps.live import Observer, Status
 from handiwork.session.storage.branches import WorkspaceBranches
 from handiwork.session.storage.layout import claimed, session_dir
 from handiwork.settings import load_hooks
-from handiwork.workspace.apply_journal import undo_cut_apply
+from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.changes import Change
 from handiwork.workspace.copy import Workspace
 from handiwork.workspace.in_place import recover

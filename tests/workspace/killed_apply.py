@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from handiwork.workspace.apply import apply
-from handiwork.workspace.apply_journal import undo_cut_apply
+from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.changes import changes_of_overlay
 from handiwork.workspace.copy import Workspace
 from tests.workspace.trees import read_tree

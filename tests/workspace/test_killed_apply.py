@@ -17,7 +17,7 @@ import pytest
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import apply
-from handiwork.workspace.apply_journal import ApplyJournal, Moves, Step, identity, undo_cut_apply
+from handiwork.workspace.apply.journal import ApplyJournal, Moves, Step, identity, undo_cut_apply
 from handiwork.workspace.changes import changes_of_overlay
 from tests.workspace import killed_apply
 from tests.workspace.trees import Session, Tree, read_tree, write_tree

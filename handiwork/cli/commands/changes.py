@@ -23,7 +23,7 @@ from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commi
 from handiwork.session.time_travel.history import changes_from_to
 from handiwork.workspace.apply import Applied, ConflictError
 from handiwork.workspace.apply import apply as apply_changes
-from handiwork.workspace.apply_journal import undo_cut_apply
+from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.changes import Change
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.patch import diffstat, unified_diff

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.apply_journal import ApplyJournal, Identity, Moves, Step, identity
+from handiwork.workspace.apply.journal import ApplyJournal, Identity, Moves, Step, identity
 from handiwork.workspace.changes import Side
 from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.names import quoted

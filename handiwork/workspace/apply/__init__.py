@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.apply_journal import ApplyJournal
+from handiwork.workspace.apply.journal import ApplyJournal
+from handiwork.workspace.apply.replace import Content, Replacement, replace_files
 from handiwork.workspace.changes import Change, Side, same_content, side_at
 from handiwork.workspace.files.names import quoted
-from handiwork.workspace.files.replace import Content, Replacement, replace_files
 from handiwork.workspace.files.safe_open import is_git_name, look, parts_of, walk
 from handiwork.workspace.git.bare import git_dirs_after, git_dirs_of
 from handiwork.workspace.git.command import merge_texts
