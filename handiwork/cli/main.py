@@ -302,10 +302,14 @@ def apply(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show which files would change, and change nothing.")
     ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Undo the session's last apply; a branch with its commits stays.")
+    ] = False,
 ) -> None:
     """Apply a session's changes to the workspace it was started in.
 
     They are merged with your own edits; if that is not possible, nothing is written and the conflicts are listed.
+    --undo needs the files as the apply left them; if you have edited one since, nothing is undone.
     """
 
 

@@ -31,11 +31,8 @@ from handiwork.server.app import application
 from handiwork.server.connections import limited_protocol
 from handiwork.server.serve import GRACE, ReadyServer, bind, token_of
 from handiwork.server.supervisor import SessionSupervisor
-from handiwork.session.config import config_of
-from handiwork.session.open import changes
-from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
-from handiwork.workspace.apply import apply as apply_changes
-from handiwork.workspace.apply.journal import undo_cut_apply
+from handiwork.session.apply import Commits, apply_session, bring_commits, preview_session
+from handiwork.workspace.apply import ConflictError
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -172,30 +169,25 @@ class SessionTools:
         """Bring a session's changes into the user's directory: all of them, or on a conflict none."""
         supervisor = self._supervisor
         log = await supervisor.store.log(session)
-        config = await config_of(log)
-        workspace = Path(config.workspace)
-        if config.in_place:
-            raise RefusedError(f"the agent worked in place: its changes are already in {workspace}")
-        notice = await asyncio.to_thread(undo_cut_apply, workspace)
-        applied = await asyncio.to_thread(
-            apply_changes, await changes(supervisor.data, log), workspace, dry_run=dry_run
-        )
-        branch: str | None = None
-        notes = [*([notice] if notice else []), *applied.warnings]
-        if not dry_run:
+        commits = Commits()
+        if dry_run:
+            plan = await preview_session(supervisor.data, log)
+            if plan.conflicts:
+                raise ConflictError([(conflict.path, conflict.reason) for conflict in plan.conflicts])
+            workspace, applied = plan.workspace, plan.applied
+        else:
+            workspace, applied = await apply_session(supervisor.data, log)
             await supervisor.release(log)  # the commits are read in a sandbox on the session's files
-            try:
-                branch = await fetch_commits(supervisor.store, supervisor.data, log)
-            except NoRepositoryError as error:
-                notes.append(str(error))
-            except HandiworkError as error:
-                notes.append(f"the files are applied, but not the commits: {error}")
+            commits = await bring_commits(supervisor.store, supervisor.data, log)
+        notes = [*applied.warnings, *filter(None, [commits.note])]
+        if commits.error:
+            notes.append(f"the files are applied, but not the commits: {commits.error}")
         return {
             "workspace": str(workspace),
             "written": applied.written,
             "deleted": applied.deleted,
             "unchanged": applied.unchanged,
-            "branch": branch,
+            "branch": commits.branch,
             "notes": notes,
         }
 

@@ -125,7 +125,7 @@ async def _be_refused(program: Program, caller: Caller) -> None:
     assert "either a message, or an action" in await caller.refusal("answer", session=session)
     assert "does not wait" in await caller.refusal("answer", session=session, action=1, allowed=True)
     (program.workspace / "greeting.txt").write_text("something else\n")
-    assert "1 conflicts" in await caller.refusal("apply", session=session)
+    assert "1 conflict:" in await caller.refusal("apply", session=session)
     assert (program.workspace / "greeting.txt").read_text() == "something else\n"
 
 

@@ -124,6 +124,22 @@ def test_apply_takes_the_changes_over_and_a_dry_run_does_not(program: Program) -
     assert program("apply").stdout == "the same  greeting.txt\n"
 
 
+def test_an_apply_is_undone_unless_a_file_was_edited_since(program: Program) -> None:
+    program.run(edit("greeting.txt", "hello", "good day"), finish())
+    program("apply")
+    (program.workspace / "greeting.txt").write_text("servus\n")
+    refused = program("apply", "--undo")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.endswith("have changed since the apply:\n  greeting.txt\n")
+    (program.workspace / "greeting.txt").write_text("good day\n")
+    assert program("apply", "--undo", "--dry-run").returncode == 2
+    undone = program("apply", "--undo")
+    assert (undone.returncode, undone.stdout) == (0, "restored  greeting.txt\n")
+    assert (program.workspace / "greeting.txt").read_text() == "hello\n"
+    nothing = program("apply", "--undo")
+    assert (nothing.returncode, nothing.stderr) == (2, "handiwork: there is no apply to undo\n")
+
+
 @pytest.mark.slow
 def test_apply_with_a_conflict_changes_nothing(program: Program) -> None:
     program.run(edit("greeting.txt", "hello", "good day"), bash("echo new > new.txt"), finish())

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.apply import ConflictError, apply
-from handiwork.workspace.changes import changes_of_tree
+from handiwork.workspace.apply import ConflictError, apply, preview
+from handiwork.workspace.apply.undo import undo
+from handiwork.workspace.changes import changes_of_tree, same_content, side_at
 from handiwork.workspace.copy import make_copy
 from handiwork.workspace.git.import_commits import import_commits
 from handiwork.workspace.patch import diffstat, unified_diff
@@ -54,8 +55,12 @@ def test_applying_and_patching_both_give_the_sandboxs_tree(
         write_tree(root, tree)
     changes = changes_of_tree(make_copy(source, folder / "session"), sandbox)
     links = {path for path, content in after.items() if isinstance(content, str)}
-    apply(changes, source)
+    apply(changes, source, undo_dir=folder / "applied")
     assert read_tree(source) == read_tree(sandbox)
+    if changes:
+        undo(folder / "applied", source)
+        assert read_tree(source) == before
+        apply(changes, source)
     if changes:
         git(patched, "init", "-q")
         git(patched, "apply", "-", stdin=unified_diff(changes).encode())
@@ -76,7 +81,7 @@ def test_edits_of_both_sides_are_merged_and_modes_kept(session: Start) -> None:
     (here.source / "text").write_bytes(b"one\n2\n3\n4\n5\n")
     (here.source / "text").chmod(0o640)
     write_tree(here.source, {"same": b"2\n", "mode": b"mine\n"})
-    plan = apply(changes, here.source, dry_run=True)
+    plan, _ = preview(changes, here.source)
     assert (here.source / "text").read_bytes() == b"one\n2\n3\n4\n5\n"
     done = apply(changes, here.source)
     assert done == plan
@@ -135,6 +140,22 @@ def test_a_conflict_is_listed_and_nothing_is_written(session: Start, reason: str
         apply(changes, here.source)
     assert [name for name, _ in caught.value.conflicts] == [path]
     assert (here.source / "other").read_bytes() == b"1\n"
+    (conflict,) = preview(changes, here.source)[1]
+    assert (conflict.path, conflict.reason in str(caught.value)) == (path, True)
+    mine_now = read_tree(here.source) if reason != "a pipe" else {}
+
+    left = apply(changes, here.source, {path: "leave"}, undo_dir=here.folder / "applied")
+    assert (left.written, len(left.warnings)) == (("other",), 1)
+    undo(here.folder / "applied", here.source)
+    if conflict.can_take:
+        apply(changes, here.source, {path: "take"}, undo_dir=here.folder / "applied")
+        taken = side_at(here.source, path)
+        assert same_content(taken, changes[[change.path for change in changes].index(path)].new)
+        undo(here.folder / "applied", here.source)
+    else:
+        with pytest.raises(ConflictError, match=reason):
+            apply(changes, here.source, {path: "take"})
+    assert reason == "a pipe" or read_tree(here.source) == mine_now
 
 
 def test_a_write_that_fails_midway_is_taken_back(session: Start) -> None:

@@ -13,17 +13,17 @@ from handiwork.cli.errors import say
 from handiwork.cli.terminal.output_lines import coloured_diff_line
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
-from handiwork.errors import Exit, SandboxError, WorkspaceError
-from handiwork.log.errors import LeaseHeld
+from handiwork.errors import Exit
 from handiwork.log.store import Store
 from handiwork.paths import data_dir
-from handiwork.session.config import SessionConfig, config_of
+from handiwork.session.apply import InPlaceError, apply_session, bring_commits, preview_session, undo_session
+from handiwork.session.config import config_of
 from handiwork.session.open import changes
-from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 from handiwork.session.time_travel.history import changes_from_to
+from handiwork.settings import SettingsError
 from handiwork.workspace.apply import Applied, ConflictError
-from handiwork.workspace.apply import apply as apply_changes
 from handiwork.workspace.apply.journal import undo_cut_apply
+from handiwork.workspace.apply.undo import EditedSinceError
 from handiwork.workspace.changes import Change
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.patch import diffstat, unified_diff
@@ -35,7 +35,7 @@ OVERVIEW_LINES = 200
 def diff(session: str | None, first: int | None, last: int | None) -> Exit:
     """Print a session's changes, or those between two events: coloured on a terminal, otherwise as a patch."""
     if first is None and last is None:
-        file_changes, _ = asyncio.run(_changes(session))
+        file_changes = asyncio.run(_changes(session))
     else:
         file_changes = asyncio.run(_changes_from_to(session, first, last))
     text = unified_diff(file_changes)
@@ -50,52 +50,75 @@ def diff(session: str | None, first: int | None, last: int | None) -> Exit:
     return Exit.FINISHED
 
 
-def apply(session: str | None, dry_run: bool) -> Exit:
-    """Apply a session's changes to its workspace, then bring its commits as a branch and print its name.
+def apply(session: str | None, dry_run: bool, undo: bool) -> Exit:
+    """Apply a session's changes to its workspace, then bring its commits as a branch and print its name; or undo that.
 
     A conflict fails and changes nothing. If the commits cannot be brought, return INFRASTRUCTURE; the files stay.
     """
-    file_changes, config = asyncio.run(_changes(session))
-    workspace = Path(config.workspace)
-    if config.in_place:
-        say(f"the agent worked in place: its changes are already in {workspace}")
-    else:
-        try:
-            applied = apply_changes(file_changes, workspace, dry_run=dry_run)
-        except ConflictError as error:
-            say(str(error))
-            return Exit.FAILED
-        _report(applied, workspace, dry_run)
-    return Exit.FINISHED if dry_run else asyncio.run(_bring_commits(session))
+    if dry_run and undo:
+        raise SettingsError("--dry-run and --undo exclude each other")
+    try:
+        return asyncio.run(_undo(session) if undo else _preview(session) if dry_run else _apply(session))
+    except (ConflictError, EditedSinceError) as error:
+        say(str(error))
+        return Exit.FAILED
 
 
-async def _bring_commits(session: str | None) -> Exit:
+async def _preview(session: str | None) -> Exit:
     async with Store.open(data_dir()) as store:
         try:
-            branch = await fetch_commits(store, data_dir(), await find(store, session))
-        except NoRepositoryError as error:
+            plan = await preview_session(data_dir(), await find(store, session))
+        except InPlaceError as error:
             say(str(error))
-        except (WorkspaceError, SandboxError, LeaseHeld) as error:
-            say(f"the files are applied, but not the commits: {error}")
-            return Exit.INFRASTRUCTURE
-        else:
-            if branch is not None:
-                say(f"commits are on branch {branch}")
+            return Exit.FINISHED
+    if plan.conflicts:
+        raise ConflictError([(conflict.path, conflict.reason) for conflict in plan.conflicts])
+    _report(plan.applied)
+    count = len(plan.applied.written) + len(plan.applied.deleted)
+    say(f"files that would change in {plan.workspace}: {count}; nothing was changed")
     return Exit.FINISHED
 
 
-def _report(applied: Applied, workspace: Path, dry_run: bool) -> None:
-    console = terminal_console()
-    for word, paths in (("written", applied.written), ("deleted", applied.deleted), ("the same", applied.unchanged)):
-        for path in paths:
-            console.print(Text(f"{word:10}{quoted(path)}"), soft_wrap=True)
+async def _apply(session: str | None) -> Exit:
+    async with Store.open(data_dir()) as store:
+        log = await find(store, session)
+        try:
+            workspace, applied = await apply_session(data_dir(), log)
+        except InPlaceError as error:
+            say(str(error))
+        else:
+            _report(applied)
+            say(f"files changed in {workspace}: {len(applied.written) + len(applied.deleted)}")
+        commits = await bring_commits(store, data_dir(), log)
+    if commits.note:
+        say(commits.note)
+    if commits.error:
+        say(f"the files are applied, but not the commits: {commits.error}")
+        return Exit.INFRASTRUCTURE
+    if commits.branch is not None:
+        say(f"commits are on branch {commits.branch}")
+    return Exit.FINISHED
+
+
+async def _undo(session: str | None) -> Exit:
+    async with Store.open(data_dir()) as store:
+        workspace, undone = await undo_session(data_dir(), await find(store, session))
+    _list(("restored", undone.restored), ("deleted", undone.deleted))
+    say(f"files as before the apply in {workspace}: {len(undone.restored) + len(undone.deleted)}")
+    return Exit.FINISHED
+
+
+def _report(applied: Applied) -> None:
+    _list(("written", applied.written), ("deleted", applied.deleted), ("the same", applied.unchanged))
     for warning in applied.warnings:
         say(warning)
-    count = len(applied.written) + len(applied.deleted)
-    if dry_run:
-        say(f"files that would change in {workspace}: {count}; nothing was changed")
-    else:
-        say(f"files changed in {workspace}: {count}")
+
+
+def _list(*groups: tuple[str, tuple[str, ...]]) -> None:
+    console = terminal_console()
+    for word, paths in groups:
+        for path in paths:
+            console.print(Text(f"{word:10}{quoted(path)}"), soft_wrap=True)
 
 
 def overview(file_changes: list[Change], session: str) -> list[Text]:
@@ -122,11 +145,10 @@ async def _changes_from_to(session: str | None, first: int | None, last: int | N
         return await changes_from_to(data_dir(), await find(store, session), first, last)
 
 
-async def _changes(session: str | None) -> tuple[list[Change], SessionConfig]:
-    """Return a session's changes and its configuration; first undo an apply that a crash cut off."""
+async def _changes(session: str | None) -> list[Change]:
+    """Return a session's changes; first undo an apply that a crash cut off."""
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
-        config = await config_of(log)
-        if warning := await asyncio.to_thread(undo_cut_apply, Path(config.workspace)):
+        if warning := await asyncio.to_thread(undo_cut_apply, Path((await config_of(log)).workspace)):
             say(warning)
-        return await changes(data_dir(), log), config
+        return await changes(data_dir(), log)

@@ -4,28 +4,47 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply.journal import ApplyJournal
-from handiwork.workspace.apply.replace import Content, Replacement, replace_files
+from handiwork.workspace.apply.replacement import Content, Replacement, replace_files
+from handiwork.workspace.apply.undo import FileState, kept_for_undo, states_left
 from handiwork.workspace.changes import Change, Side, same_content, side_at
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.files.safe_open import is_git_name, look, parts_of, walk
 from handiwork.workspace.git.bare import git_dirs_after, git_dirs_of
 from handiwork.workspace.git.command import merge_texts
 
+Resolution = Literal["take", "leave"]
+"""The answer to a conflict: take the session's version of the file, or leave the user's as it is."""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A path that the session (``theirs``) and the user (``mine``) changed differently.
+
+    The session's version cannot be taken (``can_take``) if its place has a directory, or its parent is not one.
+    """
+
+    path: str
+    reason: str
+    mine: Side | None
+    theirs: Side | None
+    can_take: bool
+
 
 class ConflictError(WorkspaceError):
     """The session's changes conflict with the user's own; ``conflicts`` has (path, reason) pairs."""
 
-    def __init__(self, conflicts: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, conflicts: Sequence[tuple[str, str]], result: str = "nothing was applied") -> None:
         self.conflicts = tuple(conflicts)
         listed = "".join(f"\n  {quoted(path)}: {reason}" for path, reason in conflicts)
-        super().__init__(f"nothing was applied, because of {len(conflicts)} conflicts:{listed}")
+        number = "1 conflict" if len(conflicts) == 1 else f"{len(conflicts)} conflicts"
+        super().__init__(f"{result}, because of {number}:{listed}")
 
 
 @dataclass(frozen=True)
@@ -38,45 +57,81 @@ class Applied:
     warnings: tuple[str, ...]
 
 
-def apply(changes: Sequence[Change], target: Path, *, dry_run: bool = False) -> Applied:
+def preview(
+    changes: Sequence[Change], target: Path, undo_dir: Path | None = None
+) -> tuple[Applied, tuple[Conflict, ...]]:
+    """Return what ``apply`` would do, and the conflicts for which it would do nothing; writes nothing."""
+    plan = _plan(changes, target.resolve(), {}, undo_dir)
+    return plan.result(), tuple(plan.conflicts)
+
+
+def apply(
+    changes: Sequence[Change],
+    target: Path,
+    resolutions: Mapping[str, Resolution] | None = None,
+    *,
+    undo_dir: Path | None = None,
+) -> Applied:
     """Apply the changes to ``target``, merging text with the user's edits since the copy.
 
     Undoes an interrupted earlier apply first and adds a warning about it. Skips a new symbolic link out of the
-    workspace, with a warning. With ``dry_run``, writes nothing. Raises ConflictError on a conflict and WorkspaceError
-    if a file cannot be written; ``target`` is then unchanged.
+    workspace, with a warning. ``resolutions`` has the answer to a conflict by path. ``undo_dir`` keeps what ``undo``
+    needs; a file that is as an earlier apply kept there left it counts as not edited. Raises ConflictError on any other
+    conflict and WorkspaceError if a file cannot be written; ``target`` is then unchanged.
     """
     target = target.resolve()
-    with ExitStack() as stack:
-        journal = None if dry_run else stack.enter_context(ApplyJournal(target))
-        plan = _Plan(target, git_dirs_after(changes, target))
-        deleted = {change.path for change in changes if change.new is None}
-        added = {change.path for change in changes if change.new}
-        for change in changes:
-            plan.add(change, deleted, added)
+    with ApplyJournal(target) as journal:
+        plan = _plan(changes, target, resolutions or {}, undo_dir)
         if plan.conflicts:
-            raise ConflictError(plan.conflicts)
-        if journal is not None:
-            if journal.recovered:
-                plan.warnings.insert(0, f"{journal.recovered}.")
+            raise ConflictError([(conflict.path, conflict.reason) for conflict in plan.conflicts])
+        if journal.recovered:
+            plan.warnings.insert(0, f"{journal.recovered}.")
+        if undo_dir is None or not plan.replacements:
             replace_files(journal, plan.replacements)
-    return Applied(
-        written=tuple(step.path for step in plan.replacements if step.new),
-        deleted=tuple(step.path for step in plan.replacements if not step.new),
-        unchanged=tuple(plan.unchanged),
-        warnings=tuple(plan.warnings),
-    )
+        else:
+            with kept_for_undo(undo_dir, target, plan.replacements):
+                replace_files(journal, plan.replacements)
+    return plan.result()
+
+
+def _plan(
+    changes: Sequence[Change], target: Path, resolutions: Mapping[str, Resolution], undo_dir: Path | None
+) -> _Plan:
+    left = states_left(undo_dir) if undo_dir else {}
+    plan = _Plan(target, git_dirs_after(changes, target), resolutions, left)
+    deleted = {change.path for change in changes if change.new is None}
+    added = {change.path for change in changes if change.new}
+    for change in changes:
+        plan.add(change, deleted, added)
+    return plan
 
 
 class _Plan:
     """The replacement for each change, and the conflicts and warnings."""
 
-    def __init__(self, target: Path, git_dirs: Collection[str]) -> None:
+    def __init__(
+        self,
+        target: Path,
+        git_dirs: Collection[str],
+        resolutions: Mapping[str, Resolution],
+        left: Mapping[str, FileState],
+    ) -> None:
         self.target = target
         self.git_dirs = git_dirs
+        self.resolutions = resolutions
+        self.left = left
         self.replacements: list[Replacement] = []
         self.unchanged: list[str] = []
         self.warnings: list[str] = []
-        self.conflicts: list[tuple[str, str]] = []
+        self.conflicts: list[Conflict] = []
+
+    def result(self) -> Applied:
+        return Applied(
+            written=tuple(step.path for step in self.replacements if step.new),
+            deleted=tuple(step.path for step in self.replacements if not step.new),
+            unchanged=tuple(self.unchanged),
+            warnings=tuple(self.warnings),
+        )
 
     def add(self, change: Change, deleted: set[str], added: set[str]) -> None:
         path, base, theirs = change.path, change.old, change.new
@@ -92,9 +147,11 @@ class _Plan:
         elif theirs is None and self.type_changed(path, added):
             self.unchanged.append(path)
         elif reason := self.obstacle(path, theirs, deleted):
-            self.conflicts.append((path, reason))
+            self.conflict(path, reason, None, theirs, can_take=False)
         else:
-            self.decide(path, base, side_at(self.target, path), theirs)
+            mine = side_at(self.target, path)
+            as_left = path in self.left and FileState.of(mine) == self.left[path]
+            self.decide(path, mine if as_left else base, mine, theirs)
 
     def decide(self, path: str, base: Side | None, mine: Side | None, theirs: Side | None) -> None:
         """Choose the side that changed; merge the text if both did."""
@@ -103,17 +160,28 @@ class _Plan:
         elif theirs is None and _is_same(mine, base):
             self.replacements.append(Replacement(path, None))
         elif theirs is None:
-            self.conflicts.append((path, "deleted by the session, but edited here"))
+            self.conflict(path, "deleted by the session, but edited here", mine, theirs)
         elif mine is None and base is not None:
-            self.conflicts.append((path, "changed by the session, but deleted here"))
+            self.conflict(path, "changed by the session, but deleted here", mine, theirs)
         elif mine is None or _is_same(mine, base):
             self.replacements.append(Replacement(path, _content(theirs, theirs, mine)))
         elif base is None and not same_content(mine, theirs):
-            self.conflicts.append((path, "added by the session and here, with different contents"))
+            self.conflict(path, "added by the session and here, with different contents", mine, theirs)
         elif len({side.is_link for side in (base, mine, theirs) if side}) > 1:
-            self.conflicts.append((path, "its type was changed"))
+            self.conflict(path, "its type was changed", mine, theirs)
         else:
             self.merge(path, base, mine, theirs)
+
+    def conflict(
+        self, path: str, reason: str, mine: Side | None, theirs: Side | None, *, can_take: bool = True
+    ) -> None:
+        resolution = self.resolutions.get(path)
+        if resolution == "leave":
+            self.warnings.append(f"{quoted(path)} was left as it is: {reason}.")
+        elif resolution == "take" and can_take:
+            self.replacements.append(Replacement(path, _content(theirs, theirs, mine) if theirs else None))
+        else:
+            self.conflicts.append(Conflict(path, reason, mine, theirs, can_take))
 
     def merge(self, path: str, base: Side | None, mine: Side, theirs: Side) -> None:
         executable = theirs if base is None or base.git_mode == mine.git_mode else mine
@@ -122,11 +190,11 @@ class _Plan:
         elif same_content(base, mine):
             self.replacements.append(Replacement(path, _content(theirs, executable, mine)))
         elif base is None or theirs.is_link:
-            self.conflicts.append((path, "the link was changed by the session and here"))
+            self.conflict(path, "the link was changed by the session and here", mine, theirs)
         elif any(side.binary for side in (base, mine, theirs)):
-            self.conflicts.append((path, "changed by the session and here, and not a text that could be merged"))
+            self.conflict(path, "changed by the session and here, and not a text that could be merged", mine, theirs)
         elif (merged := self.merge_text(base, mine, theirs)) is None:
-            self.conflicts.append((path, "the same lines were changed by the session and here"))
+            self.conflict(path, "the same lines were changed by the session and here", mine, theirs)
         else:
             self.replacements.append(Replacement(path, _content(merged, executable, mine)))
 

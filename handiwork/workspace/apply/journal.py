@@ -115,13 +115,13 @@ class ApplyJournal:
 
     def record(self, moves: Moves) -> None:
         """Sync the staged files and the moves to disk; from now on either all moves happen or all are undone."""
-        _sync(self.root)
+        sync_file_system(self.root)
         self._append(asdict(moves))
         self._moves = moves
 
     def done(self) -> None:
         """Record that every move is complete, so that none is undone."""
-        _sync(self.root)
+        sync_file_system(self.root)
         self._append({"done": True})
         self._moves = None
 
@@ -269,7 +269,7 @@ def _journal_file(target: Path) -> Path:
     return data_dir() / "applying" / hashlib.sha256(os.fsencode(target)).hexdigest()
 
 
-def _sync(descriptor: int) -> None:
+def sync_file_system(descriptor: int) -> None:
     """Sync the file system of an open directory to disk."""
     if _libc.syncfs(descriptor):
         code = ctypes.get_errno()

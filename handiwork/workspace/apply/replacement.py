@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from handiwork.errors import WorkspaceError
@@ -17,10 +17,14 @@ from handiwork.workspace.files.safe_open import look_at, parent_beneath, parts_o
 
 @dataclass(frozen=True)
 class Content:
-    """A file or link to write: ``source`` has the bytes, ``mode`` the permission bits."""
+    """A file or link to write: ``source`` has the bytes, ``mode`` the permission bits.
+
+    The umask applies to the mode of a new file unless it is ``exact``.
+    """
 
     source: Side
     mode: int
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,14 @@ class Replacement:
     new: Content | None
 
 
-def replace_files(journal: ApplyJournal, replacements: Sequence[Replacement]) -> None:
+def replace_files(
+    journal: ApplyJournal, replacements: Sequence[Replacement], prune: Collection[str] | None = None
+) -> None:
     """Write and delete files below the journal's directory, following no symbolic link.
 
-    Writes every new file to the staging folder, moves them into place, and removes directories left empty. Raises
-    WorkspaceError if a file cannot be written; closing the journal then undoes the moves already made.
+    Writes every new file to the staging folder, moves them into place, and removes the directories of ``prune`` left
+    empty; None means all. Raises WorkspaceError if a file cannot be written; closing the journal then undoes the moves
+    already made.
     """
     if not replacements:
         return
@@ -45,7 +52,7 @@ def replace_files(journal: ApplyJournal, replacements: Sequence[Replacement]) ->
     if size > room.f_bavail * room.f_frsize:
         raise WorkspaceError(f"{target} has not enough free space for {size} bytes; nothing was changed")
     try:
-        _Exchange(journal).run(replacements)
+        _Exchange(journal, prune).run(replacements)
     except OSError as error:
         location = f"{target} ({quoted(str(error.filename))})" if error.filename else target
         raise WorkspaceError(f"{location} cannot be written: {error.strerror}; nothing was changed") from error
@@ -54,8 +61,9 @@ def replace_files(journal: ApplyJournal, replacements: Sequence[Replacement]) ->
 class _Exchange:
     """Stages new files, records all moves in the journal, and moves the files into place."""
 
-    def __init__(self, journal: ApplyJournal) -> None:
+    def __init__(self, journal: ApplyJournal, prune: Collection[str] | None) -> None:
         self.journal = journal
+        self.prune = prune
         self.root = journal.root
         self.staging = journal.begin()
 
@@ -117,7 +125,7 @@ class _Exchange:
         if source.is_link:
             os.symlink(source.read(), os.fsencode(name), dir_fd=self.staging)
         else:
-            # The umask applies to the mode of a new file; an existing file gets its mode exactly, below.
+            # The umask applies to the mode of a new file; other files get their mode exactly, below.
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(name, flags, content.mode, dir_fd=self.staging)
             with os.fdopen(descriptor, "wb") as writer, source.open() as reader:
@@ -126,7 +134,8 @@ class _Exchange:
                 else:
                     writer.write(source.content)
                     writer.flush()
-                if (mine := look_at(self.root, path)) and stat.S_ISREG(mine.st_mode):
+                mine = look_at(self.root, path)
+                if content.exact or (mine and stat.S_ISREG(mine.st_mode)):
                     os.fchmod(writer.fileno(), content.mode)
         if os.geteuid() == 0:
             owner = self.owner_of(path)
@@ -178,6 +187,8 @@ class _Exchange:
         while path := path.rpartition("/")[0]:
             status = look_at(self.root, path)
             if status and stat.S_ISDIR(status.st_mode):
+                if self.prune is not None and path not in self.prune:
+                    return
                 try:
                     self.journal.remove_directory(path)
                 except OSError:

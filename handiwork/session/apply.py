@@ -1,0 +1,112 @@
+"""Bring a session's work into the user's directory: its changes, and its commits as a branch; and undo that."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from handiwork.errors import SandboxError, WorkspaceError
+from handiwork.log.errors import LeaseHeld
+from handiwork.log.eventlog import EventLog
+from handiwork.log.store import Store
+from handiwork.session.config import config_of
+from handiwork.session.open import changes
+from handiwork.session.storage.layout import session_dir
+from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
+from handiwork.workspace.apply import Applied, Conflict, Resolution, apply, preview
+from handiwork.workspace.apply.journal import undo_cut_apply
+from handiwork.workspace.apply.undo import Undone, undo, undoable
+
+_UNDO = "applied"
+"""The folder, in a session's, of what its applies replaced."""
+
+
+class InPlaceError(WorkspaceError):
+    """The agent worked in the user's directory itself."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What an apply would do in ``workspace``, and the ``undoable`` paths of the last one."""
+
+    workspace: Path
+    applied: Applied
+    conflicts: tuple[Conflict, ...]
+    undoable: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The ``branch`` that has a session's commits, None without any; or why they stay, or could not be brought."""
+
+    branch: str | None = None
+    note: str = ""
+    error: str = ""
+
+
+async def preview_session(data: Path, log: EventLog) -> Preview:
+    """Return what ``apply_session`` would do. Raises InPlaceError, SessionError, WorkspaceError."""
+    workspace = await _workspace(log)
+    notices = await _recover(workspace)
+    undo_dir = _undo_dir(data, log)
+    applied, conflicts = await asyncio.to_thread(preview, await changes(data, log), workspace, undo_dir)
+    kept = await asyncio.to_thread(undoable, undo_dir, workspace)
+    return Preview(workspace, _with_notices(applied, notices), conflicts, tuple(kept))
+
+
+async def apply_session(
+    data: Path, log: EventLog, resolutions: Mapping[str, Resolution] | None = None
+) -> tuple[Path, Applied]:
+    """Apply a session's changes to its workspace; return that directory and what changed in it.
+
+    ``resolutions`` has the answers to conflicts by path. Raises ConflictError on others, InPlaceError, SessionError,
+    WorkspaceError; no file is changed then.
+    """
+    workspace = await _workspace(log)
+    notices = await _recover(workspace)
+    undo_dir = _undo_dir(data, log)
+    applied = await asyncio.to_thread(apply, await changes(data, log), workspace, resolutions, undo_dir=undo_dir)
+    return workspace, _with_notices(applied, notices)
+
+
+async def bring_commits(store: Store, data: Path, log: EventLog) -> Commits:
+    """Fetch the session's commits as a branch of the user's repository."""
+    try:
+        return Commits(branch=await fetch_commits(store, data, log))
+    except NoRepositoryError as error:
+        return Commits(note=str(error))
+    except (WorkspaceError, SandboxError, LeaseHeld) as error:
+        return Commits(error=str(error))
+
+
+async def undo_session(data: Path, log: EventLog) -> tuple[Path, Undone]:
+    """Undo the session's last apply; return the directory and what changed in it. A branch stays.
+
+    Raises NothingToUndoError, EditedSinceError, InPlaceError, WorkspaceError; no file is changed then.
+    """
+    workspace = await _workspace(log)
+    await _recover(workspace)
+    return workspace, await asyncio.to_thread(undo, _undo_dir(data, log), workspace)
+
+
+async def _workspace(log: EventLog) -> Path:
+    config = await config_of(log)
+    if config.in_place:
+        raise InPlaceError(f"the agent worked in place: its changes are already in {config.workspace}")
+    return Path(config.workspace)
+
+
+async def _recover(workspace: Path) -> tuple[str, ...]:
+    """Undo an apply that a crash cut off; return a sentence about it, if there was one."""
+    notice = await asyncio.to_thread(undo_cut_apply, workspace)
+    return (f"{notice}.",) if notice else ()
+
+
+def _with_notices(applied: Applied, notices: tuple[str, ...]) -> Applied:
+    return replace(applied, warnings=(*notices, *applied.warnings))
+
+
+def _undo_dir(data: Path, log: EventLog) -> Path:
+    return session_dir(data, log.id) / _UNDO

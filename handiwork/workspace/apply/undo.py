@@ -1,0 +1,211 @@
+"""Undo of an apply: the session's folder keeps what each apply replaced, until the apply is undone.
+
+A kept apply is a numbered folder with the files as they were before, and a record of each path's content before and
+after. It is complete before the apply moves its first file. An apply that its journal has undone leaves a record that
+the files contradict: they are all as before it, so the record is void.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.workspace.apply.journal import ApplyJournal, sync_file_system
+from handiwork.workspace.apply.replacement import Content, Replacement, replace_files
+from handiwork.workspace.changes import Side, side_at
+from handiwork.workspace.files.copy import copy_data
+from handiwork.workspace.files.names import quoted
+from handiwork.workspace.files.safe_open import DIRECTORY, look, parts_of
+
+_RECORD = "record.json"
+
+
+class NothingToUndoError(WorkspaceError):
+    """The session has no apply that could be undone."""
+
+
+class EditedSinceError(WorkspaceError):
+    """Files are no longer as the apply left them; ``paths`` are theirs."""
+
+    def __init__(self, target: Path, paths: Sequence[str]) -> None:
+        self.paths = tuple(paths)
+        listed = "".join(f"\n  {quoted(path)}" for path in paths)
+        super().__init__(f"nothing was undone, because files in {target} have changed since the apply:{listed}")
+
+
+@dataclass(frozen=True)
+class Undone:
+    """The result of ``undo``: the paths that are as before the apply."""
+
+    restored: tuple[str, ...]
+    deleted: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A path's content and git's mode; both are "" if there is no file."""
+
+    sha256: str = ""
+    mode: str = ""
+
+    @classmethod
+    def of(cls, side: Side | None) -> FileState:
+        """Return the state of a file, or of none."""
+        return cls(side.sha256, side.git_mode) if side else cls()
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A path that an apply replaces; ``permissions`` are those of the file before, 0 without one."""
+
+    path: str
+    before: FileState
+    after: FileState
+    permissions: int
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A kept apply: ``made`` are the directories that it created."""
+
+    folder: Path
+    steps: tuple[_Step, ...]
+    made: tuple[str, ...]
+
+    def replacements(self) -> list[Replacement]:
+        """Return the replacements that restore the files before the apply."""
+        restored: list[Replacement] = []
+        for number, step in enumerate(self.steps):
+            old = side_at(self.folder, f"old{number}") if step.before.mode else None
+            if step.before.mode and (old is None or old.sha256 != step.before.sha256):
+                raise WorkspaceError(f"nothing was undone: the kept version of {quoted(step.path)} is damaged")
+            restored.append(Replacement(step.path, Content(old, step.permissions, exact=True) if old else None))
+        return restored
+
+    def remove(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder)
+
+
+@contextmanager
+def kept_for_undo(undo_dir: Path, target: Path, replacements: Sequence[Replacement]) -> Generator[None]:
+    """Keep what the replacements will replace below ``target``; forget it again if they fail. Raises WorkspaceError."""
+    folder = undo_dir / str(max(_numbers(undo_dir), default=0) + 1)
+    try:
+        try:
+            _keep(folder, target, replacements)
+        except OSError as error:
+            raise WorkspaceError(f"{folder} cannot be written: {error.strerror}; nothing was changed") from error
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def undo(undo_dir: Path, target: Path) -> Undone:
+    """Undo the newest kept apply in ``target``.
+
+    Raises NothingToUndoError, EditedSinceError if a file is not as the apply left it, and WorkspaceError if one cannot
+    be written; ``target`` is then unchanged.
+    """
+    target = target.resolve()
+    with ApplyJournal(target) as journal:
+        kept = _newest(undo_dir, target)
+        if kept is None:
+            raise NothingToUndoError("there is no apply to undo")
+        if edited := [step.path for step in kept.steps if FileState.of(side_at(target, step.path)) != step.after]:
+            raise EditedSinceError(target, edited)
+        replacements = kept.replacements()
+        replace_files(journal, replacements, prune=kept.made)
+        kept.remove()
+    return Undone(
+        restored=tuple(each.path for each in replacements if each.new),
+        deleted=tuple(each.path for each in replacements if not each.new),
+    )
+
+
+def undoable(undo_dir: Path, target: Path) -> list[str]:
+    """Return the paths of the newest kept apply, which ``undo`` would restore or delete."""
+    kept = _newest(undo_dir, target.resolve())
+    return [step.path for step in kept.steps] if kept else []
+
+
+def states_left(undo_dir: Path) -> dict[str, FileState]:
+    """Return the state in which the kept applies left each path."""
+    kept = (_load(undo_dir / str(number)) for number in sorted(_numbers(undo_dir)))
+    return {step.path: step.after for each in kept if each for step in each.steps}
+
+
+def _keep(folder: Path, target: Path, replacements: Sequence[Replacement]) -> None:
+    folder.mkdir(mode=0o700, parents=True)
+    steps: list[_Step] = []
+    made: dict[str, None] = {}
+    for number, replacement in enumerate(replacements):
+        old = side_at(target, replacement.path)
+        if old:
+            _copy(old, folder / f"old{number}")
+        steps.append(
+            _Step(replacement.path, FileState.of(old), _after(replacement.new), old.mode & 0o777 if old else 0)
+        )
+        parts = parts_of(replacement.path) if replacement.new else []
+        parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
+        made |= dict.fromkeys(parent for parent in parents if look(target, parent) is None)
+    record = {"steps": [asdict(step) for step in steps], "made": list(made)}
+    # Under its final name only when it is whole, as everything that reads it begins with it.
+    (folder / "partial").write_text(json.dumps(record))
+    (folder / "partial").rename(folder / _RECORD)
+    descriptor = os.open(folder, DIRECTORY)
+    try:
+        sync_file_system(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _copy(side: Side, file: Path) -> None:
+    if side.is_link:
+        file.symlink_to(os.fsdecode(side.read()))
+        return
+    with side.open() as source, file.open("xb+") as copy:
+        copy_data(source.fileno(), copy.fileno())
+
+
+def _after(content: Content | None) -> FileState:
+    if content is None:
+        return FileState()
+    side = content.source
+    return FileState(side.sha256, side.git_mode if side.is_link else "100755" if content.mode & 0o100 else "100644")
+
+
+def _newest(undo_dir: Path, target: Path) -> _Kept | None:
+    """Return the newest kept apply that is in the target; None without any."""
+    for number in sorted(_numbers(undo_dir), reverse=True):
+        kept = _load(undo_dir / str(number))
+        if kept is None:
+            continue
+        now = [FileState.of(side_at(target, step.path)) for step in kept.steps]
+        if now == [step.after for step in kept.steps] or now != [step.before for step in kept.steps]:
+            return kept
+    return None
+
+
+def _load(folder: Path) -> _Kept | None:
+    """Return the kept apply in a folder; None if it was cut off, before the apply or after its undo."""
+    try:
+        record = json.loads((folder / _RECORD).read_text())
+    except FileNotFoundError:
+        return None
+    steps = (
+        _Step(step["path"], FileState(**step["before"]), FileState(**step["after"]), step["permissions"])
+        for step in record["steps"]
+    )
+    return _Kept(folder, tuple(steps), tuple(record["made"]))
+
+
+def _numbers(undo_dir: Path) -> list[int]:
+    return [int(path.name) for path in undo_dir.iterdir()] if undo_dir.is_dir() else []

@@ -1,0 +1,99 @@
+"""An apply is undone as long as the files are as it left them, newest first."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from handiwork.workspace.apply import apply
+from handiwork.workspace.apply.journal import undo_cut_apply
+from handiwork.workspace.apply.undo import EditedSinceError, NothingToUndoError, undo, undoable
+from tests.workspace.trees import Session, Tree, read_tree
+
+Start = Callable[[Tree], Session]
+
+
+def modes(root: Path) -> dict[str, int]:
+    return {str(path.relative_to(root)): stat.S_IMODE(path.lstat().st_mode) for path in root.rglob("*")}
+
+
+def test_an_undo_restores_contents_modes_links_and_directories(session: Start) -> None:
+    here = session({"text": b"1\n", "x:tool": b"1\n", "gone": b"1\n", "link": "text", "d/in": b"1\n"})
+    (here.source / "gone").chmod(0o666)
+    (here.source / "text").chmod(0o600)
+    (here.source / "empty").mkdir()
+    before, modes_before = read_tree(here.source), modes(here.source)
+    changes = here.run(
+        "echo 2 > text; chmod -x tool; rm gone; ln -sf tool link; mkdir -p empty new/deep; echo 2 > empty/x;"
+        " echo 2 > new/deep/y; rm -r d; echo 2 > d"
+    )
+    applied = apply(changes, here.source, undo_dir=here.folder / "applied")
+    paths = undoable(here.folder / "applied", here.source)
+    assert sorted(paths) == sorted((*applied.written, *applied.deleted))
+    undone = undo(here.folder / "applied", here.source)
+    assert undone.restored == ("d/in", "gone", "link", "text", "tool")
+    assert undone.deleted == ("d", "empty/x", "new/deep/y")
+    assert read_tree(here.source) == before
+    assert modes(here.source) == modes_before
+    assert undoable(here.folder / "applied", here.source) == []
+    with pytest.raises(NothingToUndoError):
+        undo(here.folder / "applied", here.source)
+
+
+def test_files_edited_since_the_apply_are_named_and_nothing_is_undone(session: Start) -> None:
+    here = session({"a": b"1\n", "b": b"1\n", "gone": b"1\n"})
+    apply(here.run("echo 2 > a; echo 2 > b; rm gone"), here.source, undo_dir=here.folder / "applied")
+    (here.source / "b").write_text("mine\n")
+    (here.source / "gone").write_text("mine\n")
+    with pytest.raises(EditedSinceError, match="nothing was undone") as caught:
+        undo(here.folder / "applied", here.source)
+    assert caught.value.paths == ("b", "gone")
+    assert read_tree(here.source) == {"a": b"2\n", "b": b"mine\n", "gone": b"mine\n"}
+    (here.source / "b").write_text("2\n")
+    (here.source / "gone").unlink()
+    undo(here.folder / "applied", here.source)
+    assert read_tree(here.source) == {"a": b"1\n", "b": b"1\n", "gone": b"1\n"}
+
+
+def test_applies_are_undone_newest_first(session: Start) -> None:
+    here = session({"a": b"1\n"})
+    for number in (2, 3):
+        apply(here.run(f"echo {number} > a; echo > new{number}"), here.source, undo_dir=here.folder / "applied")
+    undo(here.folder / "applied", here.source)
+    assert read_tree(here.source) == {"a": b"2\n", "new2": b"\n"}
+    undo(here.folder / "applied", here.source)
+    assert read_tree(here.source) == {"a": b"1\n"}
+
+
+def test_an_apply_that_failed_or_was_cut_off_is_not_undone_again(
+    session: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDIWORK_DATA", str(tmp_path / "data"))
+    here = session({"edited": b"1\n", "mine": b"1\n", "gone": b"1\n"})
+    apply(here.run("echo 0 > mine"), here.source, undo_dir=here.folder / "applied")
+    here.run("echo 2 > edited; echo 2 > mine; rm gone; echo 2 > new")
+    script = f"""
+import os, sys
+from pathlib import Path
+from handiwork.workspace.apply import apply
+from handiwork.workspace.changes import changes_of_overlay
+from handiwork.workspace.copy import Workspace
+def die(event, arguments):
+    if event == "os.rename" and arguments[0] == "new2":
+        os._exit(9)
+sys.addaudithook(die)
+folder = Path({str(here.folder)!r})
+workspace = Workspace.load(folder / "session")
+apply(changes_of_overlay(workspace, folder / "upper"), workspace.source, undo_dir=folder / "applied")
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[2], check=False)
+    assert done.returncode == 9
+    assert "undone" in undo_cut_apply(here.source)
+    assert undoable(here.folder / "applied", here.source) == ["mine"]
+    undo(here.folder / "applied", here.source)
+    assert read_tree(here.source) == {"edited": b"1\n", "mine": b"1\n", "gone": b"1\n"}
