@@ -18,6 +18,7 @@ from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commi
 from handiwork.workspace.apply import Applied, Conflict, Resolution, apply, preview
 from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.apply.undo import Undone, undo, undoable
+from handiwork.workspace.git.commit_changes import commit_changes
 
 _UNDO = "applied"
 """The folder, in a session's, of what its applies replaced."""
@@ -79,6 +80,26 @@ async def bring_commits(store: Store, data: Path, log: EventLog) -> Commits:
         return Commits(note=str(error))
     except (WorkspaceError, SandboxError, LeaseHeld) as error:
         return Commits(error=str(error))
+
+
+async def make_branch(store: Store, data: Path, log: EventLog) -> str:
+    """Commit a session's changes on top of its own commits, or of the user's HEAD; return the branch.
+
+    The user's files stay as they are. Raises ConflictError, SandboxError, LeaseHeld, SessionError, WorkspaceError.
+    """
+    workspace, title = Path((await config_of(log)).workspace), (await log.info()).title
+    fetched = await fetch_commits(store, data, log)
+    branch, _ = await asyncio.to_thread(
+        commit_changes,
+        workspace,
+        await changes(data, log),
+        f"handiwork/{log.id}",
+        fetched or "HEAD",
+        f"{title}\n\nHandiwork session {log.id}\n",
+    )
+    if (made := branch or fetched) is None:
+        raise WorkspaceError(f"HEAD of {workspace} has all changes of the session, so no branch was made")
+    return made
 
 
 async def undo_session(data: Path, log: EventLog) -> tuple[Path, Undone]:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 from handiwork.errors import WorkspaceError
 
@@ -20,13 +21,16 @@ _QUIET = (
 )
 
 
-def run_git(git_dir: Path, *arguments: str, protocols: str = "none") -> subprocess.CompletedProcess[bytes]:
+def run_git(
+    git_dir: Path, *arguments: str, protocols: str = "none", stdin: IO[bytes] | None = None
+) -> subprocess.CompletedProcess[bytes]:
     """Run git with the user's own settings on a repository that only the user or the platform writes to.
 
     git looks for no other repository, runs no hook and no monitor, and speaks only ``protocols``, so it fetches no
-    missing objects. Raises WorkspaceError if git is not installed.
+    missing objects. It reads the file ``stdin``, or nothing. Raises WorkspaceError if git is not installed.
     """
-    return _run(["git", *_QUIET, *arguments], git_dir, _environment(git_dir) | {"GIT_ALLOW_PROTOCOL": protocols})
+    environment = _environment(git_dir) | {"GIT_ALLOW_PROTOCOL": protocols}
+    return _run(["git", *_QUIET, *arguments], git_dir, environment, stdin=stdin)
 
 
 def run_git_alone(
@@ -83,14 +87,18 @@ def _environment(git_dir: Path) -> dict[str, str]:
 
 
 def _run(
-    command: list[str], cwd: Path, environment: dict[str, str], open_files: Collection[int] = ()
+    command: list[str],
+    cwd: Path,
+    environment: dict[str, str],
+    open_files: Collection[int] = (),
+    stdin: IO[bytes] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(
             command,
             cwd=cwd,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin or subprocess.DEVNULL,
             capture_output=True,
             check=False,
             pass_fds=open_files,
