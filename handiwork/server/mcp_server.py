@@ -177,7 +177,6 @@ class SessionTools:
             workspace, applied = plan.workspace, plan.applied
         else:
             workspace, applied = await apply_session(supervisor.data, log)
-            await supervisor.release(log)  # the commits are read in a sandbox on the session's files
             commits = await bring_commits(supervisor.store, supervisor.data, log)
         notes = [*applied.warnings, *filter(None, [commits.note])]
         if commits.error:

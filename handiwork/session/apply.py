@@ -62,7 +62,7 @@ async def apply_session(
 ) -> tuple[Path, Applied]:
     """Apply a session's changes to its workspace; return that directory and what changed in it.
 
-    ``resolutions`` has the answers to conflicts by path. Raises ConflictError on others, InPlaceError, SessionError,
+    ``resolutions`` are those of ``apply``. Raises ConflictError on others, InPlaceError, SessionError,
     WorkspaceError; no file is changed then.
     """
     workspace = await _workspace(log)

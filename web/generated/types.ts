@@ -245,6 +245,45 @@ export interface AgentThinkAction extends Action {
   type: "AgentThinkAction";
 }
 /**
+ * A path that the session and the user changed differently; ``patch`` is what taking the session's version changes.
+ *
+ * If it cannot be taken (``can_take``), the patch is empty.
+ */
+export interface ApplyConflict {
+  path: string;
+  reason: string;
+  can_take: boolean;
+  patch: string;
+}
+/**
+ * What an apply would do in ``workspace``; nothing, as long as there are conflicts without an answer.
+ *
+ * ``warnings`` has a sentence for each change that it would skip, ``undoable`` the paths of the last apply.
+ */
+export interface ApplyPreview {
+  workspace: string;
+  in_place: boolean;
+  written: string[];
+  deleted: string[];
+  unchanged: string[];
+  warnings: string[];
+  conflicts: ApplyConflict[];
+  undoable: string[];
+}
+/**
+ * What was changed in ``workspace``; ``branch`` has the session's commits, null without any.
+ *
+ * ``warnings`` has a sentence for each change that was skipped, and if the commits could not be brought.
+ */
+export interface ApplyResult {
+  workspace: string;
+  written: string[];
+  deleted: string[];
+  unchanged: string[];
+  warnings: string[];
+  branch: string | null;
+}
+/**
  * The user's answer about action ``action``, and the rule that it adds, if any.
  */
 export interface ApprovalEvent extends Event {
@@ -890,6 +929,12 @@ export interface RunBy {
   pid: number;
 }
 /**
+ * The branch that has the session's changes and commits.
+ */
+export interface SessionBranch {
+  branch: string;
+}
+/**
  * Some sessions, newest first; ``next`` is the ``before`` of the next page, null on the last one.
  */
 export interface SessionPage {
@@ -1075,6 +1120,14 @@ export interface Tree {
   sessions: SessionRow[];
 }
 /**
+ * The paths that are as before the apply.
+ */
+export interface UndoResult {
+  workspace: string;
+  restored: string[];
+  deleted: string[];
+}
+/**
  * An event whose type this version does not know, kept unchanged: ``unknown`` is its whole JSON object.
  */
 export interface UnknownEvent extends Event {
@@ -1226,6 +1279,14 @@ export interface ModelChoice {
 export interface ModelKey {
   provider?: string | null;
   key: string;
+}
+/**
+ * The answers to conflicts by path: take the session's version, or leave the user's.
+ */
+export interface NewApply {
+  resolutions?: {
+    [k: string]: "take" | "leave";
+  };
 }
 /**
  * A session that continues from event ``at``, with the files, the conversation or both of that moment.

@@ -36,6 +36,14 @@ class Conflict:
     theirs: Side | None
     can_take: bool
 
+    @property
+    def change(self) -> Change:
+        """Return what taking the session's version would change."""
+        if self.mine is None or self.theirs is None:
+            return Change(self.path, "added" if self.theirs else "deleted", self.mine, self.theirs)
+        kind = "modified" if self.mine.is_link == self.theirs.is_link else "type"
+        return Change(self.path, kind, self.mine, self.theirs)
+
 
 class ConflictError(WorkspaceError):
     """The session's changes conflict with the user's own; ``conflicts`` has (path, reason) pairs."""
@@ -75,9 +83,10 @@ def apply(
     """Apply the changes to ``target``, merging text with the user's edits since the copy.
 
     Undoes an interrupted earlier apply first and adds a warning about it. Skips a new symbolic link out of the
-    workspace, with a warning. ``resolutions`` has the answer to a conflict by path. ``undo_dir`` keeps what ``undo``
-    needs; a file that is as an earlier apply kept there left it counts as not edited. Raises ConflictError on any other
-    conflict and WorkspaceError if a file cannot be written; ``target`` is then unchanged.
+    workspace, with a warning. ``resolutions`` has the answer to a conflict by path, as ``quoted`` writes it.
+    ``undo_dir`` keeps what ``undo`` needs; a file that is as an earlier apply kept there left it counts as not edited.
+    Raises ConflictError on any other conflict and WorkspaceError if a file cannot be written; ``target`` is then
+    unchanged.
     """
     target = target.resolve()
     with ApplyJournal(target) as journal:
@@ -175,7 +184,7 @@ class _Plan:
     def conflict(
         self, path: str, reason: str, mine: Side | None, theirs: Side | None, *, can_take: bool = True
     ) -> None:
-        resolution = self.resolutions.get(path)
+        resolution = self.resolutions.get(quoted(path))
         if resolution == "leave":
             self.warnings.append(f"{quoted(path)} was left as it is: {reason}.")
         elif resolution == "take" and can_take:
