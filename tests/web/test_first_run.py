@@ -26,10 +26,13 @@ def program(tmp_path: Path) -> Iterator[Program]:
     program.close()
 
 
-async def test_a_model_is_picked_tried_and_repairs_a_bug(open_window: OpenWindow, program: Program) -> None:
+async def test_a_model_is_picked_tried_and_repairs_a_bug_in_the_users_folder(
+    open_window: OpenWindow, program: Program
+) -> None:
     replies = [Reply.model_validate(reply) for reply in (bash(REPAIR, said="Hello there."), finish("The bug is gone."))]
     async with serving(StandIn(replies)) as model:
-        page = await open_window("/", of=program.start())
+        api = program.start()
+        page = await open_window("/", of=api)
         await expect(page.get_by_role("heading", name="Welcome to Handiwork")).to_be_visible()
         begin = page.get_by_role("button", name="Repair the bug")
         await expect(begin).to_be_disabled()
@@ -47,5 +50,12 @@ async def test_a_model_is_picked_tried_and_repairs_a_bug(open_window: OpenWindow
         await expect(page.get_by_role("heading", level=1)).to_have_text("A first task")
         await expect(state_of(page)).to_contain_text("Finished")
         await expect(conversation_of(page)).to_contain_text("The bug is gone.")
+        session = api.get(f"/api/sessions/{page.url.rpartition('/')[2].partition('?')[0]}")
+        bug = Path(session["workspace"], "todo/tasks.py")
+        assert "self.done.append" in bug.read_text()
+        await state_of(page).get_by_role("button", name="Apply to the folder").click()
+        await page.get_by_role("button", name="Apply 1 file").click()
+        await expect(page.get_by_role("dialog", name="Applied")).to_contain_text("1 file changed in")
+        assert "self.done.add" in bug.read_text()
     await page.goto("/")
     await expect(page.get_by_role("link", name="A first task")).to_be_visible()

@@ -3,6 +3,8 @@
 import { asEvent, type JsonObject } from "./events";
 import type {
   AgentList,
+  ApplyPreview,
+  ApplyResult,
   Demo,
   Diff,
   DiffQuery,
@@ -14,16 +16,19 @@ import type {
   ModelAnswer,
   ModelChoice,
   ModelList,
+  NewApply,
   NewBlob,
   NewFork,
   NewSession,
   Posted,
+  SessionBranch,
   SessionPage,
   SessionView,
   SettingsChange,
   SettingsView,
   Success,
   Tree,
+  UndoResult,
   Uploaded,
   UploadedImage,
 } from "../generated/types";
@@ -131,6 +136,14 @@ export function sessionApi(id: string) {
     refuse: (action: number, comment = "") => post("approvals", { action, allowed: false, comment }),
     changeSettings: (change: SettingsChange) => post("settings", change),
     diff: (query: DiffQuery = {}) => json<Diff>("GET", `${base}/diff`, { ...query }),
+    apply: {
+      preview: () => json<ApplyPreview>("GET", `${base}/apply`),
+      run: (resolutions: NonNullable<NewApply["resolutions"]>) =>
+        json<ApplyResult>("POST", `${base}/apply`, {}, { resolutions }),
+      undo: () => json<UndoResult>("POST", `${base}/apply/undo`),
+    },
+    branch: () => json<SessionBranch>("POST", `${base}/branch`),
+    patchUrl: `${base}/patch`,
     fork: (fork: NewFork) => post("fork", fork),
     tree: async () => (await json<Tree>("GET", `${base}/tree`)).sessions,
     files: {

@@ -46,6 +46,8 @@ interface Snapshot {
   last: number;
   head: number;
   live: Live;
+  /** The number of applies and undos in this page: each changes the user's folder, of which the log says nothing. */
+  applies: number;
   connected: boolean;
   /** The reason why the session cannot be followed, for example that it was deleted; "" while it can. */
   problem: string;
@@ -89,6 +91,7 @@ export class SessionStore {
       ...windowOf(page.events, [], info),
       head: Math.max(page.head, page.events.at(-1)?.id ?? 0),
       live: NOTHING,
+      applies: 0,
       connected: false,
       problem: "",
     };
@@ -159,6 +162,11 @@ export class SessionStore {
   /** While the user reads older events, new ones do not displace them. */
   setReading(reading: boolean): void {
     this.reading = reading;
+  }
+
+  /** Tell the page that the user's folder has changed. */
+  folderChanged(): void {
+    this.set({ applies: this.current.applies + 1 });
   }
 
   private readonly online = (): void => this.follower.reconnect();

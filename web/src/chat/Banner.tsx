@@ -1,6 +1,10 @@
 /** The state of the session, and the commands that help in it. */
 
 import { useEffect, useState } from "react";
+import { ApplyDialog } from "../apply/ApplyDialog";
+import { useApplyPreview } from "../apply/useApplyPreview";
+import { useUndo } from "../apply/useUndo";
+import { pendingCount, whereText } from "../apply/wording";
 import { Button } from "../components/Button";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
@@ -20,8 +24,11 @@ const LABELS: Record<Command, string> = {
 
 export function Banner({ store }: { store: SessionStore }) {
   const { info } = useSession(store);
-  const [dialog, setDialog] = useState<"model" | "limits" | null>(null);
+  const [dialog, setDialog] = useState<"model" | "limits" | "apply" | null>(null);
   const { busy, problem, run } = useAsync();
+  const { value: preview } = useApplyPreview(store);
+  const undoing = useUndo(store);
+  const finished = info.state === "finished" && preview !== null;
   const { tone, title, detail, commands } = statusOf(info);
   const execute = (command: Command) => {
     if (command === "model" || command === "limits") setDialog(command);
@@ -38,11 +45,22 @@ export function Banner({ store }: { store: SessionStore }) {
         {title}
       </span>
       <span className="chat-detail">
+        {finished && `${exact(whereText(preview))} `}
         {tone === "busy" ? <Progress store={store} /> : exact(detail)}
         {process && !process.here && ` Run by process ${process.pid} on ${exact(process.host)}.`}
       </span>
-      <Problem text={problem} />
+      <Problem text={problem || undoing.problem} />
       <span className="chat-commands">
+        {finished && pendingCount(preview) > 0 && (
+          <Button kind="primary" onClick={() => setDialog("apply")}>
+            Apply to the folder
+          </Button>
+        )}
+        {finished && preview.undoable.length > 0 && (
+          <Button disabled={undoing.busy} onClick={undoing.undo}>
+            Undo the apply
+          </Button>
+        )}
         {commands.map((command, index) => (
           <Button
             key={command}
@@ -61,6 +79,7 @@ export function Banner({ store }: { store: SessionStore }) {
         )}
       </span>
       {dialog === "model" && <ModelDialog store={store} onClose={close} />}
+      {dialog === "apply" && <ApplyDialog store={store} onClose={close} />}
       {dialog === "limits" && <LimitsDialog store={store} onClose={close} />}
     </section>
   );

@@ -3,7 +3,8 @@ import { useId } from "react";
 interface Props<Value extends string> {
   label: string;
   options: Record<Value, string>;
-  value: Value;
+  /** Undefined as long as nothing is chosen. */
+  value: Value | undefined;
   onChange: (value: Value) => void;
 }
 

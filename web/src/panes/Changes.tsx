@@ -1,5 +1,6 @@
 import { useMemo, useState } from "react";
 
+import { ApplyBar } from "../apply/ApplyBar";
 import type { EventRecord } from "../events";
 import { type SessionStore, useSessionPart } from "../store";
 import type { DiffQuery } from "../../generated/types";
@@ -58,6 +59,7 @@ export default function ChangesPane({ session }: { session: SessionStore }) {
       </div>
       {extent !== "total" && <LoadEarlier session={session} noun={`${extent}s`} />}
       <Problem text={problem} />
+      {extent === "total" && value && value.files.length > 0 && <ApplyBar store={session} />}
       {value && <DiffView diff={value} empty={EMPTY[extent]} />}
     </div>
   );
