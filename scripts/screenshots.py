@@ -84,6 +84,10 @@ async def pictures(browser: Browser, api: Api, look: str, sessions: dict[str, st
         await page.goto(f"/s/{sessions['whole']}")
         await expect(page.get_by_role("group", name="Conversation")).to_contain_text("Both tests pass.")
         await picture(page, look, "chat")
+        await page.get_by_role("button", name="Apply to the folder").first.click()
+        await expect(page.get_by_role("list", name="Files that change")).to_be_visible()
+        await picture(page, look, "apply")
+        await page.get_by_role("button", name="Cancel").click()
         for pane, content in everything.PANES.items():
             await page.get_by_role("tab", name=pane).click()
             await expect(page.get_by_role("tabpanel", name=pane)).to_contain_text(content)

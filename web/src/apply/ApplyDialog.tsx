@@ -106,9 +106,9 @@ function Conflict({ conflict: { path, reason, can_take, patch }, answer, onAnswe
   return (
     <section className="apply-conflict" aria-label={`Conflict in ${path}`}>
       <strong className="mono apply-path">{path}</strong>
-      <p>{capital(reason)}.</p>
       {can_take ? (
         <>
+          <p>{capital(reason)}.</p>
           <RadioGroup
             label={`Version of ${path}`}
             options={{ leave: "Keep mine", take: "Take the agent’s" }}
@@ -121,7 +121,7 @@ function Conflict({ conflict: { path, reason, can_take, patch }, answer, onAnswe
           </details>
         </>
       ) : (
-        <p>Yours stays as it is.</p>
+        <p>It cannot be written: {reason}. Yours stays as it is.</p>
       )}
     </section>
   );

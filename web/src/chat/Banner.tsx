@@ -45,8 +45,7 @@ export function Banner({ store }: { store: SessionStore }) {
         {title}
       </span>
       <span className="chat-detail">
-        {finished && `${exact(whereText(preview))} `}
-        {tone === "busy" ? <Progress store={store} /> : exact(detail)}
+        {tone === "busy" ? <Progress store={store} /> : exact((finished && whereText(preview)) || detail)}
         {process && !process.here && ` Run by process ${process.pid} on ${exact(process.host)}.`}
       </span>
       <Problem text={problem || undoing.problem} />
