@@ -22,6 +22,16 @@ OPEN = frozenset({"/health"})
 UNAUTHENTICATED = (
     "this needs the server's token: open the link that `handiwork serve` printed, or send `Authorization: Bearer TOKEN`"
 )
+_LOGIN_PAGE = """<!doctype html>
+<html lang="en">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>Handiwork</title>
+<body style="max-width: 40em; margin: 15vh auto; padding: 0 1em; font: 16px/1.5 system-ui, sans-serif">
+<h1 style="font-size: 1.3em">Open the link with the token</h1>
+<p>This page needs the server's token. Open the link that <code>handiwork serve</code> printed in its terminal: it logs
+this browser in.</p>
+"""
 _SAFETY = {
     b"x-content-type-options": b"nosniff",
     b"referrer-policy": b"no-referrer",
@@ -73,7 +83,11 @@ class AccessGuard:
             query = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True)
             if any(self._is_token(value) for value in query.pop("token", [])):
                 return self._welcome(str(scope["path"]), query, headers.get("sec-fetch-site") == "cross-site")
-        return None if self._is_authenticated(headers) else refusal(401, UNAUTHENTICATED)
+        if self._is_authenticated(headers):
+            return None
+        if "text/html" in headers.get("accept", "") and not scope["path"].startswith("/api/"):
+            return HTMLResponse(_LOGIN_PAGE, 401)
+        return refusal(401, UNAUTHENTICATED)
 
     def _is_own_host(self, host: str) -> bool:
         try:

@@ -122,8 +122,10 @@ async def config_of(log: EventLog) -> SessionConfig:
 
 
 def title_of(task: str) -> str:
-    """Return the title of a session for the task: the start of its first line."""
-    return task.strip().split("\n")[0][:TITLE]
+    """Return the title of a session for the task: the start of its first line, without marks of Markdown."""
+    line = task.strip().split("\n")[0]
+    line = line.replace("**", "").lstrip("# ") or line
+    return line if len(line) <= TITLE else f"{line[: TITLE - 1].rstrip()}…"
 
 
 def agent_name(name: str) -> str:

@@ -65,8 +65,9 @@ def test_long_output_is_cut_in_its_middle_and_whole_on_demand(program: Program) 
     assert "  1" in lines
     assert "  20000" in lines
     assert "  5000" not in lines
-    hints = [line for line in lines if "more lines (handiwork show " in line]
+    hints = [line for line in lines if "(handiwork show " in line]
     assert len(hints) == 1
+    assert hints[0].startswith("  ... more lines, 108894 bytes in all (")
     whole = program("show", hints[0].split()[-2], "--full").stdout.splitlines()
     assert [line.strip() for line in whole if line.strip().isdigit()] == [str(n) for n in range(1, 20001)]
 
@@ -99,9 +100,13 @@ def test_sessions_are_listed_newest_first(program: Program) -> None:
     program("run", "a second task", "--model", program.script(finish()), "--sandbox", "none")
     rows = program("sessions").stdout.splitlines()
     assert [row.split("  ")[-1] for row in rows] == ["a second task", "greet the world"]
+    title = f"# **Write** {'words ' * 30}"
+    program("run", title, "--model", program.script(bash("touch a")), "--sandbox", "none", "--confirm", "always")
+    columns = program("sessions").stdout.splitlines()[0].split("  ")
+    assert [column for column in columns if column][2:] == ["awaiting user confirmation", f"Write {'words ' * 15}wor…"]
     infos = [json.loads(line) for line in program("sessions", "--json").stdout.splitlines()]
-    assert [info["title"] for info in infos] == ["a second task", "greet the world"]
-    assert program("show", infos[1]["id"][:6]).stdout.count("you: greet the world") == 1
+    assert [info["title"] for info in infos[1:]] == ["a second task", "greet the world"]
+    assert program("show", infos[2]["id"][:6]).stdout.count("you: greet the world") == 1
 
 
 @pytest.mark.slow

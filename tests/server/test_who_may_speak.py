@@ -37,6 +37,14 @@ def test_a_wrong_token_is_none(api: Api, given: str) -> None:
     assert status(api, authorization=given) == 401
 
 
+def test_a_browser_without_the_token_gets_a_page_that_says_what_to_open(api: Api) -> None:
+    answer = api.bare.get("/s/1", headers={"accept": "text/html,*/*"})
+    assert (answer.status_code, answer.headers["content-type"]) == (401, "text/html; charset=utf-8")
+    assert "handiwork serve" in answer.text
+    answer = api.bare.get("/api/sessions", headers={"accept": "text/html,*/*"})
+    assert (answer.status_code, list(answer.json())) == (401, ["error"])
+
+
 def test_a_token_that_is_no_text_is_none(api: Api) -> None:
     connection = http.client.HTTPConnection(api.url.removeprefix("http://"))
     connection.putrequest("GET", "/api/sessions")

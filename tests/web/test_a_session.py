@@ -71,6 +71,7 @@ async def test_an_action_is_allowed_with_its_like_and_another_rejected(open_wind
     page = await page_of(open_window, session)
     asked = question_of(page)
     await expect(asked.get_by_role("group", name="The action")).to_contain_text("touch a")
+    await expect(page.get_by_role("tabpanel", name="Terminal")).to_contain_text("No commands yet.")
     await expect(asked).to_contain_text("command touch *")
     await asked.get_by_role("button", name="Allow for this session").click()
     await expect(asked.get_by_role("group", name="The action")).to_contain_text("rm greeting.txt")
@@ -85,7 +86,7 @@ async def test_an_action_is_allowed_with_its_like_and_another_rejected(open_wind
 
 
 async def test_keys_interrupt_what_runs_and_it_goes_on(open_window: OpenWindow, api: Api) -> None:
-    session = api.create(bash(endless(6)), bash(endless(8)), finish())
+    session = api.create(bash(endless(6)), bash(endless(8)), bash(endless(9)), finish())
     page = await page_of(open_window, session)
     chat, state = conversation_of(page), state_of(page)
     await expect(chat).to_contain_text("42\n42")
@@ -98,6 +99,12 @@ async def test_keys_interrupt_what_runs_and_it_goes_on(open_window: OpenWindow, 
 
     await expect(chat).to_contain_text("56\n56")
     await chat.click()
+    await page.keyboard.press("Escape")
+    await expect(state).to_contain_text("Paused")
+    await state.get_by_role("button", name="Resume").click()
+    await expect(chat).to_contain_text("63\n63")
+    await page.get_by_role("region", name="Terminal").click()
+    await expect(page.get_by_role("textbox", name="Terminal, read only")).to_be_focused()
     await page.keyboard.press("Escape")
     await expect(state).to_contain_text("Paused")
     await state.get_by_role("button", name="Resume").click()

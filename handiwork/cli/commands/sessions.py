@@ -59,7 +59,7 @@ def _row(info: SessionInfo) -> Text:
     return Text.assemble(
         (f"{info.id}  ", "bold"),
         (f"{info.updated.astimezone():%Y-%m-%d %H:%M}  ", "dim"),
-        (f"{info.state.replace('_', ' '):<20}", style),
+        (f"{info.state.replace('_', ' '):<26}  ", style),
         plain(info.title).replace("\n", " "),
     )
 

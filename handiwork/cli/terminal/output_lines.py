@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from handiwork.cli.terminal.sanitize import plain
+from handiwork.events.base import Observation
 
 LINES = 40
 """The number of lines shown of one output; the rest is counted."""
@@ -25,8 +26,13 @@ class OutputLines:
     full: bool = False
     limit: int = LINES
 
-    def lines(self, text: str, style: str = "", prefix: str = "  ", limit: int = LINES) -> Iterator[Text]:
-        """Yield the lines of an output; omit its middle if there are more than ``limit``."""
+    def lines(
+        self, text: str, style: str = "", prefix: str = "  ", limit: int = LINES, size: int = 0
+    ) -> Iterator[Text]:
+        """Yield the lines of an output; omit its middle if there are more than ``limit``.
+
+        ``size`` is the number of bytes of the whole output if the text is only a part of it, else 0.
+        """
         limit = min(limit, self.limit)
         lines = plain(text).rstrip("\n").split("\n") if text.strip("\n") else []
         omitted = 0 if self.full else max(0, len(lines) - limit)
@@ -34,9 +40,14 @@ class OutputLines:
         for line in head:
             yield Text(prefix + self.cut(line), style)
         if omitted:
-            yield Text(f"  ... {omitted} more lines (handiwork show {self.session} --full)", "dim italic")
+            rest = f"more lines, {size} bytes in all" if size else f"{omitted} more lines"
+            yield Text(f"  ... {rest} (handiwork show {self.session} --full)", "dim italic")
             for line in lines[-(limit // 2) :]:
                 yield Text(prefix + self.cut(line), style)
+
+    def observation(self, event: Observation, style: str = "", limit: int = LINES) -> Iterator[Text]:
+        """Yield the lines of an observation's text."""
+        yield from self.lines(event.text, style, limit=limit, size=event.size if event.blob else 0)
 
     def subtask(self, first: str, text: str, style: str) -> Iterator[Text]:
         """Yield a subtask's task or outcome; the lines after the first are bounded."""

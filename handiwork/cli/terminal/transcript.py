@@ -302,11 +302,11 @@ class Transcript:
 
     @_event_lines.register
     def _(self, event: Observation) -> Iterator[Text]:
-        yield from self.outputs.lines(event.text)
+        yield from self.outputs.observation(event)
 
     @_event_lines.register
     def _(self, event: CmdOutputObservation) -> Iterator[Text]:
-        yield from self.outputs.lines(event.text)
+        yield from self.outputs.observation(event)
         if event.status != "done":
             job = f" as {plain(event.job)}" if event.job else ""
             yield Text(f"  {_STATUS[event.status]}{job}", "yellow")
@@ -315,24 +315,24 @@ class Transcript:
 
     @_event_lines.register
     def _(self, event: JobObservation) -> Iterator[Text]:
-        yield from self.outputs.lines(event.text)
+        yield from self.outputs.observation(event)
         if event.status:
             code = "" if event.exit_code is None else f", exit {event.exit_code}"
             yield Text(f"  {plain(event.job)} is {event.status}{code}", "dim")
 
     @_event_lines.register
     def _(self, event: IPythonRunCellObservation) -> Iterator[Text]:
-        yield from self.outputs.lines(event.text)
+        yield from self.outputs.observation(event)
         if event.error:
             yield Text(f"  {plain(event.error)}", "bold red")
 
     @_event_lines.register
     def _(self, event: MCPCallObservation) -> Iterator[Text]:
-        yield from self.outputs.lines(event.text, "red" if event.error else "")
+        yield from self.outputs.observation(event, "red" if event.error else "")
 
     @_event_lines.register
     def _(self, event: FileReadObservation | OutputReadObservation) -> Iterator[Text]:
-        yield from self.outputs.lines(event.text, limit=READ_LINES)
+        yield from self.outputs.observation(event, limit=READ_LINES)
         yield Text(f"  lines {event.start} to {event.end} of {event.lines}", "dim")
 
     @_event_lines.register
@@ -345,7 +345,7 @@ class Transcript:
             yield from self.outputs.lines(f"dialog: {event.dialog}", "yellow", limit=READ_LINES)
         yield from (Text(f"  downloaded {plain(path)}", "dim") for path in event.downloads)
         if self.outputs.full:
-            yield from self.outputs.lines(event.text, "dim")
+            yield from self.outputs.observation(event, "dim")
 
     @_event_lines.register
     def _(self, event: FileWriteObservation) -> Iterator[Text]:
@@ -365,7 +365,7 @@ class Transcript:
 
     @_event_lines.register
     def _(self, event: ErrorObservation) -> Iterator[Text]:
-        yield from self.outputs.lines(event.text, "red")
+        yield from self.outputs.observation(event, "red")
 
     @_event_lines.register
     def _(self, event: UserRejectObservation | HookRejectObservation) -> Iterator[Text]:

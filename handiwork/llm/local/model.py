@@ -18,7 +18,7 @@ from handiwork.llm.errors import ModelNotFoundError
 from handiwork.llm.local.download_progress import Reporter, to_stderr
 from handiwork.llm.local.locks import FileLock, locked
 from handiwork.llm.local.server import WINDOW, Address, ServerFolder
-from handiwork.llm.local.weights import KNOWN, find
+from handiwork.llm.local.weights import KNOWN, file_of, find
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
 from handiwork.llm.types import Capabilities, Completion, Message, OnDelta, ReplyForm, Tool
 from handiwork.paths import runtime_dir
@@ -34,7 +34,7 @@ Status = Callable[[str], None]
 
 
 class LocalLLM:
-    """A model that runs on this machine; ``model`` is a known name or the path of a GGUF file.
+    """A model that runs on this machine; ``model`` is a known name or the path of a GGUF file, else ModelNotFoundError.
 
     The first request fetches the weights and starts the server; a server that died is restarted. ``status`` is called
     for slow steps; None means standard error. ``idle`` is the number of seconds that the server outlives its last
@@ -42,6 +42,8 @@ class LocalLLM:
     """
 
     def __init__(self, model: str, status: Status | None = None, idle: float = IDLE) -> None:
+        if model not in KNOWN:
+            file_of(model)
         self._model = model
         self._status = status or to_stderr
         self._reporter = Reporter(model, status)

@@ -110,6 +110,11 @@ async def find(name: str, report: Report) -> Path:
     """
     if weights := KNOWN.get(name):
         return await fetch(weights, cache_dir() / "models", report)
+    return file_of(name)
+
+
+def file_of(name: str) -> Path:
+    """Return the GGUF file at the path ``name``. Raises ModelNotFoundError."""
     path = Path(name).expanduser().absolute()
     if path.is_file():
         return path

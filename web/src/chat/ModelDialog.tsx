@@ -1,6 +1,6 @@
 /** Changes the model of the session from its next step on. */
 
-import { useState } from "react";
+import { useRef, useState } from "react";
 import { Button } from "../components/Button";
 import { Dialog } from "../components/Dialog";
 import { Field } from "../components/Field";
@@ -8,6 +8,7 @@ import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
 import type { SessionStore } from "../store";
+import { modelStart } from "../wording/text";
 
 export function ModelDialog({ store, onClose }: { store: SessionStore; onClose: () => void }) {
   const { info } = store.snapshot();
@@ -15,6 +16,11 @@ export function ModelDialog({ store, onClose }: { store: SessionStore; onClose: 
   const [baseUrl, setBaseUrl] = useState(info.base_url ?? "");
   const available = useLoaded(() => store.api.models(), [store]);
   const { busy, problem, run } = useAsync();
+  const field = useRef<HTMLInputElement>(null);
+  const choose = (name: string) => {
+    setModel(modelStart(name));
+    field.current?.focus();
+  };
   const save = () =>
     run(async () => {
       await store.api.changeSettings({ model: model.trim(), base_url: baseUrl.trim() || null });
@@ -23,12 +29,20 @@ export function ModelDialog({ store, onClose }: { store: SessionStore; onClose: 
   return (
     <Dialog title="Model of the session" onClose={onClose} onSubmit={save}>
       <Field label="Model">
-        <input value={model} required onChange={(event) => setModel(event.target.value)} />
+        <input
+          ref={field}
+          value={model}
+          required
+          pattern=".*[^:]"
+          title="The provider and the model, like anthropic:NAME"
+          spellCheck={false}
+          onChange={(event) => setModel(event.target.value)}
+        />
       </Field>
       <fieldset className="chat-models">
         <legend>Available</legend>
         {available.value?.models.map(({ name, ready, about }) => (
-          <button key={name} type="button" className="row-button" onClick={() => setModel(name)}>
+          <button key={name} type="button" className="row-button" onClick={() => choose(name)}>
             <code>{name}</code> <span className={ready ? "" : "faint"}>{about}</span>
           </button>
         ))}

@@ -2,7 +2,7 @@
 
 import type { SessionView } from "../../generated/types";
 import { money, plural } from "../wording/format";
-import { capital, outputsText } from "../wording/text";
+import { outputsText, sentences } from "../wording/text";
 
 export type Command = "interrupt" | "resume" | "rewind" | "limits" | "model";
 interface Status {
@@ -92,12 +92,4 @@ export function progressText(
     cost.usd && money(cost.usd),
   ];
   return facts.filter(Boolean).join(" · ");
-}
-
-function sentences(...texts: string[]): string {
-  return texts
-    .map((text) => capital(text.trim()))
-    .filter(Boolean)
-    .map((text) => (/[.!?:]$/.test(text) ? text : `${text}.`))
-    .join(" ");
 }

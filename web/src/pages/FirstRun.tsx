@@ -8,6 +8,7 @@ import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
 import { go, sessionPath } from "../router";
 import { duration } from "../wording/format";
+import { sentences } from "../wording/text";
 import type { ModelChoice, ModelInfo } from "../../generated/types";
 import { setWelcomed } from "./welcomed";
 
@@ -221,7 +222,7 @@ function AddressFields({ choice, set }: FieldsProps) {
 function KeyField({ choice, set, needed, hint }: FieldsProps & { needed: boolean; hint: string }) {
   const storage = "Kept in memory until the server stops; to keep it, set it in your environment.";
   return (
-    <Field label="Key" hint={`${hint} ${storage}`}>
+    <Field label="Key" hint={sentences(hint, storage)}>
       <input
         type="password"
         autoComplete="off"

@@ -72,7 +72,7 @@ export function Sessions() {
         </select>
       </div>
       <p role="status" className={list.problem ? "error-text" : "hidden"}>
-        {list.problem || (rows ? plural(rows.length, "session") : "")}
+        {list.problem || (rows ? `${list.more ? "The newest " : ""}${plural(rows.length, "session")}` : "")}
       </p>
       {rows !== null && rows.length > 0 && <SessionRows rows={rows} />}
       {rows?.length === 0 && <NoSessions filtered={!empty} onStart={() => setStarting(true)} />}

@@ -14,7 +14,11 @@ import { type Chunk, updateOf } from "./terminal/updates";
 export default function TerminalPane({ session }: { session: SessionStore }) {
   const cards = useSessionPart(session, (now) => now.cards);
   const output = useSessionPart(session, (now) => now.live.output);
-  const chunks = useMemo(() => transcript(cards, output), [cards, output]);
+  const asked = useSessionPart(session, (now) => now.info.asked);
+  const chunks = useMemo(
+    () => transcript(cards, output, new Set(asked.map(({ action }) => action.id))),
+    [cards, output, asked],
+  );
   return (
     <div className="pane-column">
       <LoadEarlier session={session} noun="commands" />
@@ -46,6 +50,8 @@ function Screen({ chunks }: { chunks: Chunk[] }) {
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(container.current);
+    // The page's shortcuts, such as Escape, work while the terminal has the focus.
+    terminal.attachCustomKeyEventHandler(({ key, altKey, ctrlKey }) => key !== "Escape" && !altKey && !ctrlKey);
     terminal.textarea?.setAttribute("aria-label", "Terminal, read only");
     const resizes = new ResizeObserver(() => {
       // A hidden pane has no size; fitting to it would break every line.

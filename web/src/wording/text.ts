@@ -66,6 +66,20 @@ export function modelName(model: string): string {
   return model.slice(model.lastIndexOf("/") + 1);
 }
 
+/** What to write for a listed model: of a provider's models, whose NAME is still to be written, the beginning. */
+export function modelStart(name: string): string {
+  return name.replace(/:NAME$/, ":");
+}
+
+/** The texts as sentences. */
+export function sentences(...texts: string[]): string {
+  return texts
+    .map((text) => capital(text.trim()))
+    .filter(Boolean)
+    .map((text) => (/[.!?:]$/.test(text) ? text : `${text}.`))
+    .join(" ");
+}
+
 /** The text of a delegate's task: its "task" input, then its other inputs. */
 export function taskText(inputs: Record<string, unknown>): string {
   const { task = "", ...rest } = inputs;

@@ -6,7 +6,7 @@ import { limitsFrom } from "../../src/chat/limits";
 import { editPatch } from "../../src/chat/patch";
 import { describe as describeAction, endingOf } from "../../src/wording/actions";
 import { noticeOf } from "../../src/wording/notices";
-import { bounded, exact, outputsText, plain, taskText } from "../../src/wording/text";
+import { bounded, exact, modelStart, outputsText, plain, sentences, taskText } from "../../src/wording/text";
 import type { Subtask } from "../../src/fold";
 import { event, printed } from "./events";
 
@@ -24,6 +24,18 @@ describe("text", () => {
     expect(bounded(lines(13), 10).omitted).toBe(0);
     const { head, omitted, tail } = bounded(lines(100), 10);
     expect(head.split("\n").length + omitted + tail.split("\n").length).toBe(100);
+  });
+
+  it("becomes sentences, each with its own end", () => {
+    expect(sentences("no key: set OPENAI_API_KEY", "kept in memory.")).toBe(
+      "No key: set OPENAI_API_KEY. Kept in memory.",
+    );
+    expect(sentences("", "Why?")).toBe("Why?");
+  });
+
+  it("leaves the name of a provider's model to the user", () => {
+    expect(modelStart("anthropic:NAME")).toBe("anthropic:");
+    expect(modelStart("local:qwen2.5-coder-1.5b")).toBe("local:qwen2.5-coder-1.5b");
   });
 
   it("tells a delegate's task before whatever else it was given", () => {

@@ -36,6 +36,12 @@ test("an unusual ending of a command is shown", () => {
   ]);
 });
 
+test("a command that waits for approval is not shown as if it ran", () => {
+  const cards = cardsOf([run(1, "ls"), done(2, 1, "a"), run(3, "rm a")]);
+  expect(transcript(cards, NONE, new Set([3])).map(({ id }) => id)).toEqual([1]);
+  expect(transcript(cards, NONE).map(({ id }) => id)).toEqual([1, 3]);
+});
+
 test("while a command runs, what it printed so far is shown, and later only goes on", () => {
   const live = transcript(cardsOf([run(1, "make")]), new Map([[1, "half"]]));
   const ended = transcript(cardsOf([run(1, "make"), done(2, 1, "half done\n")]), NONE);

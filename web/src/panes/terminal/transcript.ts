@@ -16,13 +16,17 @@ const OFF = "\x1b[0m";
 /** The most characters kept in the terminal; the oldest chunks are dropped. */
 const ROOM = 400_000;
 
-/** Return a chunk for each command; `live` has the output so far of the running ones. */
-export function transcript(cards: readonly Card[], live: ReadonlyMap<number, string>): Chunk[] {
+/** Return a chunk for each command; `live` has the output so far of running ones, those in `asked` wait for approval. */
+export function transcript(
+  cards: readonly Card[],
+  live: ReadonlyMap<number, string>,
+  asked: ReadonlySet<number> = new Set(),
+): Chunk[] {
   const cwd = new Map<number, string>();
   const chunks: Chunk[] = [];
   let shell = 0;
   for (const card of cards) {
-    if (!isShell(card.action)) continue;
+    if (!isShell(card.action) || asked.has(card.id)) continue;
     const heading = card.subtask !== shell ? `${DIM}── ${shellName(card.subtask)} ──${OFF}\n` : "";
     shell = card.subtask;
     const text =
