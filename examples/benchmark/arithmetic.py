@@ -51,4 +51,4 @@ class Arithmetic(Benchmark):
             right = float(answer.replace(",", "")) == rollout.instance.row["answer"]
         except ValueError:
             right = False
-        return Score(float(right), answer)
+        return Score(float(right), answer, {"truth": rollout.instance.row["answer"]})

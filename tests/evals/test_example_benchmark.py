@@ -33,7 +33,8 @@ async def test_right_numbers_score_however_they_are_written(benchmark: Benchmark
 @pytest.mark.parametrize("said", ["", "<answer></answer>", "<answer>-1</answer>", "I do not know."])
 async def test_wrong_and_empty_answers_do_not(benchmark: Benchmark, instances: list[Instance], said: str) -> None:
     for one in instances:
-        assert (await benchmark.score(rollout(one, said))).value == 0.0
+        score = await benchmark.score(rollout(one, said))
+        assert (score.value, score.details) == (0.0, {"truth": one.row["answer"]})
 
 
 def test_a_table_is_in_the_workspace_where_the_instruction_says_so(

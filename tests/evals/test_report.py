@@ -247,6 +247,16 @@ def test_the_page_stands_alone_and_has_every_rollout(tmp_path: Path) -> None:
     assert [len(one["moments"]) for one in found.data] == [6, 0, 6]
 
 
+def test_a_wrong_answer_stands_beside_the_expected_one(tmp_path: Path) -> None:
+    wrong = [
+        Result(id="1", outcome="submitted", score=0.0, answer="42", details={"truth": 43}),
+        Result(id="2", outcome="submitted", score=0.0, answer="A", details={"right": "B"}),
+        Result(id="3", outcome="submitted", score=0.0, answer="x", details={"output": "no single one"}),
+    ]
+    written(tmp_path, wrong)
+    assert [(one["answer"], one["expected"]) for one in page(tmp_path).data] == [("42", "43"), ("A", "B"), ("x", "")]
+
+
 def test_hostile_text_is_text_in_every_form(tmp_path: Path) -> None:
     written(tmp_path, results(tmp_path, HOSTILE), model=HOSTILE, benchmark=HOSTILE, skipped={HOSTILE: HOSTILE})
     found = page(tmp_path)
@@ -363,6 +373,13 @@ class TestInABrowser:
         assert "&lt;img src=x onerror=alert(1)&gt;" in found
         assert "<title>owned</title>" not in found
         assert 'id="overview" hidden' in found
+
+    def test_the_expected_answer_is_below_a_wrong_one(self, tmp_path: Path) -> None:
+        wrong = Result(id="1", outcome="submitted", score=0.0, answer="42", details={"truth": 43})
+        written(tmp_path, [wrong])
+        facts = re.search('<dl id="facts".*?</dl>', shown(tmp_path / "report.html", "#rollout-0"), re.DOTALL)
+        assert facts is not None
+        assert "answer 42 expected answer 43 " in " ".join(re.sub("<[^>]*>", " ", facts[0]).split())
 
     def test_the_table_is_filtered(self, tmp_path: Path) -> None:
         """A script is put in that types; the policy, which would not let it run, is taken out."""

@@ -81,7 +81,14 @@ def _rollouts(folder: Path, results: Sequence[Result]) -> Iterator[dict[str, Any
             "ended": ending(result),
             "why": trajectory.harmless(result.why),
             "answer": trajectory.harmless(result.answer),
+            "expected": trajectory.harmless(_expected(result)),
             "details": trajectory.harmless(json.dumps(result.details, ensure_ascii=False, indent=1)),
             "file": result.trajectory,
             "moments": trajectory.read(file) if file and file.is_file() else [],
         }
+
+
+def _expected(result: Result) -> str:
+    """Return the right answer, which benchmarks put into the details; "" if there is no single one."""
+    truth = next((result.details[name] for name in ("truth", "right") if name in result.details), "")
+    return str(truth)

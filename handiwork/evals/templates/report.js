@@ -65,7 +65,9 @@ function read(number) {
   point(byId("previous"), visible[visible.indexOf(number) - 1]);
   point(byId("next"), visible[visible.indexOf(number) + 1]);
   byId("name").textContent = record.name;
-  const facts = { outcome: record.ended, why: record.why, answer: record.answer, file: record.file };
+  const facts = { outcome: record.ended, why: record.why, answer: record.answer };
+  if (!record.ended.startsWith("right")) facts["expected answer"] = record.expected;
+  facts.file = record.file;
   if (record.details !== "{}") facts["how it was scored"] = record.details;
   byId("facts").replaceChildren(...Object.entries(facts).filter(([, text]) => text).flatMap(([name, text]) => {
     const holds = element("dd");

@@ -114,7 +114,8 @@ class AgentBenchOS(Benchmark):
             return Score(0.0, answer, {"why": "the agent did not say that it was done"})
         task = _task(rollout.instance)
         if task.match is not None:
-            return Score(float(scripts.matches(task.match, answer)), answer)
+            truth = task.match.get("answer", task.match.get("regex"))
+            return Score(float(scripts.matches(task.match, answer)), answer, {"truth": truth})
         await rollout.sandbox.interrupt()
         passed, output = await scripts.run_checks(rollout.sandbox, task, answer or scripts.NO_ANSWER)
         return Score(float(passed), answer, {"last output": output})
