@@ -12,7 +12,7 @@ from typing import Literal
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply.journal import ApplyJournal
 from handiwork.workspace.apply.replacement import Content, Replacement, replace_files
-from handiwork.workspace.apply.undo import FileState, kept_for_undo, states_left
+from handiwork.workspace.apply.undo import KeptState, kept_for_undo, states_left
 from handiwork.workspace.changes import Change, Side, same_content, side_at
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.files.safe_open import is_git_name, look, parts_of, walk
@@ -123,7 +123,7 @@ class _Plan:
         target: Path,
         git_dirs: Collection[str],
         resolutions: Mapping[str, Resolution],
-        left: Mapping[str, FileState],
+        left: Mapping[str, KeptState],
     ) -> None:
         self.target = target
         self.git_dirs = git_dirs
@@ -159,7 +159,7 @@ class _Plan:
             self.conflict(path, reason, None, theirs, can_take=False)
         else:
             mine = side_at(self.target, path)
-            as_left = path in self.left and FileState.of(mine) == self.left[path]
+            as_left = path in self.left and KeptState.of(mine) == self.left[path]
             self.decide(path, mine if as_left else base, mine, theirs)
 
     def decide(self, path: str, base: Side | None, mine: Side | None, theirs: Side | None) -> None:

@@ -48,14 +48,14 @@ class Undone:
 
 
 @dataclass(frozen=True)
-class FileState:
+class KeptState:
     """A path's content and git's mode; both are "" if there is no file."""
 
     sha256: str = ""
     mode: str = ""
 
     @classmethod
-    def of(cls, side: Side | None) -> FileState:
+    def of(cls, side: Side | None) -> KeptState:
         """Return the state of a file, or of none."""
         return cls(side.sha256, side.git_mode) if side else cls()
 
@@ -65,8 +65,8 @@ class _Step:
     """A path that an apply replaces; ``permissions`` are those of the file before, 0 without one."""
 
     path: str
-    before: FileState
-    after: FileState
+    before: KeptState
+    after: KeptState
     permissions: int
 
 
@@ -119,7 +119,7 @@ def undo(undo_dir: Path, target: Path) -> Undone:
         kept = _newest(undo_dir, target)
         if kept is None:
             raise NothingToUndoError("there is no apply to undo")
-        if edited := [step.path for step in kept.steps if FileState.of(side_at(target, step.path)) != step.after]:
+        if edited := [step.path for step in kept.steps if KeptState.of(side_at(target, step.path)) != step.after]:
             raise EditedSinceError(target, edited)
         replacements = kept.replacements()
         replace_files(journal, replacements, prune=kept.made)
@@ -136,7 +136,7 @@ def undoable(undo_dir: Path, target: Path) -> list[str]:
     return [step.path for step in kept.steps] if kept else []
 
 
-def states_left(undo_dir: Path) -> dict[str, FileState]:
+def states_left(undo_dir: Path) -> dict[str, KeptState]:
     """Return the state in which the kept applies left each path."""
     kept = (_load(undo_dir / str(number)) for number in sorted(_numbers(undo_dir)))
     return {step.path: step.after for each in kept if each for step in each.steps}
@@ -151,7 +151,7 @@ def _keep(folder: Path, target: Path, replacements: Sequence[Replacement]) -> No
         if old:
             _copy(old, folder / f"old{number}")
         steps.append(
-            _Step(replacement.path, FileState.of(old), _after(replacement.new), old.mode & 0o777 if old else 0)
+            _Step(replacement.path, KeptState.of(old), _after(replacement.new), old.mode & 0o777 if old else 0)
         )
         parts = parts_of(replacement.path) if replacement.new else []
         parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
@@ -175,11 +175,11 @@ def _copy(side: Side, file: Path) -> None:
         copy_data(source.fileno(), copy.fileno())
 
 
-def _after(content: Content | None) -> FileState:
+def _after(content: Content | None) -> KeptState:
     if content is None:
-        return FileState()
+        return KeptState()
     side = content.source
-    return FileState(side.sha256, side.git_mode if side.is_link else "100755" if content.mode & 0o100 else "100644")
+    return KeptState(side.sha256, side.git_mode if side.is_link else "100755" if content.mode & 0o100 else "100644")
 
 
 def _newest(undo_dir: Path, target: Path) -> _Kept | None:
@@ -188,7 +188,7 @@ def _newest(undo_dir: Path, target: Path) -> _Kept | None:
         kept = _load(undo_dir / str(number))
         if kept is None:
             continue
-        now = [FileState.of(side_at(target, step.path)) for step in kept.steps]
+        now = [KeptState.of(side_at(target, step.path)) for step in kept.steps]
         if now == [step.after for step in kept.steps] or now != [step.before for step in kept.steps]:
             return kept
     return None
@@ -201,7 +201,7 @@ def _load(folder: Path) -> _Kept | None:
     except FileNotFoundError:
         return None
     steps = (
-        _Step(step["path"], FileState(**step["before"]), FileState(**step["after"]), step["permissions"])
+        _Step(step["path"], KeptState(**step["before"]), KeptState(**step["after"]), step["permissions"])
         for step in record["steps"]
     )
     return _Kept(folder, tuple(steps), tuple(record["made"]))
