@@ -17,7 +17,9 @@ from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.commits import NoRepositoryError, fetch_commits
 from handiwork.workspace.apply import Applied, Conflict, Resolution, apply, preview
 from handiwork.workspace.apply.journal import undo_cut_apply
-from handiwork.workspace.apply.undo import Undone, undo, undoable
+from handiwork.workspace.apply.undo import Undone, reverted, undo, undoable
+from handiwork.workspace.changes import Change
+from handiwork.workspace.copy import Workspace
 from handiwork.workspace.git.commit_changes import commit_changes
 
 _UNDO = "applied"
@@ -52,7 +54,7 @@ async def preview_session(data: Path, log: EventLog) -> Preview:
     workspace = await _workspace(log)
     notices = await _recover(workspace)
     undo_dir = _undo_dir(data, log)
-    applied, conflicts = await asyncio.to_thread(preview, await changes(data, log), workspace, undo_dir)
+    applied, conflicts = await asyncio.to_thread(preview, await _changes(data, log, workspace), workspace, undo_dir)
     kept = await asyncio.to_thread(undoable, undo_dir, workspace)
     return Preview(workspace, _with_notices(applied, notices), conflicts, tuple(kept))
 
@@ -67,8 +69,8 @@ async def apply_session(
     """
     workspace = await _workspace(log)
     notices = await _recover(workspace)
-    undo_dir = _undo_dir(data, log)
-    applied = await asyncio.to_thread(apply, await changes(data, log), workspace, resolutions, undo_dir=undo_dir)
+    file_changes, undo_dir = await _changes(data, log, workspace), _undo_dir(data, log)
+    applied = await asyncio.to_thread(apply, file_changes, workspace, resolutions, undo_dir=undo_dir)
     return workspace, _with_notices(applied, notices)
 
 
@@ -117,6 +119,14 @@ async def _workspace(log: EventLog) -> Path:
     if config.in_place:
         raise InPlaceError(f"the agent worked in place: its changes are already in {config.workspace}")
     return Path(config.workspace)
+
+
+async def _changes(data: Path, log: EventLog, workspace: Path) -> list[Change]:
+    """Return the session's changes, and those that take back what it restored since an apply."""
+    found = await changes(data, log)
+    base = Workspace.load(session_dir(data, log.id)).base
+    restored = await asyncio.to_thread(reverted, _undo_dir(data, log), workspace.resolve(), base, found)
+    return sorted([*found, *restored], key=lambda change: change.path)
 
 
 async def _recover(workspace: Path) -> tuple[str, ...]:

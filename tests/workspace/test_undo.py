@@ -12,8 +12,8 @@ import pytest
 
 from handiwork.workspace.apply import apply
 from handiwork.workspace.apply.journal import undo_cut_apply
-from handiwork.workspace.apply.undo import EditedSinceError, NothingToUndoError, undo, undoable
-from tests.workspace.trees import Session, Tree, read_tree
+from handiwork.workspace.apply.undo import EditedSinceError, NothingToUndoError, reverted, undo, undoable
+from tests.workspace.trees import Session, Tree, found, read_tree
 
 Start = Callable[[Tree], Session]
 
@@ -68,6 +68,22 @@ def test_applies_are_undone_newest_first(session: Start) -> None:
     assert read_tree(here.source) == {"a": b"2\n", "new2": b"\n"}
     undo(here.folder / "applied", here.source)
     assert read_tree(here.source) == {"a": b"1\n"}
+
+
+def test_an_apply_takes_back_what_the_session_restored_since_the_last_one(session: Start) -> None:
+    here = session({"a": b"1\n", "b": b"1\n", "gone": b"1\n"})
+    kept = here.folder / "applied"
+    apply(here.run("echo 2 > a; echo 2 > b; echo 2 > new; rm gone"), here.source, undo_dir=kept)
+    (here.source / "b").write_text("mine\n")
+    changes = here.run("echo 1 > a; echo 1 > b; rm new; echo 1 > gone")
+    assert changes == []
+    changes = reverted(kept, here.source, here.workspace.base, changes)
+    assert found(changes) == {"a": "modified", "new": "deleted", "gone": "added"}
+    apply(changes, here.source, undo_dir=kept)
+    assert read_tree(here.source) == {"a": b"1\n", "b": b"mine\n", "gone": b"1\n"}
+    assert reverted(kept, here.source, here.workspace.base, []) == []
+    undo(kept, here.source)
+    assert read_tree(here.source) == {"a": b"2\n", "b": b"mine\n", "new": b"2\n"}
 
 
 def test_an_apply_that_failed_or_was_cut_off_is_not_undone_again(

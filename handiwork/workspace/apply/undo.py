@@ -18,7 +18,7 @@ from pathlib import Path
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply.journal import ApplyJournal, sync_file_system
 from handiwork.workspace.apply.replacement import Content, Replacement, replace_files
-from handiwork.workspace.changes import Side, side_at
+from handiwork.workspace.changes import Change, Side, side_at
 from handiwork.workspace.files.copy import copy_data
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.files.safe_open import DIRECTORY, look, parts_of
@@ -140,6 +140,20 @@ def states_left(undo_dir: Path) -> dict[str, KeptState]:
     """Return the state in which the kept applies left each path."""
     kept = (_load(undo_dir / str(number)) for number in sorted(_numbers(undo_dir)))
     return {step.path: step.after for each in kept if each for step in each.steps}
+
+
+def reverted(undo_dir: Path, target: Path, base: Path, changes: Sequence[Change]) -> list[Change]:
+    """Return the changes back to ``base`` of files that an apply changed, and the session restored since.
+
+    They are not among the session's ``changes``. A file that the user has edited since the apply stays as it is.
+    """
+    changed = {change.path for change in changes}
+    restored: list[Change] = []
+    for path, left in states_left(undo_dir).items():
+        mine, old = side_at(target, path), side_at(base, path)
+        if path not in changed and KeptState.of(mine) == left != KeptState.of(old):
+            restored.append(Change(path, "modified" if mine and old else "added" if old else "deleted", mine, old))
+    return restored
 
 
 def _keep(folder: Path, target: Path, replacements: Sequence[Replacement]) -> None:

@@ -10,7 +10,8 @@ import { useApplyPreview } from "./useApplyPreview";
 import { useUndo } from "./useUndo";
 import { pendingCount } from "./wording";
 
-export function ApplyBar({ store }: { store: SessionStore }) {
+/** `changed` tells whether the session has changes now; it may have none, and an apply that can be undone. */
+export function ApplyBar({ store, changed }: { store: SessionStore; changed: boolean }) {
   const { value: preview } = useApplyPreview(store);
   const [dialog, setDialog] = useState(false);
   const [branch, setBranch] = useState("");
@@ -21,23 +22,28 @@ export function ApplyBar({ store }: { store: SessionStore }) {
       setBranch("");
       setBranch((await store.api.branch()).branch);
     });
+  const applicable = preview !== null && pendingCount(preview) > 0;
+  const undoable = preview !== null && preview.undoable.length > 0;
+  if (!changed && !applicable && !undoable) return null;
   return (
     <>
       <div className="pane-bar apply-bar" role="group" aria-label="Get the changes">
-        {preview && pendingCount(preview) > 0 && <Button onClick={() => setDialog(true)}>Apply to the folder</Button>}
-        {preview && preview.undoable.length > 0 && (
+        {applicable && <Button onClick={() => setDialog(true)}>Apply to the folder</Button>}
+        {undoable && (
           <Button disabled={undoing.busy} onClick={undoing.undo}>
             Undo the apply
           </Button>
         )}
-        {preview && (
+        {changed && preview && (
           <Button disabled={making.busy} onClick={make}>
             Make a branch
           </Button>
         )}
-        <a className="button" href={store.api.patchUrl} download>
-          Download a patch
-        </a>
+        {changed && (
+          <a className="button" href={store.api.patchUrl} download>
+            Download a patch
+          </a>
+        )}
       </div>
       <Problem text={undoing.problem || making.problem} />
       <p role="status" className={branch || undoing.said ? "apply-said" : "hidden"}>

@@ -59,7 +59,7 @@ export default function ChangesPane({ session }: { session: SessionStore }) {
       </div>
       {extent !== "total" && <LoadEarlier session={session} noun={`${extent}s`} />}
       <Problem text={problem} />
-      {extent === "total" && value && value.files.length > 0 && <ApplyBar store={session} />}
+      {extent === "total" && value && <ApplyBar store={session} changed={value.files.length > 0} />}
       {value && <DiffView diff={value} empty={EMPTY[extent]} />}
     </div>
   );
