@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from handiwork.errors import SandboxError, WorkspaceError
-from handiwork.log.errors import LeaseHeld
+from handiwork.errors import HandiworkError, WorkspaceError
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
 from handiwork.session.config import config_of
@@ -80,7 +79,7 @@ async def bring_commits(store: Store, data: Path, log: EventLog) -> Commits:
         return Commits(branch=await fetch_commits(store, data, log))
     except NoRepositoryError as error:
         return Commits(note=str(error))
-    except (WorkspaceError, SandboxError, LeaseHeld) as error:
+    except HandiworkError as error:
         return Commits(error=str(error))
 
 

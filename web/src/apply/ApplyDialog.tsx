@@ -117,7 +117,7 @@ function Conflict({ conflict: { path, reason, can_take, patch }, answer, onAnswe
           />
           <details>
             <summary>From yours to the agent’s</summary>
-            <Diff patch={patch} />
+            {patch.startsWith("diff ") ? <Diff patch={patch} /> : <p className="mono">{patch}</p>}
           </details>
         </>
       ) : (
