@@ -26,10 +26,10 @@ class OutputLines:
     limit: int = LINES
 
     def lines(self, text: str, style: str = "", prefix: str = "  ", limit: int = LINES) -> Iterator[Text]:
-        """Yield the lines of an output; omit its middle if there are more than ``limit``."""
+        """Yield the lines of an output; omit its middle if there are at least two more than ``limit``."""
         limit = min(limit, self.limit)
         lines = plain(text).rstrip("\n").split("\n") if text.strip("\n") else []
-        omitted = 0 if self.full else max(0, len(lines) - limit)
+        omitted = 0 if self.full or len(lines) == limit + 1 else max(0, len(lines) - limit)
         head = lines[: limit // 2] if omitted else lines
         for line in head:
             yield Text(prefix + self.cut(line), style)
