@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.prompts import render
+from handiwork.agents.protocols.ask import ask_in_form
 from handiwork.agents.rendering import shorten
 from handiwork.agents.repair.edits import Texts, code_lines, edits_between
 from handiwork.agents.repair.functions import Lines, bare, choices, constants, definitions, functions, outline, replaced
@@ -96,9 +97,7 @@ async def propose(
         return None
     for temperature in temperatures:
         try:
-            completion = await llm.complete(
-                [_question(project, task, ask)], form=_schema(lines), temperature=temperature
-            )
+            completion = await ask_in_form(llm, _question(project, task, ask), _schema(lines), temperature)
         except ContextWindowError:
             return None
         target, changed = _changed(project, ask, completion.content, lines)
@@ -209,7 +208,7 @@ def _changed(project: Project, ask: Ask, reply: str, lines: Mapping[str, Lines])
 def _changed_line(place: Place, text: str, reply: str, lines: Mapping[str, Lines]) -> tuple[str, Texts]:
     try:
         value = cast("dict[str, Any]", parse(reply[reply.find("{") : reply.rfind("}") + 1]))
-        line, new = str(value["line"]), str(value["new"])
+        line, new = "\n".join(map(str.strip, str(value["line"]).splitlines())), str(value["new"])
         return _line_target(place, line), {place.path: replaced(text, lines[line], new)}
     except (ValueError, KeyError, TypeError):
         return _line_target(place, ""), {}
