@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.codeact.check import check_of
+from handiwork.agents.codeact.check import check_of, with_check
 from handiwork.agents.codeact.choice import choose
 from handiwork.agents.codeact.finish import challenge, confirmed
 from handiwork.agents.codeact.offer import next_offered, offered, repeated
@@ -66,7 +66,7 @@ class CodeActAgent(Agent):
             return delegation
         tools = with_mcp(with_functions(self.toolbox, self.tools), state)
         tools = offered(state, tools) if guided else tools
-        if (end := confirmed(state, tools)) is not None:
+        if (end := confirmed(self.llm, state, tools)) is not None:
             return end
         allowed = next_offered(state, tools) if guided else tools
         actions = await self._ask(state, tools, allowed)
@@ -100,11 +100,12 @@ class CodeActAgent(Agent):
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
             vision = self.llm.capabilities.vision
             descriptions = tuple(tool.tool for tool in tools)
-            source = (protocol.name, small, vision, state.workspace, state.skills, descriptions)
+            network = tuple(state.totals.network)
+            source = (protocol.name, small, vision, state.workspace, state.skills, network, descriptions)
 
             def build(*_: object) -> Iterable[Message]:
-                return prompt_messages(protocol, small, state.workspace, tools, state.skills, vision=vision)
+                return prompt_messages(protocol, small, state, tools, vision=vision)
 
             return self._message_cache.get_or_build(0, source, build)
 
-        return await ask(self.llm, state, self._message_cache, prompt, tools, temperature, offered=allowed)
+        return await ask(self.llm, with_check(state), self._message_cache, prompt, tools, temperature, offered=allowed)
