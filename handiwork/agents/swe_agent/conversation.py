@@ -118,7 +118,7 @@ def messages(
 
     ``limit`` is the length of an output in characters, if the configuration has no smaller one.
     """
-    writer = _Writer(state, config, reply_form, min(limit, config.templates.max_observation_length))
+    writer = _TemplateWriter(state, config, reply_form, min(limit, config.templates.max_observation_length))
     steps = read_history(state, config)
     turns = [SWETurn(step.command, writer.output(step), step.failed) for step in steps if not step.message]
     kept = without_failures(turns)
@@ -146,7 +146,7 @@ def messages(
     return result
 
 
-class _Writer:
+class _TemplateWriter:
     """Writes the parts of the conversation by the templates."""
 
     def __init__(self, state: State, config: SWEConfig, reply_form: str, limit: int) -> None:
