@@ -1,6 +1,6 @@
-"""Runs `handiwork` with the given arguments and writes the files that its calls passed: traced_program.py OUT ARGUMENT...
+"""Runs `handiwork` and writes the files that its calls passed to a file: traced_program.py FILE ARGUMENT...
 
-OUT gets a JSON object: ``entered`` lists the files whose functions were called before the first observation was in the
+FILE gets a JSON object: ``entered`` lists the files whose functions were called before the first observation was in the
 log, ``stacks`` has the files on the call stack, outermost first, at the calls of STOPS.
 """
 
