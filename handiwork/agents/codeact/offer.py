@@ -7,7 +7,7 @@ from typing import Any
 
 from handiwork.agents.codeact.finish import COMMANDS, EDITS
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.ask import called
+from handiwork.agents.protocols.ask import tools_called
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,
@@ -85,7 +85,7 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
     reads = [isinstance(action, FileReadAction) and action.path in shown for action in actions]
     if not all(content in done or is_shown for content, is_shown in zip(contents, reads, strict=True)):
         return set()
-    names = {name for action in earlier for name in called(state, action, tools)}
+    names = {name for action in earlier for name in tools_called(state, action, tools)}
     return names | {"read"} if any(reads) else names
 
 
