@@ -21,7 +21,7 @@ async def choose(llm: AgentLLM, question: str, answers: Sequence[str]) -> Choice
 
 
 async def _reply(llm: AgentLLM, message: Message, answers: Sequence[str]) -> Completion:
-    """Return the reply, bound to one of the answers if the server can do that."""
+    """Return the reply, bound to one of the answers if the server supports that."""
     if not llm.capabilities.schema:
         return await llm.complete([message])
     properties = {"answer": {"enum": list(answers)}}

@@ -92,7 +92,7 @@ class BundleConfig(_Part):
 
 
 class ParserConfig(_Part):
-    """The parser; ``error_message`` is the template of the answer to a reply that has not its form."""
+    """The parser; ``error_message`` is the template of the answer to a reply in another form."""
 
     type: Parser = "auto"
     error_message: str | None = None
@@ -202,5 +202,5 @@ def _drop_ignored(agent: dict[str, Any]) -> Iterator[str]:
 
 @cache
 def default_config() -> SWEConfig:
-    """Return the configuration that SWEAgent has by itself."""
+    """Return SWEAgent's default configuration."""
     return load_config(DEFAULT)

@@ -26,7 +26,7 @@ from handiwork.events.record import CompletionEvent
 from handiwork.llm.types import Message
 
 _GUARDED = re.compile(r"^Your (?:proposed )?edit has introduced new|^Your changes have NOT been applied", re.MULTILINE)
-"""The answers of guarded edits that were refused, of the shipped bundle and of SWE-agent's own."""
+"""The output of refused edits, of the shipped bundle and of SWE-agent's own."""
 
 _SYNTAX = re.compile(r"bash: (?:eval: )?(?:line \d+: )?(?:syntax error|unexpected EOF)")
 

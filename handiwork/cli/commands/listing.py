@@ -73,7 +73,7 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
 
 
 def _check(agents: Sequence[InstalledAgent], as_json: bool, settings: Mapping[str, Any]) -> Exit:
-    """Run each agent's task and print a row as it ends; fail unless all did theirs."""
+    """Run each agent's task and print a row as it ends; fail unless every agent completed its task."""
     from handiwork.evals.agent_check import check
 
     console = terminal_console()

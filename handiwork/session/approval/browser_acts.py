@@ -1,7 +1,7 @@
-"""Which of an action's browser calls may be impossible to take back, decided by the elements that they reach.
+"""Finds an action's browser calls that may be irreversible, by the elements that they reach.
 
-The facts come from the page as it is just before the calls run. They are data that may lie: an element that nothing is
-known about counts as irreversible.
+The facts come from the page just before the calls run. They are data that may lie: a call on an unknown element counts
+as irreversible.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _InspectedPage(BaseModel):
 def irreversible_acts(inspected: JsonValue) -> list[str]:
     """Return a description of each irreversible act among the calls that the sandbox's browser has inspected.
 
-    Raises ValueError if ``inspected`` is not what the browser's command "targets" returns.
+    Raises ValueError if ``inspected`` is no result of the browser's command "targets".
     """
     page = _InspectedPage.model_validate(inspected)
     acts: list[str] = []
