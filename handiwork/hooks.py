@@ -30,7 +30,7 @@ TOOLS = {
     "delegate": "AgentDelegateAction",
     "fork": "ForkAction",
 }
-"""CodeActAgent's tools, each with the action it becomes: their names match whatever protocol the model speaks."""
+"""CodeActAgent's tools, each with the action it becomes: their names match in every protocol."""
 
 UNSEEN = frozenset(
     f"{name}Action" for name in ("AgentFinish", "AgentReject", "AgentThink", "ChangeAgentState", "HookRun", "Message")

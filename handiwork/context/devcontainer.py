@@ -107,7 +107,7 @@ def parse(text: str) -> Devcontainer:
 def without_comments(text: str) -> str:
     """Return JSON without the comments and trailing commas of JSON with comments; lines keep their numbers.
 
-    Takes time in proportion to the text, whatever it is.
+    Takes time in proportion to the text, for any text.
     """
     pieces: list[str] = []
     comma, at = -1, 0

@@ -118,7 +118,7 @@ async def config_of(log: EventLog) -> SessionConfig:
             if isinstance(event, SettingsChanged):
                 changed = {**_changed_fields(event), **changed}
         before = page[-1].id
-    raise SessionError(f"session {log.id} never began: run the task anew")
+    raise SessionError(f"session {log.id} never began: run the task again")
 
 
 def title_of(task: str) -> str:

@@ -1,4 +1,4 @@
-"""The elements that a page offers to act on, each with a line of its own that names it."""
+"""The elements of a page that accept actions, each with a line that names it."""
 
 from __future__ import annotations
 

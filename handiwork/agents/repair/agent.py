@@ -28,7 +28,7 @@ LEAST_WARM = 0.6
 """The share of the highest temperature at which the second series of candidates begins."""
 
 WARMER = 0.1
-"""The share of the highest temperature by which each further series is warmer."""
+"""The share of the highest temperature by which the temperature rises with each pass over the menu."""
 
 NO_CHECK = (
     "There is no check to repair by: the task names no test command in backticks, and the project shows no test "

@@ -1,6 +1,6 @@
 """The configuration of SWEAgent, in the shape of SWE-agent's YAML files: templates, tools, history processors.
 
-A key of theirs that has no meaning here, like the model or the deployment, is legal and is listed in
+A key of SWE-agent's files without meaning here, like the model or the deployment, is legal and is listed in
 ``SWEConfig.ignored``, which the agent tells the user; an unknown key is an error.
 """
 

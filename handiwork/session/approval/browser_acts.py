@@ -181,7 +181,7 @@ def _only_types(call: _InspectedCall) -> bool:
 
 
 def _key(call: _InspectedCall) -> str:
-    """Return the key that the call presses, without those held with it; of a text Enter or ""."""
+    """Return the pressed key without its modifiers; for a typed text Enter or ""."""
     if call.name == "keyboard_type":
         return "Enter" if "\n" in str(call.arguments.get("text", "")) else ""
     key = str(call.arguments.get("key_comb") or call.arguments.get("key") or "")
