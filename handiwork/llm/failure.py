@@ -96,7 +96,7 @@ def refusal(
 def lacking(error: LLMError, capabilities: Capabilities, *, tools: bool, form: ReplyForm | None) -> Capabilities | None:
     """Return the capabilities that a refusal shows, None if it has another reason.
 
-    ``tools`` tells whether the refused request had tools, ``form`` what it bound the reply to.
+    ``tools`` tells whether the refused request had tools, ``form`` is the form to which it bound the reply.
     """
     if not isinstance(error, RequestRejectedError | ModelNotFoundError | ProviderError):
         return None

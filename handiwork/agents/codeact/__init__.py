@@ -28,14 +28,14 @@ BUDGET, SMALL_BUDGET = 24_000, 12_000
 """Characters of the overview, in general and for a small window."""
 
 RETRY_TEMPERATURES = (0.6, 1.0)
-"""Temperatures of the further calls if a reply repeats the last one."""
+"""Temperatures of the retries after a reply that repeats an earlier action."""
 
 REPAIR, OTHER = "repair", "other"
 QUESTION = (
     "{task}\n\nThe project's tests are run with `{check}`. Is this task to repair code that fails its tests (repair), "
     "or is it something else, like a question, new code, other files, a renaming or documentation (other)?"
 )
-"""Asks a model that is guided whether the work is the repair of a failing check."""
+"""Asks a guided model whether the task is the repair of a failing check."""
 
 
 class CodeActAgent(Agent):
@@ -53,9 +53,9 @@ class CodeActAgent(Agent):
     async def step(self, state: State) -> Step:
         """Ask the model for the next actions.
 
-        A model without native tool calls, or with a small window, is guided: the workspace is looked at first, and a
-        reply that repeats what was done is asked for again, warmer and without the repeated tool. Others look
-        themselves, and may repeat a call to wait.
+        A model without native tool calls, or with a small window, is guided: its first action is an overview of the
+        workspace, and after a reply that repeats an earlier action it is asked again, at a higher temperature and
+        without the repeated tool. Other models explore by themselves, and may repeat a call to wait.
         """
         guided = not self.llm.capabilities.tools or is_small(self.llm.capabilities)
         if guided and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):

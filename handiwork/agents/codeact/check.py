@@ -16,7 +16,7 @@ _FILE = r"^{}:\n```\n(.*?)^```$"
 def check_of(state: State) -> str:
     """Return the test command that the user names last, else the project's; "" without one.
 
-    A command that does not say that it tests or checks may be an example, or the very thing to be made.
+    A command without a word for testing or checking does not count: it may be an example, or the program to write.
     """
     messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
     named = [check for message in messages if (check := named_test(message))]

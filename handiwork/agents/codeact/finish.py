@@ -1,4 +1,4 @@
-"""The end of a task: what the model says is checked once against the facts before the task ends."""
+"""The end of a task: the model's claim is checked once against the facts before the task ends."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MAY_CHECK = (
 
 
 def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Action | None:
-    """Return the end that the model chose before its check ran, if the check has succeeded; None otherwise."""
+    """Return the finish that the check replaced, if the check has succeeded; None otherwise."""
     action, observation = state.history[-1]
     completion = state.completions.get(action.completion or 0)
     if completion is None or not isinstance(action, CmdRunAction) or action.command != check_of(state):
@@ -53,7 +53,7 @@ def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Actio
 
 
 def _end_of(llm: AgentLLM, state: State, check: CmdRunAction, tools: Sequence[ActionTool]) -> Action | None:
-    """Return the end in the reply in whose place the check ran, None if the model itself ran it."""
+    """Return the finish that the check replaced in its reply; None if the model itself ran the check."""
     event = state.completions[check.completion or 0]
     completion = Completion(content_of(event), calls_of(event), event=event.id)
     protocol = NATIVE if completion.tool_calls else protocol_of(llm.capabilities)
@@ -71,9 +71,9 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     A check may write files as well, which a question must not do, and the task may forbid it: unless the window is
     small, the model says whether it may run. A small model is only asked, more simply, if no change is certain.
 
-    Once after each message of the user, a message with the facts takes the place of the end: if the check fails, or
-    for a small model if its last command failed, or nothing has changed although the task asks for a change. The
-    end of an agent whose ``tools`` do not edit stands: a failed command may be what it was to find out.
+    Once after each message of the user, a message with the facts replaces the end: if the check fails, or for a small
+    model if its last command failed, or nothing has changed although the task asks for a change. An agent whose
+    ``tools`` do not edit ends at once: a failed command may be the answer to its task.
     """
     *before, end = actions
     if not _ends(end) or not any(tool.name in EDITING for tool in tools):
@@ -102,7 +102,7 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
 
 
 def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:
-    """Return the output of the turn's last command if that failed."""
+    """Return the output of the turn's last command if the command failed."""
     commands = (CmdOutputObservation, IPythonRunCellObservation)
     last = next((observation for _, observation in reversed(turn) if isinstance(observation, commands)), None)
     return last.text if last is not None and last.error else ""
@@ -117,7 +117,7 @@ def _turn(state: State) -> list[tuple[Action, Observation | None]]:
 def _last_change(state: State, turn: Sequence[tuple[Action, Observation | None]]) -> int:
     """Return the id of the last event of the turn that has changed files, 0 if none has.
 
-    Without snapshots, and in a subtask, every command may have.
+    Without snapshots, and in a subtask, every command counts as a change.
     """
     snapshot = _last_snapshot(state, turn)
     ids = _done(turn, (*EDITS, *COMMANDS) if snapshot is None else EDITS)

@@ -67,7 +67,7 @@ def prompt_messages(
     *,
     vision: bool,
 ) -> Iterator[Message]:
-    """Yield the messages before the conversation; those for a small window are compact, and tell of no skills.
+    """Yield the messages before the conversation; those for a small window are compact and without skills.
 
     Without ``vision`` the platform's skills that need it are left out.
     """
@@ -86,7 +86,7 @@ def prompt_messages(
 
 
 def _has_example(tools: Sequence[ActionTool]) -> bool:
-    """Return whether an agent with these tools can act as the example does; a micro agent may have fewer, or others."""
+    """Return whether these tools include those of the worked example; a micro agent may have fewer, or others."""
     arguments = {tool.name: set(tool.tool.parameters["properties"]) for tool in tools}
     return {"bash", "write"} <= set(arguments) and arguments.get("finish") == {"message"}
 

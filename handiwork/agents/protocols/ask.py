@@ -99,7 +99,7 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
     return [action.with_fields(completion=completion.event or None) for action in actions]
 
 
-def called(state: State, action: Action, tools: Sequence[ActionTool]) -> list[str]:
+def tools_called(state: State, action: Action, tools: Sequence[ActionTool]) -> list[str]:
     """Return the names of the tools that the completion of this action calls."""
     event = state.completions.get(action.completion or 0)
     if event is None:

@@ -1,4 +1,4 @@
-"""Candidates of a round: what the model is asked, in short and plain prompts of their own, and the edits it gives."""
+"""The candidates of a round: short, plain prompts for the model, and the edits in its replies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOGETHER = 3
 """Maximum number of files repaired in one candidate."""
 
 RETRIES = 2
-"""Further model calls for a candidate whose reply is of no use or known."""
+"""Retries after a reply without a usable or without a new candidate."""
 
 _BLOCK = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ENDS = re.compile(r"^(?:module\.exports\b|export\s*\{|if __name__|exports\.|main\b.*\"\$@\")", re.MULTILINE)
@@ -44,7 +44,7 @@ How = Literal["rewrite", "anew", "line", "add", "delete", "file", "together"]
 class Ask:
     """One kind of candidate: a place, and how it is repaired; "together" repairs the functions of several ``places``.
 
-    "anew" hides the function's present body: a model that sees it tends to write the same again.
+    "anew" hides the function's current body, which a model that sees it tends to repeat.
     """
 
     how: How
@@ -72,7 +72,7 @@ class Ask:
 
 
 def menu(places: Sequence[Place], files: Mapping[str, str]) -> list[Ask]:
-    """Return the candidates to ask for, in turn; the likeliest places come first, and each place in several ways."""
+    """Return the kinds of candidates to ask for, in order: the likeliest places first, in several ways each."""
     chosen = list(dict.fromkeys(places))[:PLACES]
     ranked = [
         (rank + way, rank, ask) for rank, place in enumerate(chosen) for way, ask in enumerate(_ways(place, files))
@@ -235,7 +235,7 @@ def _is_nested(lines: Lines, all_lines: Mapping[str, Lines]) -> bool:
 
 
 def _with_function(text: str, name: str, written: str) -> str:
-    """Return the text with the function replaced, or added after the others, before what ends the file."""
+    """Return the text with the function replaced, or added after the others, before the file's closing lines."""
     found = definitions(text)
     place = found.get(name) or next((lines for other, lines in found.items() if bare(other) == bare(name)), None)
     if place is not None:
@@ -246,7 +246,7 @@ def _with_function(text: str, name: str, written: str) -> str:
 
 
 def _with_imports(text: str, imports: Sequence[str]) -> str:
-    """Return the text with the imports that it lacks, before its own or at its head."""
+    """Return the text with the missing imports added, before its own or at its head."""
     lines = text.splitlines()
     missing = [line for line in imports if line not in lines]
     own = (number for number, line in enumerate(lines) if _IMPORT.match(line))

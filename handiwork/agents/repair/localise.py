@@ -77,7 +77,7 @@ async def choose_places(llm: AgentLLM, project: Project, task: str) -> AgentThin
 
 
 def chosen_places(reply: str, project: Project) -> list[Place]:
-    """Return the places that the model chose; what does not exist is left out."""
+    """Return the places that the model chose, without those that do not exist."""
     found = {path: definitions(text) for path, text in project.editable.items()}
     places: list[Place] = []
     for value in _list(reply, "places"):

@@ -117,7 +117,7 @@ class Condenser:
             return None
         if event := draft.collapse(len(state.history), size - 1):
             return event
-        raise self._error("all that is left is the task and the newest step")
+        raise self._error("only the task and the newest step are left")
 
     async def _notes(self, draft: _Draft, cut: int) -> CondensationEvent:
         steps = draft.replaceable(cut)
