@@ -18,7 +18,7 @@ class Exit(IntEnum):
 
 
 class HandiworkError(Exception):
-    """Base of all; the text says what was wrong and what to do."""
+    """Base of all errors that a user can act on; the text names the problem and the remedy."""
 
     exit_code = Exit.USAGE
     status = 422

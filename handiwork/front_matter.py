@@ -45,7 +45,7 @@ class FrontMatter:
 
 
 def split(text: str) -> FrontMatter:
-    """Return the parts of a file with this text, which may be a stranger's. Raises FrontMatterError."""
+    """Split a file's text, which is not trusted, into front matter and body. Raises FrontMatterError."""
     lines = text.removeprefix("\ufeff").splitlines()
     if not lines or lines[0].rstrip() != FENCE:
         raise FrontMatterError(1, f"there is no front matter: begin the file with a line {FENCE} and YAML")
@@ -87,7 +87,7 @@ def _check_structure(source: str) -> None:
 
 
 def _check_keys(node: yaml.Node) -> None:
-    """Raise FrontMatterError for a key that a mapping has twice, which YAML would take the last of."""
+    """Raise FrontMatterError for a mapping's duplicate key, of which YAML would keep the last."""
     seen: set[object] = set()
     for name, key, value in _children(node):
         if name in seen:

@@ -1,7 +1,7 @@
 """Hooks: the user's commands before and after actions, before an agent finishes, and at a session's begin and end.
 
-They stand in the user's settings file as ``[[hooks]]`` tables, and nowhere else: no repository, variable, flag, session
-or server request can add one.
+They are ``[[hooks]]`` tables of the user's settings file, and of no other: no repository, variable, flag, session or
+server request can add one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TOOLS = {
     "delegate": "AgentDelegateAction",
     "fork": "ForkAction",
 }
-"""CodeActAgent's tools, each with the action it becomes: their names match whatever protocol the model speaks."""
+"""CodeActAgent's tools, each with the action it becomes: their names match in every protocol."""
 
 UNSEEN = frozenset(
     f"{name}Action" for name in ("AgentFinish", "AgentReject", "AgentThink", "ChangeAgentState", "HookRun", "Message")

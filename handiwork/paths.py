@@ -1,6 +1,6 @@
-"""Where Handiwork keeps things on this machine, and locks on them.
+"""The folders of Handiwork's files on this machine, and locks on files.
 
-The writer of a file makes its folder, but for ``runtime_dir``.
+The writer of a file creates its folder, except ``runtime_dir``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def config_dir() -> Path:
 
 
 def cache_dir() -> Path:
-    """What can be fetched or made again, like model weights: ``HANDIWORK_CACHE``, else below the user's cache."""
+    """Files that can be fetched or built again, like weights: ``HANDIWORK_CACHE``, else below the user's cache."""
     if chosen := os.environ.get("HANDIWORK_CACHE"):
         return Path(chosen).expanduser().absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "handiwork"
@@ -39,8 +39,8 @@ def cache_dir() -> Path:
 def runtime_dir() -> Path:
     """Sockets of running sandboxes and models: a short path, because a socket's may have 107 bytes.
 
-    Only the user can enter it. It is made if there is none; if another user has taken its usual name, a folder with a
-    random name is made and remembered in the cache.
+    Only the user can enter it. It is created if it is missing; if another user owns its usual name, it gets a random
+    one, which the cache records.
     """
     chosen = os.environ.get("XDG_RUNTIME_DIR")
     usual = Path(chosen) / "hw" if chosen and len(chosen) < 60 else Path(f"/tmp/hw-{os.getuid()}")

@@ -1,4 +1,4 @@
-"""Which process this is, and whether another one still lives."""
+"""The identity of processes, and whether one still runs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 class Process:
     """A process of some machine.
 
-    ``started`` is the machine's boot, its process namespace and the start time in clock ticks: with it a
-    process number that was given out again, or that means another process elsewhere, is told apart.
+    ``started`` is the machine's boot, its process namespace and the start time in clock ticks: it tells a reused
+    process number, and the same number on another machine, from this one.
     """
 
     host: str
@@ -27,7 +27,7 @@ class Process:
         return cls(socket.gethostname(), pid, f"{_world()}:{_ticks(pid)}")
 
     def alive(self) -> bool | None:
-        """Return whether it runs, None if that cannot be seen from here. A zombie does not run."""
+        """Return whether the process runs, None if this machine or namespace cannot tell. A zombie does not run."""
         world, _, ticks = self.started.rpartition(":")
         if world != _world():
             return None
@@ -41,7 +41,7 @@ def stat_fields(pid: int) -> list[str]:
 
 
 def _world() -> str:
-    """Return what process numbers are relative to."""
+    """Return the boot and the process namespace, to which process numbers are relative."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}:{os.readlink('/proc/self/ns/pid')}"
 

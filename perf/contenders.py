@@ -55,7 +55,7 @@ class Contender:
         """Return the tool call that answers a request: a command of its own for every step, then the end."""
         return (self.tool, {"command": f"echo hi {number}"}) if number <= steps else self.finish
 
-    def drive(self, folder: Path, *arguments: str | int, limit: float = 300) -> dict[str, Any]:
+    def run_driver(self, folder: Path, *arguments: str | int, limit: float = 300) -> dict[str, Any]:
         """Run its driver and return what it prints. Raises TimeoutExpired and CalledProcessError."""
         done = subprocess.run(
             [self.python, *self.driver, *map(str, arguments)],

@@ -110,7 +110,7 @@ def shell(found: Sequence[Contender]) -> Iterator[Row]:
     for one in found:
         note(f"{one.name}: shell")
         with place() as folder:
-            found_here = [one.drive(folder, "shell", str(folder), ECHOES) for _ in range(RUNS + 1)][1:]
+            found_here = [one.run_driver(folder, "shell", str(folder), ECHOES) for _ in range(RUNS + 1)][1:]
         starts[one.name] = 1000 * statistics.median(each["start"] for each in found_here)
         echoes[one.name] = 1000 * statistics.median(echo for each in found_here for echo in each["echo"])
     yield Row("shell", "shell or sandbox: start to end of first command", "ms", starts, under(OURS, 300))
@@ -195,7 +195,7 @@ def memory(runs: dict[str, Run], value: Callable[[Run], int]) -> dict[str, float
 def driven(one: Contender, key: str, folder: Path, *arguments: str | int) -> dict[str, float]:
     """Return the median of what the driver reports, in milliseconds; nothing where it takes too long."""
     try:
-        return {one.name: 1000 * statistics.median(one.drive(folder, *arguments)[key])}
+        return {one.name: 1000 * statistics.median(one.run_driver(folder, *arguments)[key])}
     except subprocess.TimeoutExpired as error:
         note(f"{one.name}: {' '.join(map(str, arguments))}: given up after {error.timeout:.0f} s")
         return {}

@@ -56,13 +56,15 @@ SANDBOX_KINDS = {"none", "bubblewrap", "docker"}
 SMALL = 60
 """A module of fewer lines that one other module imports belongs into that one, unless it is a seam."""
 
-EVENTS = tuple(f"handiwork/events/{name}.py" for name in ("action", "observation", "record"))
+ACTIONS, _, RECORDS = EVENTS = tuple(f"handiwork/events/{name}.py" for name in ("action", "observation", "record"))
 PRIVATE_WORDS = {
     *("asked", "attended", "borrowing", "called", "collecting", "desk", "drive", "elsewhere", "gauge", "given", "held"),
     *("keeper", "keeping", "kept", "made", "outputs", "past", "placed", "said", "sense", "shown", "stacked", "stepper"),
     *("stuck", "talk", "told", "transient", "visits", "watch"),
 }
 """Names that tell a newcomer nothing: participles, adverbs and metaphors that the package once had."""
+GLOSSARY = {"browsing", "hardening", "listing", "nested", "onboarding", "pending", "rendering", "served", "verified"}
+"""Last words of module names that end like participles and are the field's."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Allowed:
     module_names: Mapping[str, int] = field(default_factory=dict[str, int])
     small_modules: Mapping[str, int] = field(default_factory=dict[str, int])
     unwritten_events: Mapping[str, int] = field(default_factory=dict[str, int])
+    unread_events: Mapping[str, int] = field(default_factory=dict[str, int])
     sandbox_kinds: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
@@ -181,8 +184,13 @@ def folder_faults(package: Iterable[Module]) -> Iterator[str]:
 
 
 def private_names(package: Iterable[Module]) -> Counter[str]:
-    """Return the modules whose names have a word of PRIVATE_WORDS."""
-    return Counter(module.name for module in package if PRIVATE_WORDS & set(module.parts[-1].split("_")))
+    """Return the modules whose names have a word of PRIVATE_WORDS, or end with a participle outside of the GLOSSARY."""
+
+    def is_private(words: list[str]) -> bool:
+        last = words[-1]
+        return bool(PRIVATE_WORDS & set(words)) or (last.endswith(("ed", "ing")) and last not in GLOSSARY)
+
+    return Counter(module.name for module in package if is_private(module.parts[-1].split("_")))
 
 
 def small_modules(package: Sequence[Module]) -> Counter[str]:
@@ -228,13 +236,32 @@ def unwritten_events(package: Iterable[Module]) -> Counter[str]:
     return Counter(types - written)
 
 
+def unread_events(package: Iterable[Module]) -> Counter[str]:
+    """Return the actions and records that no module outside of handiwork/events executes or reads.
+
+    Such a module names the type other than by making one. Of observations every reader takes the text.
+    """
+    types: set[str] = set()
+    read: set[str] = set()
+    for module in package:
+        if module.name in (ACTIONS, RECORDS):
+            types |= {node.name for node in module.tree.body if isinstance(node, ast.ClassDef)}
+        elif module.parts[1] != "events":
+            makers = {id(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
+            for node in ast.walk(module.tree):
+                if isinstance(node, ast.Name) and id(node) not in makers:
+                    read.add(node.id)
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    read.add(node.value)
+    return Counter(types - read)
+
+
 def shared_class_names(package: Iterable[Module]) -> Counter[str]:
-    """Return how many modules define a public class, for the names that more than one defines."""
+    """Return how many modules define a class, private and nested ones too, for the names that more than one defines."""
     names = Counter(
         name
         for module in package
-        for name in {node.name for node in module.tree.body if isinstance(node, ast.ClassDef)}
-        if not name.startswith("_")
+        for name in {node.name for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)}
     )
     return Counter({name: count for name, count in names.items() if count > 1})
 
@@ -281,10 +308,11 @@ def faults(root: Path, allowed: Allowed) -> list[str]:
         *found,
         *port_faults(root, package),
         *folder_faults(package),
-        *ratchet("modules with a public class of this name", shared_class_names(package), allowed.class_names),
+        *ratchet("modules with a class of this name", shared_class_names(package), allowed.class_names),
         *ratchet("name that is no noun or verb of the field", private_names(package), allowed.module_names),
         *ratchet(f"module under {SMALL} lines that one module imports", small_modules(package), allowed.small_modules),
         *ratchet("event that nothing writes", unwritten_events(package), allowed.unwritten_events),
+        *ratchet("event that nothing executes or reads", unread_events(package), allowed.unread_events),
         *ratchet("branches on the kind of sandbox", sandbox_branches(package), allowed.sandbox_kinds),
     ]
 

@@ -123,7 +123,7 @@ class Agent(Generic[Data]):
         raise NotImplementedError
 
     def at_limit(self, state: State[Data], limit: str) -> Step | None:
-        """Return actions that end the task when it may not go on; None, as by default, lets the session pause.
+        """Return actions that end the task at a limit; None, the default, pauses the session instead.
 
         ``limit`` is "iterations", "cost", "tokens", "time", or "context" for a conversation that no longer fits the
         model's window. The actions run without the limits, for a minute each; it is called again until one of them

@@ -5,6 +5,7 @@ from __future__ import annotations
 from handiwork.events.action import MessageAction
 from handiwork.events.base import Action, Observation
 from handiwork.events.observation import CmdOutputObservation
+from handiwork.events.overview import WorkspaceOverviewObservation
 from handiwork.events.record import CondensationEvent
 
 History = list[tuple[Action, Observation | None]]
@@ -41,9 +42,12 @@ def condense(history: History, event: CondensationEvent, waiting: frozenset[int]
 
 
 def _collapse(observation: Observation) -> Observation:
-    """Return a plain Observation with the first line of the text; return a short observation unchanged."""
+    """Return a plain Observation with the first line of the text; return a short observation unchanged.
+
+    The overview of the workspace stays whole too: it tells the project's check.
+    """
     text = observation.text
-    if len(text) <= SHORT:
+    if len(text) <= SHORT or isinstance(observation, WorkspaceOverviewObservation):
         return observation
     line = text.lstrip("\n").split("\n", 1)[0][: SHORT // 2]
     code = f", exit code {observation.exit_code}" if isinstance(observation, CmdOutputObservation) else ""

@@ -46,7 +46,7 @@ def parse(model: type[M], values: Mapping[str, JsonValue], name: str) -> M:
 
 
 def dump(model: type[BaseModel], value: BaseModel, name: str) -> dict[str, JsonValue]:
-    """Return an object of the model as JSON from which ``parse`` makes it again.
+    """Return an object of the model as JSON that ``parse`` turns back into it.
 
     Raises InterfaceError if a field has a value that the model does not allow, and ValueError for one that JSON cannot
     hold.
@@ -57,7 +57,7 @@ def dump(model: type[BaseModel], value: BaseModel, name: str) -> dict[str, JsonV
 
 
 def problems_text(error: ValidationError) -> str:
-    """Return what is wrong as one line: "FIELD: PROBLEM; FIELD: PROBLEM"."""
+    """Return the validation errors as one line: "FIELD: PROBLEM; FIELD: PROBLEM"."""
     details = ((".".join(map(str, detail["loc"])), detail["msg"]) for detail in error.errors())
     return "; ".join(f"{field}: {message}" if field else message for field, message in details)
 

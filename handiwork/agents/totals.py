@@ -39,9 +39,9 @@ Traffic = Literal["normal", "throttling", "paused"]
 class HookTotals:
     """The hooks that have run. ``run`` has each with its point, and ``done`` those that were not interrupted.
 
-    ``passed`` lists those that let an action pass which has no observation yet, by its id. ``sent_back`` counts how
-    often in a row a hook has sent back the agent of a subtask, ``ended`` lists those that ran since the task ended, and
-    ``told`` is True once the user was told since then which never ran.
+    ``passed`` lists the hooks that let a pending action pass, by the action's id. ``sent_back`` counts how often in a
+    row a hook has sent back the agent of a subtask, ``ended`` lists the hooks that ran since the task ended, and
+    ``told`` is True once the user was told since then which hooks never ran.
     """
 
     run: set[tuple[HookPoint, str]] = field(default_factory=set[tuple[HookPoint, str]])

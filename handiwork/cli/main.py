@@ -262,7 +262,7 @@ def fork(
     session: Session = None,
     restore: Annotated[
         Literal["both", "files", "conversation"],
-        typer.Option("--restore", help="What to restore from that event: both, files, or conversation."),
+        typer.Option("--restore", help="Restore both, files, or conversation from that event."),
     ] = "both",
     message: Annotated[
         str | None, typer.Option("--message", help="A message to the agent; the fork starts at once.")
@@ -324,7 +324,7 @@ def context(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --accept: accept without showing and asking.")] = False,
 ) -> None:
-    """Show which AGENTS.md, CLAUDE.md, skills and devcontainer.json a session loads, why, and what it does not load.
+    """Show which AGENTS.md, CLAUDE.md, skills and devcontainer.json a session loads or leaves out, and why.
 
     Texts of a repository load only after you have accepted them; when they change, you are asked again.
 
@@ -346,13 +346,13 @@ def agents(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these agents.", show_default=False)
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Let each agent do one small task with the model, and tell which did it.")
+        bool, typer.Option("--check", help="Let each agent do one small task with the model, and show which succeeded.")
     ] = False,
     model: ModelName = None,
     base_url: BaseUrl = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the installed agents, what each takes from an agent that delegates to it, and what it gives back.
+    """List the installed agents, with the inputs that each takes and the outputs that it returns.
 
     \b
     handiwork agents --check
@@ -368,7 +368,7 @@ def hooks(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List your hooks and what each matches, or try them out.
+    """List your hooks with the actions that each matches, or try them out.
 
     Hooks are commands in [[hooks]] tables of your settings file, which run before and after actions, before an agent
     finishes, and at a session's begin and end.

@@ -1,6 +1,6 @@
 """The micro agents and pieces of knowledge that a repository defines: Markdown files in `.handiwork/agents`.
 
-They are those of the workspace, and of each folder around it up to the repository's root; the nearest come first.
+The workspace has such a folder, and so may each folder around it up to the repository's root; the nearest come first.
 """
 
 from __future__ import annotations

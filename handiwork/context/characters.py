@@ -45,7 +45,7 @@ def one_line(text: str) -> str:
 
 
 def hidden_kinds(text: str) -> list[str]:
-    """Return what is hidden in the text, each kind with its number and first line, like "2 tag characters (line 3)"."""
+    """Return the kinds of hidden characters, each with its count and first line, like "2 tag characters (line 3)"."""
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
     for number, letter in enumerate(text):
@@ -66,7 +66,7 @@ def _is_hidden(text: str, number: int, letter: str) -> bool:
 
 
 def _is_in_emoji(text: str, number: int) -> bool:
-    """Return whether a joiner or selector stands where emoji have one: after a symbol, a joiner also before one."""
+    """Return whether a joiner or selector is placed as in an emoji: after a symbol, a joiner also before one."""
     before = text[number - 1] if number else ""
     after = text[number + 1 : number + 2]
     if text[number] == EMOJI_STYLE:

@@ -1,4 +1,4 @@
-"""A convention: a text of the project, the user or a package that a session may load, and how one is read safely."""
+"""A convention: a text of the project, the user or a package that a session may load; and its safe reading."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class UnreadableError(Exception):
 class Convention:
     """A convention that was found, loaded or not.
 
-    ``path`` is relative to the workspace for the origin "workspace", else absolute. ``text`` joins the prompt,
-    ``shown`` is what the user judges, with hidden characters escaped, and ``sha256`` stands for it. ``problem`` is the
-    reason why it cannot load, whoever accepts it; ``notes`` say what is cut, ignored or suspicious. ``size`` counts the
-    characters that the agent reads on demand, of a skill. The text of a ``redundant`` one loads under another path.
+    ``path`` is relative to the workspace for the origin "workspace", else absolute. ``text`` joins the prompt; the user
+    judges ``shown``, in which hidden characters are escaped, and accepts its ``sha256``. ``problem`` is the reason why
+    it cannot load, even if accepted; ``notes`` list cut, ignored and suspicious parts. ``size`` counts the characters
+    that the agent reads on demand, of a skill. The text of a ``redundant`` one loads under another path.
     """
 
     kind: ContextKind
@@ -63,17 +63,17 @@ class Convention:
 
     @property
     def tokens(self) -> int:
-        """The estimated number of tokens that it takes in every prompt."""
+        """The estimated number of tokens that the convention takes in every prompt."""
         return tokens_of(len(self.text)) if self.kind in ("instructions", "skill") else 0
 
     @property
     def folder(self) -> str:
-        """The folder that it is about, relative to the workspace; "" is the top."""
+        """The folder that the convention applies to, relative to the workspace; "" is the top."""
         return self.path.rpartition("/")[0]
 
 
 def tokens_of(characters: int) -> int:
-    """Return the estimated number of tokens of a text with so many characters."""
+    """Return the estimated tokens of a text with this number of characters."""
     return -(-characters // CHARACTERS)
 
 

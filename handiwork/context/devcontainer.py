@@ -1,8 +1,8 @@
-"""devcontainer.json, as containers.dev specifies it: the part that a session uses, and what it leaves out.
+"""devcontainer.json, as containers.dev specifies it: the properties that a session uses, and those it ignores.
 
 Used are ``containerEnv`` and ``remoteEnv``, ``postCreateCommand``, which runs in the sandbox, and ``image``, for a
-session that asks for it. Nothing of it runs on the host: ``initializeCommand`` never runs, and no value gets a variable
-of the host.
+session that asks for it. Nothing in the file runs on the host: ``initializeCommand`` never runs, and no value gets a
+variable of the host.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEANINGLESS = frozenset({"$schema", "name", "customizations", "shutdownAction", 
 """Properties that change nothing about a sandbox without a window."""
 
 REQUEST = "devcontainer"
-"""The name of an image that stands for the one of the workspace's devcontainer.json."""
+"""The image name that stands for the image of the workspace's devcontainer.json."""
 
 HOST = "initializeCommand"
 USED = frozenset({"image", "containerEnv", "remoteEnv", "postCreateCommand"})
@@ -34,7 +34,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 @dataclass(frozen=True)
 class Devcontainer:
-    """The part of a devcontainer.json that a session uses; ``left_out`` says what it does not."""
+    """The part of a devcontainer.json that a session uses; ``left_out`` lists the rest."""
 
     image: str | None
     environment: Mapping[str, str]
@@ -107,7 +107,7 @@ def parse(text: str) -> Devcontainer:
 def without_comments(text: str) -> str:
     """Return JSON without the comments and trailing commas of JSON with comments; lines keep their numbers.
 
-    Takes time in proportion to the text, whatever it is.
+    Takes time in proportion to the text, for any text.
     """
     pieces: list[str] = []
     comma, at = -1, 0

@@ -1,4 +1,4 @@
-"""Discovery: what a session in a folder loads, and what it does not load and why."""
+"""Discovery: the conventions that a session in a folder loads, and those it does not load, with the reasons."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ UNREAD = {
     ".github/copilot-instructions.md": "not a file that Handiwork knows: put the text in AGENTS.md",
     "GEMINI.md": "not a file that Handiwork knows: put the text in AGENTS.md",
 }
-"""Files of other tools in a workspace that are not even read, each with what that means."""
+"""Files of other tools in a workspace that no session reads, each with the consequence."""
 
 State = Literal["loads", "nested", "on request", "not accepted", "changed", "left out"]
 
@@ -55,7 +55,7 @@ class ContextFinding:
 
 
 def at_begin(workspace: Path, user: Path, *, copy: Path | None = None, packages: bool = True) -> list[Convention]:
-    """Return what a session may load before its first step: of the user, the workspace's top, and packages.
+    """Return the conventions of the user, the workspace's top and packages, which may load before the first step.
 
     The workspace's files are read from its ``copy`` if there is one; ``user`` is the settings folder. Raises
     WorkspaceError.
@@ -86,7 +86,7 @@ def in_folders(root: Path, folders: Iterable[str]) -> list[Convention]:
 
 
 def everything(root: Path, user: Path, trust: Trust) -> list[ContextFinding]:
-    """Return all that is found in a workspace, nested files too, and what becomes of each. Raises TrustError."""
+    """Return all conventions in a workspace, nested ones too, each with its state. Raises TrustError."""
     with opened(root) as descriptor:
         folders = list(instructions.nested_folders(descriptor))
     first = judge(at_begin(root, user), root, trust)
@@ -96,7 +96,7 @@ def everything(root: Path, user: Path, trust: Trust) -> list[ContextFinding]:
 
 
 def judge(conventions: Sequence[Convention], workspace: Path, trust: Trust, used: int = 0) -> list[ContextFinding]:
-    """Return what becomes of each convention; ``workspace`` is the user's directory, for which texts are accepted.
+    """Return each convention with its state; ``workspace`` is the user's directory, for which texts are accepted.
 
     ``used`` counts the characters of instructions that a session has loaded before. Raises TrustError.
     """
@@ -137,7 +137,7 @@ def folders_of(paths: Iterable[str], workspace: str, cwd: str = "") -> set[str]:
 
 
 def unread(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield the files of UNREAD that a workspace has, with what that means. Raises WorkspaceError."""
+    """Yield the files of UNREAD in a workspace, each with the consequence. Raises WorkspaceError."""
     with opened(root) as descriptor:
         for path, why in UNREAD.items():
             try:

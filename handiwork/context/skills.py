@@ -77,7 +77,7 @@ def of_packages() -> list[Convention]:
 def copy_skill(skill: Convention, store: Path) -> Path:
     """Return the path of the SKILL.md in a copy of a user's or package's skill below ``store``; make a missing copy.
 
-    Copies are named by their content, so that sessions of every time find theirs; sandboxes mount the store read-only.
+    Copies are named by their content, so that every session finds its own version; sandboxes mount the store read-only.
     Raises OSError, UnreadableError.
     """
     folder = Path(skill.path).parent
@@ -136,7 +136,7 @@ def _in_place(root: int, place: str, origin: ContextOrigin, prefix: str) -> list
 
 
 def _skill(root: int, path: str, name: str, origin: ContextOrigin, prefix: str) -> Convention | None:
-    """Return a skill, or what is broken in it; None if the folder has no SKILL.md."""
+    """Return a skill, with its problem if it is broken; None if the folder has no SKILL.md."""
     try:
         content = read_file(root, path)
         if content is None:

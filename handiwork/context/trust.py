@@ -1,8 +1,8 @@
 """Trust: a repository's text advises an agent only after the user has accepted its hash.
 
-What was accepted is in the user's data folder, readable by the user alone, by workspace and path: another repository
-with the same text, and the same path with other text, are asked about again. No setting, variable or file of a
-repository accepts anything.
+Accepted hashes are in the user's data folder, readable by the user alone, by workspace and path: the user is asked
+again about the same text in another repository, and about another text at the same path. No setting, variable or file
+of a repository accepts anything.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Trust:
         return answers is not None and sha256 in answers.accepted
 
     def refused(self, workspace: Path, convention: Convention) -> bool:
-        """Return whether the user has said no to exactly this text."""
+        """Return whether the user has refused exactly this text."""
         answers = self._load().workspaces.get(str(workspace), {}).get(convention.path)
         return answers is not None and convention.sha256 in answers.refused
 

@@ -1,4 +1,4 @@
-"""Quality control of the hub: one small task for each agent, with a live model, and whether the agent did it."""
+"""Quality control of the hub: one small task for each agent, with a live model, and a check of the result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handiwork.errors import HandiworkError
 from handiwork.session.run import RunResult, run
 
 STEPS = 30
-"""The steps that an agent has for its task."""
+"""The maximum number of steps for a task."""
 
 Judge = Callable[[RunResult], str]
 """Returns why the task is not done, "" if it is."""
@@ -136,8 +136,8 @@ _FREE = AgentTask(_GREET.task, _ended, _GREET.files)
 def check(agent: str, package: str, settings: Mapping[str, Any]) -> AgentVerdict:
     """Run the agent's task in a session of its own, with the user's settings and these, and return the verdict.
 
-    ``package`` is the agent's: one that is not Handiwork's only has to finish. Raises the errors of ``run`` but for
-    those of the agent itself.
+    ``package`` is the agent's package: an agent of another package than Handiwork's only has to finish. Raises the
+    errors of ``run`` but for those of the agent itself.
     """
     task = TASKS.get(agent) or (_GREET if package == "handiwork" else _FREE)
     with tempfile.TemporaryDirectory(prefix="handiwork-check-") as folder:

@@ -154,7 +154,7 @@ class Benchmark(ABC):
         return False
 
     async def rehearse(self, instance: Instance, sandbox: Sandbox) -> None:  # noqa: B027 - few need it
-        """Try in a second sandbox, made like the agent's and empty, whether the instance can be solved in such a one.
+        """Try in a second, empty sandbox of the same kind whether the instance can be solved in it.
 
         Called before ``set_up``. Raises UnfitError, SandboxError.
         """

@@ -44,7 +44,7 @@ def find(name: str) -> Benchmark:
 def _load_file(path: Path) -> Benchmark:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise BenchmarkNotFoundError(f"{path} is not there")
+        raise BenchmarkNotFoundError(f"there is no file {path}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     candidates = _benchmarks_of(module)

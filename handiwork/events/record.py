@@ -225,10 +225,10 @@ class ThrottledEvent(Record):
 class ContextLoaded(Record):
     """A convention of the project, the user or a package joins every prompt from here on, word for word.
 
-    ``path`` is relative to the workspace, or absolute as the sandbox sees it. ``text`` is what the model reads; of a
-    skill its name and description, of a devcontainer.json the settings in use, which no prompt has. ``sha256`` is what
-    the user accepted: that of the file, or of a skill's list of files. ``tokens`` is estimated; ``note`` says what was
-    cut or left out.
+    ``path`` is relative to the workspace, or absolute as the sandbox sees it. ``text`` is the text for the model: of a
+    skill its name and description, of a devcontainer.json the settings in use, which no prompt has. ``sha256`` is the
+    accepted hash: that of the file, or of a skill's list of files. ``tokens`` is estimated; ``note`` lists cut and
+    omitted parts.
     """
 
     category: ContextKind
@@ -256,8 +256,8 @@ class AgentDataEvent(Record):
 class HookEvent(Record):
     """The user's hook ``hook`` ran at ``point``; ``cause`` is the action before or after which it ran.
 
-    ``exit_code`` is None if the command did not end by itself: ``problem`` then gives the reason, and ``output`` what
-    was printed until then. ``duration`` is in seconds. ``effect`` is the outcome of a hook that did not exit with 0:
+    ``exit_code`` is None if the command did not end by itself: ``problem`` then gives the reason, and ``output`` is the
+    output until then. ``duration`` is in seconds. ``effect`` is the outcome of a hook that did not exit with 0:
     "refused" (the action does not run), "sent_back" (the agent must go on), "let_through" (the agent was sent back too
     often already, and may finish); it is "" at other points, and for an interrupted hook.
     """

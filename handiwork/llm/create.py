@@ -45,7 +45,7 @@ def create(
         if not model.startswith(("anthropic:", "google:")):
             return _server_model(model, base_url, api_key, blobs, patience)
     if ":" not in model:
-        raise LLMError(f'"{model}" does not say whose model it is: write it {_FORMS}, or give --base-url')
+        raise LLMError(f'"{model}" names no provider: write it {_FORMS}, or give --base-url')
     from handiwork.llm.pydantic_ai.model import provider_model
 
     return provider_model(model, base_url, api_key, blobs, patience)

@@ -31,13 +31,16 @@ _NO_MODEL = re.compile(
 _NO_CREDIT = re.compile(r"insufficient_quota|insufficient (credits|balance)|credit balance", re.IGNORECASE)
 _TOOLS = r"(?:tools?\b|tool[_ ](?:use|call(?:s|ing)?|choice)|function[_ ]call(?:s|ing)?)"
 _SCHEMA = r"(?:response_format|json[_ ]schema|structured output|grammar)"
-_NOT = r"\b(?:not|n't|un)\s?(?:support|enabled|available|allow|implement)"
+_NOT = r"(?:\bnot|n't|\bun)\s?(?:support|enabled|available|allow|implement)"
 _NO_TOOLS = re.compile(
     rf"{_TOOLS}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}\b{_TOOLS}|no endpoints found that support tool"
     r"|requires --(?:jinja|enable-auto-tool-choice)",
     re.IGNORECASE,
 )
-_NO_SCHEMA = re.compile(rf"{_SCHEMA}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}{_SCHEMA}", re.IGNORECASE)
+_NO_SCHEMA = re.compile(
+    rf"{_SCHEMA}.{{0,60}}{_NOT}|{_NOT}.{{0,40}}{_SCHEMA}|invalid_json_schema|invalid schema for response_format",
+    re.IGNORECASE,
+)
 _ROLE_ORDER = re.compile(r"roles must alternate|unexpected role\b.{0,40}\bafter role", re.IGNORECASE)
 
 
@@ -93,7 +96,7 @@ def refusal(
 def lacking(error: LLMError, capabilities: Capabilities, *, tools: bool, form: ReplyForm | None) -> Capabilities | None:
     """Return the capabilities that a refusal shows, None if it has another reason.
 
-    ``tools`` tells whether the refused request had tools, ``form`` what it bound the reply to.
+    ``tools`` tells whether the refused request had tools, ``form`` is the form to which it bound the reply.
     """
     if not isinstance(error, RequestRejectedError | ModelNotFoundError | ProviderError):
         return None

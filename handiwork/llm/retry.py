@@ -15,7 +15,7 @@ from handiwork.llm.errors import LLMError, ProviderError, RateLimitError
 from handiwork.llm.types import Completion
 
 LONGEST_PAUSE = 60.0
-"""The longest pause between two attempts in seconds, whatever the provider asks for."""
+"""The longest pause between two attempts in seconds, even if the provider asks for a longer one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ class Grammar(str):
 
 
 ReplyForm = JsonSchema | Grammar
-"""What a server can bind a reply to."""
+"""The forms to which a server can bind a reply."""
 
 
 @dataclass(frozen=True, slots=True)

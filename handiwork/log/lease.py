@@ -21,7 +21,7 @@ TIMEOUT_SECONDS = 30.0
 
 
 def holder(database: Transaction | Connection, session: str, now: float) -> Process | None:
-    """Return the process that runs the session; None if no process runs it any more.
+    """Return the process that runs the session; None if no process does.
 
     A process of this machine runs it until it dies; a process that is not visible from here, until its heartbeat is 30
     seconds from the time ``now``. A heartbeat in the future was written before the clock was set back.

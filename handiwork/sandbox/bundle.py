@@ -26,7 +26,7 @@ BROWSER = f"{PREFIX}/browser"
 """The mount point of the browser's tree; its programs run only from there."""
 
 INSIDE_PYTHON = [f"{PREFIX}/bin/busybox", "env", "-u", "LD_PRELOAD", f"{PREFIX}/bin/python3", "-I"]
-"""Starts the bundle's Python inside, with ``PREFIX/app`` on its path, whatever environment an image sets."""
+"""Starts the bundle's Python inside, with ``PREFIX/app`` on its path, regardless of an image's environment."""
 
 UNUSED_SECONDS = 30 * 24 * 3600
 """Seconds after which an unused copy of the inside code is removed."""

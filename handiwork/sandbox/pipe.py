@@ -1,4 +1,4 @@
-"""A program inside a sandbox, whose stdin and stdout the platform speaks through; everything it says is data."""
+"""A program inside a sandbox that the platform talks to through stdin and stdout; all its output is data."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Pipe:
                     self.exit_code = code
                     return
                 case _:
-                    raise PipeError("the sandbox's server said something about a program that it may not say.")
+                    raise PipeError("the sandbox's server sent an invalid message about a program.")
 
     async def write(self, data: bytes) -> None:
         """Write to stdin. Raises SandboxError if the program has ended."""

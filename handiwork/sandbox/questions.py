@@ -43,7 +43,7 @@ class ModelQuestions:
         self._tasks.append(asyncio.create_task(self._answer(number, prompt, image)))
 
     async def drop(self) -> None:
-        """Cancel the questions that are not answered yet, and their model calls. Raises what stopped another."""
+        """Cancel the unanswered questions and their model calls. Raises the error of a failed one."""
         for task in self._tasks:
             task.cancel()
         for outcome in await asyncio.gather(*self._tasks, return_exceptions=True):

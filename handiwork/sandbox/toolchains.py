@@ -28,7 +28,7 @@ CREDENTIALS = (
     ".pypirc",
     ".ssh",
 )
-"""Never visible, whatever is mounted around them."""
+"""Never visible, even inside mounted directories."""
 
 DAEMONS = ("docker.sock", "podman/podman.sock", "containerd/containerd.sock", "crio/crio.sock")
 """Sockets of container daemons, relative to the runtime directory."""

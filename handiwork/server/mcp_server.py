@@ -109,9 +109,9 @@ class SessionTools:
         self,
         session: SessionId,
         after: Annotated[int, Field(ge=0, description="The cursor of the last answer.")] = 0,
-        wait: Annotated[float, Field(ge=0, le=WAIT, description="Seconds to wait for something new.")] = 20.0,
+        wait: Annotated[float, Field(ge=0, le=WAIT, description="Seconds to wait for new events.")] = 20.0,
     ) -> dict[str, Any]:
-        """Return what happened in a session after the cursor, and its state; wait a while if nothing did."""
+        """Return a session's events after the cursor, and its state; wait for an event if there is none."""
         log = await self._supervisor.store.log(session)
         with suppress(TimeoutError):
             async with asyncio.timeout(wait):
@@ -164,7 +164,7 @@ class SessionTools:
     async def apply(
         self,
         session: SessionId,
-        dry_run: Annotated[bool, Field(description="Only tell what would change.")] = False,
+        dry_run: Annotated[bool, Field(description="Only list the changes.")] = False,
     ) -> dict[str, Any]:
         """Bring a session's changes into the user's directory: all of them, or on a conflict none."""
         supervisor = self._supervisor

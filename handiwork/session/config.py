@@ -112,13 +112,13 @@ async def config_of(log: EventLog) -> SessionConfig:
                         f"{detail['loc'][0]}: {detail['msg']}" for detail in error.errors() if detail["loc"]
                     )
                     raise SessionError(
-                        f"event {event.id} of session {log.id} does not say what it runs with ({problem}): "
+                        f"event {event.id} of session {log.id} has invalid settings ({problem}): "
                         "restore the log from a backup, or delete the session"
                     ) from None
             if isinstance(event, SettingsChanged):
                 changed = {**_changed_fields(event), **changed}
         before = page[-1].id
-    raise SessionError(f"session {log.id} never began: run the task anew")
+    raise SessionError(f"session {log.id} never began: run the task again")
 
 
 def title_of(task: str) -> str:

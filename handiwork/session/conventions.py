@@ -55,7 +55,7 @@ class Conventions:
         self._folders: set[str] = set()
 
     async def at_begin(self, totals: Totals) -> list[Event]:
-        """Return the events for what loads before the first step, and for what does not, without those in the log."""
+        """Return the events for conventions that load before the first step, or do not, without those in the log."""
         return await asyncio.to_thread(self._at_begin, totals)
 
     async def joining(self, events: Sequence[Event], totals: Totals) -> list[Event]:
@@ -128,7 +128,7 @@ class Conventions:
         )
 
     def _withheld(self, findings: Iterable[ContextFinding], totals: Totals) -> list[Event]:
-        """Return the notice of what does not load, without what the log has a notice of."""
+        """Return the notice of conventions that do not load, except those the log has a notice of."""
         others = [
             finding
             for finding in findings
@@ -148,9 +148,9 @@ class Conventions:
 
 
 def install_skills(data: Path) -> list[Path]:
-    """Copy the skills of the user and of packages into the data folder; return what a sandbox mounts to read them.
+    """Copy the skills of the user and of packages into the data folder; return the folders to mount for them.
 
-    That is nothing if there are none. A skill that cannot be copied is left out: its event says so.
+    Without skills there are none. A skill that cannot be copied is left out: its event says so.
     """
     store = data / STORE
     for skill in [*skills.of_user(settings_file().parent / skills.USER), *skills.of_packages()]:

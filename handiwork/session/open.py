@@ -60,7 +60,7 @@ async def create(
     *,
     conventions: bool = True,
 ) -> Session:
-    """Make a session with a copy of the workspace, and the user's first message in its log.
+    """Create a session with a copy of the workspace, and the user's first message in its log.
 
     The log has the session with its message or not at all, and only once its files are complete: a session that is
     listed can be resumed, whenever this process is killed. Its folder then has the files ``marks``. ``llm`` is its
@@ -151,7 +151,7 @@ async def reopen(
 
 
 def catalog_of(config: SessionConfig, workspace: Path, data: Path, watch: Observer = lambda _: None) -> MicroCatalog:
-    """Return the session's micro agents and knowledge: the user's, of packages, and what was accepted of a repository.
+    """Return the session's micro agents and knowledge: the user's, those of packages, and a repository's accepted ones.
 
     ``workspace`` is the user's directory or the session's copy of it, ``data`` the data folder. ``watch`` receives a
     line for each file that is broken. Raises TrustError, WorkspaceError.

@@ -102,7 +102,7 @@ def run(
         names = ", ".join(sorted(Settings.model_fields))
         raise TypeError(f"run() has no setting {', '.join(sorted(unknown))}; known: {names}")
     if not task.strip():
-        raise SettingsError("the task is empty: say what the agent is to do")
+        raise SettingsError("the task is empty: describe it in your own words")
     agent_name = f"{agent.__module__}:{agent.__qualname__}" if isinstance(agent, type) else agent
     model_name = model if isinstance(model, str | None) else model.name
     loaded = load({**settings, "agent": agent_name, "model": model_name, "sandbox": sandbox})

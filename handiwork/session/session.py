@@ -175,7 +175,7 @@ class Session:
         return await self._executor.prepare_mcp(self.state.totals.mcp, START)
 
     async def close(self) -> None:
-        """Close the sandbox and the models' connections; remove copies that no child session needs any more."""
+        """Close the sandbox and the models' connections; remove copies that no child session needs."""
         await self._executor.close()
         await self._models.close()
         if self._branches is not None and self.state.last_id:  # the log tells which copies are needed

@@ -18,7 +18,7 @@ GROUP = "handiwork.skills"
 
 
 class OwnSkillsError(HandiworkError):
-    """A file or a package of skills cannot be used; the text says why and what to do."""
+    """A file or a package of skills cannot be used; the text names the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SkillFile:
     lines: tuple[SkillLine, ...]
 
     def for_sandbox(self) -> OwnSkills:
-        """Return what a sandbox's notebook needs."""
+        """Return the file in the form that a sandbox's notebook takes."""
         return {"name": self.name, "source": self.source, "functions": [line.name for line in self.lines]}
 
 

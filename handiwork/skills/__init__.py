@@ -1,8 +1,8 @@
 """AgentSkills: functions that every notebook has in its namespace, to view, edit and search files and read documents.
 
-They print what the agent is to see and raise SkillError, which the notebook shows as one message. Inside a sandbox the
-package's name is ``handiwork_skills``. It runs in the project's own interpreter, so it needs only the standard library
-of any Python from 3.9 on; a module is imported when the first of its skills is used.
+They print their result for the agent and raise SkillError, which the notebook shows as one message. Inside a sandbox
+the package's name is ``handiwork_skills``. It runs in the project's own interpreter, so it needs only the standard
+library of any Python from 3.9 on; a module is imported when the first of its skills is used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files as bytes: what a skill does not change stays as it is."""
+"""Files as bytes: a skill leaves every byte outside of its change as it is."""
 
 from __future__ import annotations
 

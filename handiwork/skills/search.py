@@ -118,7 +118,7 @@ def _cut(line: str) -> str:
 
 
 def _arguments() -> list[str]:
-    """Return ripgrep's options: what is searched does not depend on the user's or the project's configuration."""
+    """Return ripgrep's options: the search does not depend on the user's or the project's configuration."""
     left_out = [argument for name in _LEFT_OUT for argument in ("--glob", f"!**/{name}/**")]
     return ["--no-config", "--no-ignore", "--no-messages", "--color", "never", "--null", *left_out]
 
@@ -154,7 +154,7 @@ def _output(words: list[str], separator: bytes) -> Iterator[bytes]:
 
 
 def _scan(term: str, directory: str) -> Iterator[tuple[str, int, str]]:
-    """Yield what ``_grep`` does without ripgrep."""
+    """Yield the results of ``_grep`` without ripgrep."""
     wanted = term.encode("utf-8", "surrogatepass")
     for path in _walk(directory):
         try:

@@ -98,12 +98,12 @@ def run_program(python: list[str], code: str, arguments: list[str], data: bytes,
 
 
 def code_folder() -> str:
-    """Return the folder that has the package ``inside``."""
+    """Return the folder of the package ``inside``."""
     here = Path(__file__).resolve().parent
     copy = here.parents[1]  # in a sandbox: inside/ and skills/handiwork_skills/ stand side by side
     return str(copy if (copy / "inside").is_dir() else here.parent / "sandbox")
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without what an image or a user loads into every program."""
+    """Return the environment without the variables by which an image or a user loads code into every program."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("LD_", "PYTHON"))}

@@ -61,7 +61,9 @@ class SandboxPaths:
         """Raise SandboxError if the workspace, the session's folder or the base is missing."""
         for path in filter(None, (self.workspace, self.session_dir, self.base)):
             if not path.is_dir():
-                raise SandboxError(f"{path} is missing, so the session cannot go on: bring it back or start a new one.")
+                raise SandboxError(
+                    f"{path} is missing, so the session cannot continue: restore it or start a new session."
+                )
 
     def lowers(self) -> dict[Path, Path]:
         """Return a map from the folder of each overlay's layers to its topmost lower directory."""

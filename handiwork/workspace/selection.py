@@ -116,7 +116,9 @@ def _add_repository(source: Path, folder: str, selection: Selection) -> None:
     elif folder:
         selection.left_out.append(f"{folder}/.git")
     else:
-        raise WorkspaceError(f"{git_dir} cannot be read as a repository; mend it, or move it away to work without git")
+        raise WorkspaceError(
+            f"{git_dir} cannot be read as a repository; repair it, or move it away to work without git"
+        )
 
 
 def _entries(root: int, path: str) -> list[tuple[str, os.stat_result]] | None:

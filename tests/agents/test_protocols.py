@@ -168,6 +168,12 @@ class TestNative:
             '{"name": "bash", "parameters": {"command": "ls"}}',
             'Now:\n{"function": {"name": "bash", "arguments": "{\\"command\\": \\"ls\\"}"}}',
             '[{"tool": "bash", "args": {"command": "ls"}}]',
+            '[TOOL_CALLS] [{"name": "bash", "arguments": {"command": "ls"}}]',
+            '<|python_tag|>{"name": "bash", "parameters": {"command": "ls"}}',
+            "I look.\n<tool_call>\n<function=bash>\n<parameter=command>\nls\n</parameter>\n</function>\n</tool_call>",
+            '<function=bash>{"command": "ls"}</function>',
+            '<function_calls><invoke name="bash"><parameter name="command">ls</parameter></invoke></function_calls>',
+            "<function=bash>\n<parameter=command>\nls",
         ],
     )
     @pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda protocol: protocol.name)
@@ -176,7 +182,25 @@ class TestNative:
         assert isinstance(action, CmdRunAction)
         assert action.command == "ls"
 
-    def test_json_that_is_no_call_is_a_message(self) -> None:
+    def test_parameters_in_tags_have_the_types_of_the_tools_arguments(self) -> None:
+        run, write, fork = native_actions(
+            Completion(
+                "Both.\n<function=bash>\n<parameter=command>\nls\n-a\n</parameter>\n<parameter=background>\nTrue\n"
+                "</parameter>\n<parameter=timeout>2</parameter>\n</function>\n<function=write>\n<parameter=path>a.json"
+                '</parameter>\n<parameter=content>\n{"a": 1}\n</parameter>\n</function>\n<function=fork>\n'
+                '<parameter=tasks>["a", "b"]</parameter>\n</function>'
+            )
+        )
+        assert isinstance(run, CmdRunAction)
+        assert (run.command, run.background, run.timeout, run.thought) == ("ls\n-a", True, 2, "Both.")
+        assert isinstance(write, FileWriteAction)
+        assert write.content == '{"a": 1}'
+        assert isinstance(fork, ForkAction)
+        assert len(fork.children) == 2
+
+    def test_json_or_tags_that_are_no_call_are_a_message(self) -> None:
+        (action,) = native_actions(Completion("Write <function=NAME> and <parameter=KEY>, and it is called."))
+        assert isinstance(action, MessageAction)
         (action,) = native_actions(Completion('It returns {"name": "Ann", "age": 3}.'))
         assert isinstance(action, MessageAction)
 

@@ -270,7 +270,7 @@ async def test_the_model_and_the_mode_change_at_any_question(desk: Desk) -> None
     assert (state.agent_state, state.model) == ("finished", other)
     assert state.outputs == {"message": "By the other."}
     assert len(desk.asked) == len(answers)
-    assert 'the model is unchanged: "nonsense" does not say whose model it is' in desk.screen
+    assert 'the model is unchanged: "nonsense" names no provider' in desk.screen
     assert "unknown command /modle" in desk.screen
     assert desk.screen.count("/model NAME [BASE_URL]") == 2
 

@@ -22,9 +22,11 @@ from handiwork.events.observation import (
     ChildOutcome,
     CmdOutputObservation,
     ErrorObservation,
+    FileReadObservation,
     ForkObservation,
     UserRejectObservation,
 )
+from handiwork.events.overview import WorkspaceOverviewObservation
 from handiwork.events.record import (
     ApprovalEvent,
     CondensationEvent,
@@ -152,6 +154,29 @@ def test_of_a_delegates_output_a_few_lines_are_shown() -> None:
     long = CmdOutputObservation(command="", content=output, exit_code=0, cause=5, subtask=3)
     shown = viewed([*DELEGATED[:5], long])
     assert "line 3\n      ... 22 more lines (handiwork show 12ab --full)\n      line 26\n" in shown
+
+
+@pytest.mark.parametrize(("lines", "shown"), [(8, "line 7"), (9, "line 8"), (10, "... 2 more lines")])
+def test_a_single_line_is_not_left_out(lines: int, shown: str) -> None:
+    output = "".join(f"line {number}\n" for number in range(lines))
+    long = CmdOutputObservation(command="", content=output, exit_code=0, cause=5, subtask=3)
+    assert shown in viewed([*DELEGATED[:5], long])
+    assert ("more lines" in viewed([*DELEGATED[:5], long])) is (lines == 10)
+
+
+def test_a_file_that_a_delegate_reads_is_named_and_in_full_its_text_shown() -> None:
+    read = FileReadObservation(path="a.py", content="x = 1\n", start=1, end=1, lines=1, cause=5, subtask=3)
+    assert "x = 1" not in viewed([*DELEGATED[:5], read])
+    assert "      a.py: lines 1 to 1 of 1\n" in viewed([*DELEGATED[:5], read])
+    transcript = Transcript("12ab", full=True)
+    assert "x = 1" in "\n".join(line.plain for event in numbered([read]) for line in transcript.lines(event))
+
+
+def test_of_the_overview_of_the_workspace_the_number_of_files_is_shown() -> None:
+    overview = WorkspaceOverviewObservation(content="Files:\na.py", paths=("a.py", "b.py"), files=2, shown=("a.py",))
+    assert viewed([overview]) == "  1 of 2 files read\n"
+    (text, *_) = [line.plain for line in Transcript("12ab", full=True).lines(overview)]
+    assert text == "  Files:"
 
 
 def test_a_subtask_that_is_resumed_is_headed_again() -> None:

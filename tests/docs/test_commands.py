@@ -227,13 +227,6 @@ def test_every_path_of_the_layout_is_there() -> None:
     assert [path for path in paths if not (CHECKOUT / path).exists()] == []
 
 
-def test_the_walks_of_contributing_are_as_short_as_they_say() -> None:
-    text = (CHECKOUT / "CONTRIBUTING.md").read_text().partition("## Three walks")[2]
-    walks = [re.findall(r"`([\w/]+\.py)`", walk) for walk in re.split(r"\n\*\*", text)[1:]]
-    assert [len(walk) for walk in walks] == [6, 25, 9]
-    assert [path for walk in walks for path in walk if not (CHECKOUT / "handiwork" / path).exists()] == []
-
-
 def test_every_request_of_the_table_is_one_of_the_servers() -> None:
     known = {(one.method, re.sub(r"\{.*?\}", "*", one.path)) for one in OPERATIONS}
     for line in text_block("docs/server.md", "POST "):

@@ -61,12 +61,14 @@ async def test_no_answer_is_wrong(split: str, said: str) -> None:
 
 
 @needs_benchdata
-async def test_code_is_run_with_its_tests() -> None:
-    instance = instances(MINT, "mbpp")[0]
+@pytest.mark.parametrize("split", CODE)
+async def test_code_is_run_with_its_tests(split: str) -> None:
+    instance = instances(MINT, split)[0]
     code = gold(instance)
     assert (await MINT.score(answered(instance, f"```python\n{code}\n```"))).value == 1
-    assert (await MINT.score(answered(instance, f"import sys\nsys.exit(0)\n{code}"))).value == 0
-    assert (await MINT.score(answered(instance, ""))).value == 0
+    leave = "import atexit, os\natexit.register(os._exit, 0)\n"
+    for wrong in ("", f"import sys\nsys.exit(0)\n{code}", "import os\nos._exit(0)\n", leave):
+        assert (await MINT.score(answered(instance, wrong))).value == 0, wrong
 
 
 @needs_benchdata

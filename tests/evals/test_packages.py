@@ -30,6 +30,6 @@ def test_a_package_is_fetched_once_and_only_unpacked(monkeypatch: pytest.MonkeyP
     ("requirement", "sha256"), [(PACKAGE, "0" * 64), ("miniwob==99.9", SHA256), ("miniwob==99.9", "")]
 )
 def test_what_is_not_it_or_not_there_leaves_nothing(cache: Path, requirement: str, sha256: str) -> None:
-    with pytest.raises(DataError, match=f"^{requirement} cannot be got: .*miniwob"):
+    with pytest.raises(DataError, match=f"^{requirement} cannot be fetched: .*miniwob"):
         packages.fetched(requirement, sha256)
     assert not [one for one in (cache / "packages").iterdir() if one.is_dir()]

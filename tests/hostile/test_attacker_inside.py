@@ -167,7 +167,7 @@ async def test_an_edit_that_configures_a_program_is_asked_about_where_something_
     configure = call("edit", path=".git/config", old="bare", new=f'fsmonitor = "{SENDS}"\n\tbare')
     async with asking(tmp_path, workspace, configure, bash("git status"), finish(), online=True) as session:
         assert await session.run() == ".git/config"
-        assert "can say what programs run" in await session.why()
+        assert "can decide which programs run" in await session.why()
         assert await session.answer_yes() == "git status"
         assert not await session.exists("sent")
 
@@ -193,7 +193,7 @@ async def test_a_function_made_before_a_host_was_allowed_is_not_taken_for_the_pr
         assert await session.run() == ""
         await session.allow_host()
         assert await session.run("go on") == "ls"
-        assert "What ran before unasked" in await session.why()
+        assert "Earlier commands, which ran unasked" in await session.why()
         assert not await session.exists("sent")
 
 

@@ -42,7 +42,7 @@ def test_a_missing_key_is_named(name: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("gpt-4o", "does not say whose model it is"),
+        ("gpt-4o", "names no provider"),
         ("local:nope", "There is no local model 'nope'"),
         ("nobody:gpt-4o", "cannot use nobody:gpt-4o: Unknown model"),
     ],

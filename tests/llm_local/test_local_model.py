@@ -17,14 +17,15 @@ import httpx2
 import pytest
 
 from handiwork.agents.codeact.toolbox import TOOLS
-from handiwork.agents.protocols import BOUND_TEXT, protocol_of
+from handiwork.agents.protocols import BOUND_TEXT, JSON, NATIVE, ReplyProtocol, protocol_of
 from handiwork.agents.protocols.ask import read
 from handiwork.llm.errors import ModelNotFoundError
 from handiwork.llm.local.model import LocalLLM, server_folder_of
 from handiwork.llm.local.server import SLOTS, ServerFolder
 from handiwork.llm.local.weights import QWEN_CODER, fetch
-from handiwork.llm.types import Message
+from handiwork.llm.types import Message, Tool
 from handiwork.paths import cache_dir
+from tests.llm_local.tiny_gguf import write_gguf
 
 # A model shares the cores with whatever else runs.
 pytestmark = pytest.mark.timeout(600)
@@ -262,6 +263,29 @@ async def test_a_call_can_be_cancelled(llm: LocalLLM) -> None:
     with pytest.raises(asyncio.CancelledError):
         await call
     assert "Paris" in (await llm.complete(ASK)).content
+
+
+PLAIN = "{% for message in messages %}{{ message.content }}{% endfor %}"
+TOOL = Tool("run", "Run it.", {"type": "object", "properties": {}})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("template", "protocol"), [("{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN, NATIVE), (PLAIN, JSON)]
+)
+async def test_the_chat_template_of_a_file_decides_whether_it_gets_native_calls(
+    runtime: None, tmp_path: Path, template: str, protocol: ReplyProtocol
+) -> None:
+    pytest.importorskip("xllamacpp")
+    path = tmp_path / "tiny.gguf"
+    write_gguf(path, template)
+    llm = client(path)
+    await llm.open()
+    assert protocol_of(llm.capabilities) is protocol
+    completion = await llm.complete([Message.text("user", "go")], [TOOL] if protocol is NATIVE else ())
+    assert completion.usage.input > (100 if protocol is NATIVE else 0)  # the template has written the tool
+    await llm.close()
+    await end_of(server_folder_of(path))
 
 
 async def test_a_file_that_is_no_model_is_one_clear_error(runtime: None, tmp_path: Path) -> None:

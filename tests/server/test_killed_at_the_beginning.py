@@ -53,7 +53,7 @@ def test_a_server_starts_beside_a_session_whose_settings_are_damaged(program: Pr
     api = program.start()
     assert {one["title"] for one in api.get("/api/sessions")["sessions"]} == {"wait", "finish"}
     api.post(f"{running}/messages", content="go on")
-    assert "does not say what it runs with (sandbox: " in api.until(running, "error")["why"]
+    assert "has invalid settings (sandbox: " in api.until(running, "error")["why"]
     api.until(api.create(finish(), task="again"), "finished")
 
 

@@ -159,7 +159,7 @@ def test_a_message_names_only_pictures_there_are(api: Api) -> None:
     [
         ({"workspace": "/nowhere/at/all"}, "/nowhere/at/all"),
         ({"model": "scripted:/nowhere"}, "cannot read the script /nowhere"),
-        ({"model": "nothing"}, "does not say whose model it is"),
+        ({"model": "nothing"}, "names no provider"),
         ({"agent": "NoAgent"}, "there is no agent 'NoAgent'"),
         ({"allow_net": ["not a host!"]}, "not a host!"),
     ],

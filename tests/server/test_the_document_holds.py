@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from handiwork.llm.offered import KEYS
+from handiwork.llm.availability import KEYS
 from handiwork.server.app import OPERATIONS
 from handiwork.server.openapi import document
 from scripts.harness.serving import Api, bash, finish, in_this_process

@@ -11,7 +11,7 @@ from typing import Any
 from handiwork.agents.base import Agent
 from handiwork.agents.codeact import CodeActAgent
 from handiwork.events.base import Event
-from handiwork.events.record import Confirmation, Limits
+from handiwork.events.record import Confirmation, Limits, ProtocolName
 from handiwork.llm.scripted.model import ScriptedLLM
 from handiwork.llm.scripted.script import Reply
 from handiwork.llm.types import LLM, Capabilities
@@ -70,12 +70,13 @@ class Bench:
         sandbox: Sandbox | None = None,
         llm: LLM | None = None,
         confirmation: Confirmation = "never",
+        protocol: ProtocolName = "auto",
         **limits: Any,
     ) -> Session:
         self.llm = ScriptedLLM(replies, capabilities=capabilities)
         sandbox = sandbox or HostSandbox(self.workspace, self.store.blobs.put)
         log = log or await self.log()
-        config = self.config(sandbox.name, limits=Limits(**limits), confirmation=confirmation)
+        config = self.config(sandbox.name, limits=Limits(**limits), confirmation=confirmation, protocol=protocol)
         watch = watch or self.watched.append
         session = Session(log, self.store, config, agent, llm or self.llm, sandbox, watch, self._llm_of)
         self._stack.push_async_callback(session.close)

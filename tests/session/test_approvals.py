@@ -209,7 +209,7 @@ class TestReadOnly:
         online = ExecutionContext(isolated=True, in_place=False, network=("example.org",), unasked=True)
         why = needs_approval(run("ls"), "risky", online, ())
         assert why is not None
-        assert why.endswith("What ran before unasked may have changed what a command does.")
+        assert why.endswith("Earlier commands, which ran unasked, may have changed what this one does.")
         assert needs_approval(run("ls src"), "risky", online, [rule_for(run("ls"))]) is None
         assert needs_approval(FileReadAction(path="a"), "risky", online, ()) is None
         assert needs_approval(run("ls"), "risky", replace(online, network=()), ()) is None
@@ -239,7 +239,7 @@ class TestEdits:
     def test_one_that_can_say_what_programs_run_is_asked_about_where_something_can_be_sent(self, path: str) -> None:
         for action in (FileEditAction(path=path, old="1", new="2"), FileWriteAction(path=path, content="x")):
             why = needs_approval(action, "risky", self.ONLINE, ["edit /home/me/.work/**", "edit src/**"])
-            assert "can say what programs run, which may reach example.org" in str(why)
+            assert "can decide which programs run, and these may reach example.org" in str(why)
             assert needs_approval(action, "risky", replace(self.ONLINE, network=()), ()) is None
             assert needs_approval(action, "risky", self.ONLINE, [rule_for(action)]) is None
 

@@ -113,7 +113,7 @@ async def test_a_repeated_reply_is_asked_for_again(bench: Bench) -> None:
 
 async def test_the_model_may_hand_a_repair_over(bench: Bench) -> None:
     (bench.workspace / "Makefile").write_text("test:\n\ttrue\n")
-    replies = [answer("repair"), act("finish", message="It passes.")]
+    replies = [answer("repair"), act("finish", message="It passes."), answer("change")]
     state = await (await bench.session(replies, capabilities=SMALL)).run("The tests fail. Repair the code.")
     (delegation,) = [event for event in bench.events if isinstance(event, AgentDelegateAction)]
     assert delegation.agent == "RepairAgent"

@@ -108,7 +108,7 @@ async def test_what_reaches_the_network_is_asked_about_where_risks_are(office: O
     state = await session.run("go")
     assert state.agent_state == "awaiting_user_confirmation"
     asked = [event.content for event in office.bench.events if isinstance(event, AgentStateChangedObservation)]
-    assert asked == ["It can send what it reads to the network: the sandbox may reach example.org."]
+    assert asked == ["It can send data to the network: the sandbox may reach example.org."]
 
 
 async def test_where_nobody_runs_the_session_nothing_can_be_kept_and_nothing_leaves(bench: Bench) -> None:

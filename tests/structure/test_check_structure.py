@@ -90,15 +90,19 @@ def test_a_port_s_files_that_were_moved(tree: Tree) -> None:
     assert [fault.split(":")[0] for fault in tree.faults()] == [SERVE]
 
 
-def test_a_class_name_with_two_meanings(tree: Tree) -> None:
-    tree.write("handiwork/log/store.py", "class Store: ...\nclass _Row: ...\n")
-    tree.write("handiwork/llm/store.py", "class Store: ...\nclass _Row: ...\n")
-    assert tree.faults() == ["Store: modules with a public class of this name: 2, at most 0 allowed"]
+@pytest.mark.parametrize(("name", "text"), [("Store", ""), ("_Row", ""), ("Hook", "def f() -> None:\n    ")])
+def test_a_class_name_with_two_meanings(tree: Tree, name: str, text: str) -> None:
+    tree.write("handiwork/log/store.py", f"{text}class {name}: ...\n")
+    tree.write("handiwork/llm/store.py", f"class {name}: ...\n")
+    assert tree.faults() == [f"{name}: modules with a class of this name: 2, at most 0 allowed"]
+
+
+def test_an_allowed_class_name_with_one_meaning_more(tree: Tree) -> None:
+    tree.write("handiwork/log/store.py", "class Store: ...\n")
+    tree.write("handiwork/llm/store.py", "class Store: ...\n")
     assert tree.faults(class_names={"Store": 2}) == []
     tree.write("handiwork/agents/store.py", "class Store: ...\n")
-    assert tree.faults(class_names={"Store": 2}) == [
-        "Store: modules with a public class of this name: 3, at most 2 allowed"
-    ]
+    assert tree.faults(class_names={"Store": 2}) == ["Store: modules with a class of this name: 3, at most 2 allowed"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +147,7 @@ def test_an_allowed_count_shrinks_with_what_it_counts(tree: Tree) -> None:
     lower = "lower it in scripts/check_structure.py"
     tree.write("handiwork/log/store.py", "class Store: ...\n")
     assert tree.faults(class_names={"Store": 2}) == [
-        f"Store: modules with a public class of this name: none left of 2 allowed: {lower}"
+        f"Store: modules with a class of this name: none left of 2 allowed: {lower}"
     ]
     tree.write("handiwork/session/time_travel/files_at.py", 'x = setup.sandbox == "none"\n')
     assert tree.faults(sandbox_kinds={"handiwork/session/time_travel/files_at.py": 2}) == [
@@ -151,11 +155,18 @@ def test_an_allowed_count_shrinks_with_what_it_counts(tree: Tree) -> None:
     ]
 
 
-def test_a_module_name_that_is_no_noun(tree: Tree) -> None:
-    tree.write("handiwork/session/kept_files.py", "")
+@pytest.mark.parametrize("name", ["kept_files", "offered", "models_waiting"])
+def test_a_module_name_that_is_no_noun(tree: Tree, name: str) -> None:
+    tree.write(f"handiwork/session/{name}.py", "")
     assert tree.faults() == [
-        "handiwork/session/kept_files.py: name that is no noun or verb of the field: 1, at most 0 allowed"
+        f"handiwork/session/{name}.py: name that is no noun or verb of the field: 1, at most 0 allowed"
     ]
+
+
+@pytest.mark.parametrize("name", ["served", "recorded_llm", "model_switch"])
+def test_a_module_name_of_the_field(tree: Tree, name: str) -> None:
+    tree.write(f"handiwork/session/{name}.py", "")
+    assert tree.faults() == []
 
 
 @pytest.mark.parametrize(
@@ -173,7 +184,17 @@ def test_a_small_module_that_one_other_imports(tree: Tree, text: str) -> None:
 
 def test_an_event_that_nothing_writes(tree: Tree) -> None:
     tree.write("handiwork/events/action.py", "class CmdRunAction: ...\nclass LookAction: ...\n")
-    tree.write("handiwork/agents/base.py", "def f() -> None:\n    CmdRunAction()\n    isinstance(f, LookAction)\n")
+    reader = "def f() -> None:\n    isinstance(f, CmdRunAction | LookAction)\n"
+    tree.write("handiwork/agents/base.py", f"CmdRunAction()\n{reader}")
     assert tree.faults() == ["LookAction: event that nothing writes: 1, at most 0 allowed"]
     tree.write("handiwork/sandbox/inside/actions.py", 'TYPE = "LookAction"\n')
+    assert tree.faults() == []
+
+
+@pytest.mark.parametrize("kind", ["action", "record"])
+def test_an_event_that_nothing_executes_or_reads(tree: Tree, kind: str) -> None:
+    tree.write(f"handiwork/events/{kind}.py", "class LookEvent: ...\n")
+    tree.write("handiwork/agents/base.py", "LookEvent()\n")
+    assert tree.faults() == ["LookEvent: event that nothing executes or reads: 1, at most 0 allowed"]
+    tree.write("handiwork/agents/state.py", "match x:\n    case LookEvent():\n        pass\n")
     assert tree.faults() == []

@@ -136,7 +136,7 @@ def test_two_applies_to_one_directory_exclude_each_other(tmp_path: Path, monkeyp
     target = write_tree(tmp_path / "project", {"a": b"1\n"}).resolve()
     with ApplyJournal(target):
         assert undo_cut_apply(target) == ""
-        with pytest.raises(WorkspaceError, match="another apply is at work"):
+        with pytest.raises(WorkspaceError, match="another apply works in"):
             apply([], target)
 
 

@@ -1,7 +1,7 @@
 // Replies and output as they stream in; the log stores them only when they are complete.
 
 import { isObservation, type EventRecord } from "./events";
-import type { Transient } from "./follow";
+import type { LiveOutput } from "./eventStream";
 
 export interface Live {
   /** The reply being written; of several, the one written to last. */
@@ -19,7 +19,7 @@ export const NOTHING: Live = { text: "", texts: new Map(), output: new Map(), st
 /** Characters kept of one reply or output, from its end. */
 export const LIVE_LIMIT = 64 * 1024;
 
-export function withPiece(live: Live, piece: Transient): Live {
+export function withPiece(live: Live, piece: LiveOutput): Live {
   switch (piece.transient) {
     case "text": {
       const text = extended(live.texts.get(piece.subtask), piece.text);

@@ -4,7 +4,7 @@ import { useSyncExternalStore } from "react";
 import { sessionApi, type SessionApi } from "./api";
 import type { EventRecord } from "./events";
 import { cardsOf, subtasksOf, type Card, type Subtask } from "./fold";
-import { Follower, type Connect, type Transient } from "./follow";
+import { Follower, type Connect, type LiveOutput } from "./eventStream";
 import { afterEvent, withPiece, NOTHING, type Live } from "./live";
 import type { EventPage, SessionRow, SessionView } from "../generated/types";
 
@@ -53,7 +53,7 @@ interface Snapshot {
   problem: string;
 }
 
-type Message = { event: EventRecord } | { piece: Transient } | { info: SessionView };
+type Message = { event: EventRecord } | { piece: LiveOutput } | { info: SessionView };
 
 export class SessionStore {
   private current: Snapshot;
@@ -101,7 +101,7 @@ export class SessionStore {
       api.followUrl,
       {
         event: (event) => this.enqueue({ event }),
-        transient: (piece) => this.enqueue({ piece }),
+        liveOutput: (piece) => this.enqueue({ piece }),
         state: (info) => this.enqueue({ info }),
         connected: (connected) => this.set(connected ? { connected } : { connected, live: NOTHING }),
         ended: (problem) => this.set({ problem }),

@@ -45,7 +45,7 @@ _AROUND = "\"'`()<>[]{},;:!?"
 
 
 class BrowsingInputs(BaseModel):
-    """The inputs of a delegation: ``url`` is the page to begin at; if it is empty, the one that ``task`` names."""
+    """The inputs of a delegation: ``url`` is the first page; if empty, the one that ``task`` names."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -54,7 +54,7 @@ class BrowsingInputs(BaseModel):
 
 
 class BrowsingOutputs(BaseModel):
-    """The outputs: what the agent has to say about the task."""
+    """The outputs: the agent's message about the task."""
 
     message: str
 

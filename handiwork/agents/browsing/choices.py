@@ -1,4 +1,4 @@
-"""The elements that a page offers to act on, each with a line of its own that names it."""
+"""The elements of a page that accept actions, each with a line that names it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NAME = 60
 
 @dataclass(frozen=True, slots=True)
 class ElementChoice:
-    """An element and the ``kind`` of act that it is made for.
+    """An element and the ``kind`` of action that it accepts.
 
-    ``name`` is the text by which a person calls it, ``value`` the content of a box, ``options`` those of a select box.
+    ``name`` is its visible name, ``value`` the content of a text box, ``options`` those of a select box.
     """
 
     kind: Kind
@@ -35,7 +35,7 @@ class ElementChoice:
 
     @property
     def shown(self) -> str:
-        """The line that stands for the element."""
+        """The element's line in a prompt."""
         content = f" with {self.value[:NAME]!r}" if self.value and self.kind in ("fill", "select") else ""
         checked = {"check": ", not checked", "uncheck": ", checked"}.get(self.kind, "")
         options = f", options: {', '.join(self.options)}" if self.options else ""

@@ -1,4 +1,4 @@
-"""A task in the browser as its agent reads it: the newest page, and what the acts before it have changed."""
+"""The history of a browsing task as its agent reads it: the newest page, and the effects of earlier actions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def readable(state: State, whole: int, *, as_lines: bool) -> State:
 
 
 def changes_nothing_again(state: State, action: Action) -> bool:
-    """Return whether the action is the last one again, and the last one changed nothing on the page."""
+    """Return whether the action repeats the last one, which changed nothing on the page."""
     pages = [(a, o) for a, o in state.history if isinstance(o, BrowserOutputObservation)]
     if len(pages) < 2 or not isinstance(action, BrowseInteractiveAction):
         return False

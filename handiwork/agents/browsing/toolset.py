@@ -212,8 +212,8 @@ _CHOICES: dict[str, dict[str, frozenset[Kind] | None]] = {
 def tools_on(tree: str, *, enumerated: bool, dialog: bool) -> tuple[ActionTool, ...]:
     """Return the tools for the page with this accessibility tree.
 
-    If ``enumerated``, their elements are those that the page offers, and tools without such elements are left out; so
-    is `dialog` unless a ``dialog`` is open.
+    With ``enumerated``, their schemas list the page's elements, and tools without one are left out; so is `dialog`
+    unless a ``dialog`` is open.
     """
     height = _SCREEN.search(tree)
     tools = [

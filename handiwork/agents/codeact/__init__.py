@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from handiwork.agents.base import Agent, Step
-from handiwork.agents.codeact.check import check_of
+from handiwork.agents.codeact.check import check_of, with_check
 from handiwork.agents.codeact.choice import choose
 from handiwork.agents.codeact.finish import challenge, confirmed
 from handiwork.agents.codeact.offer import next_offered, offered, repeated
@@ -28,14 +28,14 @@ BUDGET, SMALL_BUDGET = 24_000, 12_000
 """Characters of the overview, in general and for a small window."""
 
 RETRY_TEMPERATURES = (0.6, 1.0)
-"""Temperatures of the further calls if a reply repeats the last one."""
+"""Temperatures of the retries after a reply that repeats an earlier action."""
 
 REPAIR, OTHER = "repair", "other"
 QUESTION = (
     "{task}\n\nThe project's tests are run with `{check}`. Is this task to repair code that fails its tests (repair), "
     "or is it something else, like a question, new code, other files, a renaming or documentation (other)?"
 )
-"""Asks a model that is guided whether the work is the repair of a failing check."""
+"""Asks a guided model whether the task is the repair of a failing check."""
 
 
 class CodeActAgent(Agent):
@@ -53,9 +53,9 @@ class CodeActAgent(Agent):
     async def step(self, state: State) -> Step:
         """Ask the model for the next actions.
 
-        A model without native tool calls, or with a small window, is guided: the workspace is looked at first, and a
-        reply that repeats what was done is asked for again, warmer and without the repeated tool. Others look
-        themselves, and may repeat a call to wait.
+        A model without native tool calls, or with a small window, is guided: its first action is an overview of the
+        workspace, and after a reply that repeats an earlier action it is asked again, at a higher temperature and
+        without the repeated tool. Other models explore by themselves, and may repeat a call to wait.
         """
         guided = not self.llm.capabilities.tools or is_small(self.llm.capabilities)
         if guided and not any(isinstance(action, WorkspaceOverviewAction) for action, _ in state.history):
@@ -66,7 +66,7 @@ class CodeActAgent(Agent):
             return delegation
         tools = with_mcp(with_functions(self.toolbox, self.tools), state)
         tools = offered(state, tools) if guided else tools
-        if (end := confirmed(state, tools)) is not None:
+        if (end := confirmed(self.llm, state, tools)) is not None:
             return end
         allowed = next_offered(state, tools) if guided else tools
         actions = await self._ask(state, tools, allowed)
@@ -100,11 +100,12 @@ class CodeActAgent(Agent):
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
             vision = self.llm.capabilities.vision
             descriptions = tuple(tool.tool for tool in tools)
-            source = (protocol.name, small, vision, state.workspace, state.skills, descriptions)
+            network = tuple(state.totals.network)
+            source = (protocol.name, small, vision, state.workspace, state.skills, network, descriptions)
 
             def build(*_: object) -> Iterable[Message]:
-                return prompt_messages(protocol, small, state.workspace, tools, state.skills, vision=vision)
+                return prompt_messages(protocol, small, state, tools, vision=vision)
 
             return self._message_cache.get_or_build(0, source, build)
 
-        return await ask(self.llm, state, self._message_cache, prompt, tools, temperature, offered=allowed)
+        return await ask(self.llm, with_check(state), self._message_cache, prompt, tools, temperature, offered=allowed)

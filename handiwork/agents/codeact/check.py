@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from handiwork.agents.repair.check import named_test, runner, runner_files
 from handiwork.agents.state import State
@@ -13,14 +14,30 @@ _FILE = r"^{}:\n```\n(.*?)^```$"
 
 
 def check_of(state: State) -> str:
-    """Return the test command that the user names last, else the project's as its overview shows; "" without one.
+    """Return the test command that the user names last, else the project's; "" without one.
 
-    A command that does not say that it tests or checks may be an example, or the very thing to be made.
+    A command without a word for testing or checking does not count: it may be an example, or the program to write.
     """
     messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
     named = [check for message in messages if (check := named_test(message))]
-    if named:
-        return named[-1]
+    return named[-1] if named else _project_check(state)
+
+
+def with_check(state: State) -> State:
+    """Return the state for a prompt, in which the overview of the workspace ends with the project's test command."""
+    if not (check := _project_check(state)):
+        return state
+    history = [
+        (action, observation.with_fields(content=f"{observation.content}\n\nThe tests are run with `{check}`."))
+        if isinstance(observation, WorkspaceOverviewObservation)
+        else (action, observation)
+        for action, observation in state.history
+    ]
+    return replace(state, history=history)
+
+
+def _project_check(state: State) -> str:
+    """Return the test command that the overview of the workspace shows, "" if it shows none."""
     overview = next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
     if overview is None:
         return ""

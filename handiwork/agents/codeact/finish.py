@@ -1,4 +1,4 @@
-"""The end of a task: what the model says is checked once against the facts before the task ends."""
+"""The end of a task: the model's claim is checked once against the facts before the task ends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.codeact.check import check_of
 from handiwork.agents.codeact.choice import choose
-from handiwork.agents.protocols import protocol_of_reply
+from handiwork.agents.protocols import NATIVE, protocol_of
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import is_small, read
 from handiwork.agents.protocols.transcript import calls_of, content_of
@@ -35,25 +35,30 @@ COMMANDS = (CmdRunAction, IPythonRunCellAction, AgentDelegateAction)
 _QUESTION = (
     "{task}\n\nDoes this task ask to change or make something, like files, code or a commit, or only for information?"
 )
+_MAY_CHECK = (
+    "{task}\n\nThe work on this task is over. Should `{check}` be run to see whether it is right (run)? "
+    "Not if only information was asked for, or if this must not be run (skip)."
+)
 
 
-def confirmed(state: State, tools: Sequence[ActionTool]) -> Action | None:
-    """Return the end that the model chose before its check ran, if the check has succeeded; None otherwise."""
+def confirmed(llm: AgentLLM, state: State, tools: Sequence[ActionTool]) -> Action | None:
+    """Return the finish that the check replaced, if the check has succeeded; None otherwise."""
     action, observation = state.history[-1]
     completion = state.completions.get(action.completion or 0)
     if completion is None or not isinstance(action, CmdRunAction) or action.command != check_of(state):
         return None
     if not isinstance(observation, CmdOutputObservation) or observation.error:
         return None
-    return _end_of(state, action, tools)
+    return _end_of(llm, state, action, tools)
 
 
-def _end_of(state: State, check: CmdRunAction, tools: Sequence[ActionTool]) -> Action | None:
-    """Return the end in the reply in whose place the check ran, None if the model itself ran it."""
+def _end_of(llm: AgentLLM, state: State, check: CmdRunAction, tools: Sequence[ActionTool]) -> Action | None:
+    """Return the finish that the check replaced in its reply; None if the model itself ran the check."""
     event = state.completions[check.completion or 0]
     completion = Completion(content_of(event), calls_of(event), event=event.id)
+    protocol = NATIVE if completion.tool_calls else protocol_of(llm.capabilities)
     try:
-        actions = read(protocol_of_reply(completion), completion, tools)
+        actions = read(protocol, completion, tools)
     except MalformedReplyError:
         return None
     itself = any(isinstance(action, CmdRunAction) and action.command == check.command for action in actions)
@@ -63,9 +68,12 @@ def _end_of(state: State, check: CmdRunAction, tools: Sequence[ActionTool]) -> A
 async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: Sequence[ActionTool]) -> list[Action]:
     """Return the actions to take; the check runs before the end of a task that has changed files.
 
-    Once after each message of the user, a message with the facts takes the place of the end: if the check fails, or
-    for a small model if its last command failed, or nothing has changed although the task asks for a change. The
-    end of an agent whose ``tools`` do not edit stands: a failed command may be what it was to find out.
+    A check may write files as well, which a question must not do, and the task may forbid it: unless the window is
+    small, the model says whether it may run. A small model is only asked, more simply, if no change is certain.
+
+    Once after each message of the user, a message with the facts replaces the end: if the check fails, or for a small
+    model if its last command failed, or nothing has changed although the task asks for a change. An agent whose
+    ``tools`` do not edit ends at once: a failed command may be the answer to its task.
     """
     *before, end = actions
     if not _ends(end) or not any(tool.name in EDITING for tool in tools):
@@ -78,10 +86,11 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     will_change = any(isinstance(action, (*EDITS, *COMMANDS)) for action in before)
     if check and (will_change or changed):
         run = next((o for a, o in reversed(turn) if isinstance(a, CmdRunAction) and a.command == check), None)
-        if will_change or run is None or run.id < changed:
+        if not will_change and run is not None and run.id >= changed:
+            if isinstance(run, CmdOutputObservation) and run.error and isinstance(end, AgentFinishAction):
+                return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
+        elif await _may_check(llm, state, check, certain=_has_edited(state, turn, before)):
             return [*before, CmdRunAction(command=check, completion=end.completion, tool_call_id=end.tool_call_id)]
-        if isinstance(run, CmdOutputObservation) and run.error and isinstance(end, AgentFinishAction):
-            return [_facts(end, f"The task is not done: `{check}` still fails.\n{shorten(run.text, 2_000)}")]
     if before and small:
         return before  # the model sees their outcomes before it ends the task
     if small and isinstance(end, AgentFinishAction) and (failure := _failure(turn)):
@@ -93,7 +102,7 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
 
 
 def _failure(turn: Sequence[tuple[Action, Observation | None]]) -> str:
-    """Return the output of the turn's last command if that failed."""
+    """Return the output of the turn's last command if the command failed."""
     commands = (CmdOutputObservation, IPythonRunCellObservation)
     last = next((observation for _, observation in reversed(turn) if isinstance(observation, commands)), None)
     return last.text if last is not None and last.error else ""
@@ -108,19 +117,29 @@ def _turn(state: State) -> list[tuple[Action, Observation | None]]:
 def _last_change(state: State, turn: Sequence[tuple[Action, Observation | None]]) -> int:
     """Return the id of the last event of the turn that has changed files, 0 if none has.
 
-    Without snapshots, and in a subtask, every command may have.
+    Without snapshots, and in a subtask, every command counts as a change.
     """
-    snapshots = state.totals.snapshots and not state.id
-    ids = [
-        observation.id
-        for action, observation in turn
-        if observation is not None
-        and not isinstance(observation, ErrorObservation)
-        and isinstance(action, EDITS if snapshots else (*EDITS, *COMMANDS))
-    ]
-    if snapshots and turn and state.totals.last_change > turn[0][0].id:
-        ids.append(state.totals.last_change)
-    return max(ids, default=0)
+    snapshot = _last_snapshot(state, turn)
+    ids = _done(turn, (*EDITS, *COMMANDS) if snapshot is None else EDITS)
+    return max([*ids, snapshot or 0])
+
+
+def _has_edited(state: State, turn: Sequence[tuple[Action, Observation | None]], before: Sequence[Action]) -> bool:
+    """Return whether the turn has surely changed files, or the actions ``before`` its end will."""
+    edits = any(isinstance(action, EDITS) for action in before) or any(_done(turn, EDITS))
+    return edits or bool(_last_snapshot(state, turn))
+
+
+def _last_snapshot(state: State, turn: Sequence[tuple[Action, Observation | None]]) -> int | None:
+    """Return the id of the turn's last snapshot that shows a change, 0 if none does; None if there are no snapshots."""
+    if not state.totals.snapshots or state.id:
+        return None
+    return state.totals.last_change if state.totals.last_change > turn[0][0].id else 0
+
+
+def _done(turn: Sequence[tuple[Action, Observation | None]], kinds: tuple[type[Action], ...]) -> list[int]:
+    """Return the ids of the observations of the actions of these kinds that have not failed."""
+    return [o.id for a, o in turn if isinstance(a, kinds) and o is not None and not isinstance(o, ErrorObservation)]
 
 
 def _is_users(action: Action) -> bool:
@@ -135,8 +154,20 @@ def _facts(end: Action, text: str) -> MessageAction:
     return MessageAction(content=text, source="environment", completion=end.completion, tool_call_id=end.tool_call_id)
 
 
+async def _may_check(llm: AgentLLM, state: State, check: str, *, certain: bool) -> bool:
+    """Return whether the check may run; ``certain`` means that the task has surely changed files."""
+    if is_small(llm.capabilities):
+        return certain or await _asks_for_change(llm, state)
+    task = "\n\n".join(_messages(state))
+    answer, _ = await choose(llm, _MAY_CHECK.format(task=task, check=check), ("run", "skip"))
+    return answer == "run"
+
+
 async def _asks_for_change(llm: AgentLLM, state: State) -> bool:
     """Ask the model whether the user's last message asks for a change."""
-    messages = [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]
-    answer, _ = await choose(llm, _QUESTION.format(task=messages[-1]), ("information", "change"))
+    answer, _ = await choose(llm, _QUESTION.format(task=_messages(state)[-1]), ("information", "change"))
     return answer == "change"
+
+
+def _messages(state: State) -> list[str]:
+    return [a.content for a, _ in state.history if isinstance(a, MessageAction) and a.source == "user"]

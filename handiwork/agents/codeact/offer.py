@@ -1,4 +1,4 @@
-"""The tools that a reply may call: those that have something to act on, and none that would only repeat."""
+"""The tools that a reply may call: those with something to act on whose call is no mere repetition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from handiwork.agents.codeact.finish import COMMANDS, EDITS
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.agents.protocols.ask import called
+from handiwork.agents.protocols.ask import tools_called
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,
@@ -22,16 +22,16 @@ from handiwork.events.observation import ErrorObservation
 from handiwork.events.overview import WorkspaceOverviewObservation
 
 ENDS = (AgentFinishAction, AgentRejectAction, MessageAction)
-"""Actions that may be repeated: each is an answer to what happened before."""
+"""Actions that may be repeated: each answers the events before it."""
 
 _OTHER_FIELDS = set(Action.model_fields)
 
 
 def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
-    """Return the tools that have something to act on.
+    """Return the tools with something to act on.
 
-    Those for background jobs, cut outputs and the plan have nothing while there are none. `edit` is left out if the
-    overview shows all files: writing such anew succeeds more often.
+    The tools for background jobs, cut outputs and the plan are left out while there are none. So is `edit` if the
+    overview shows all files: models rewrite small files more reliably than they edit them.
     """
     idle: set[str] = set()
     if not any(isinstance(action, CmdRunAction) and action.background for action, _ in state.history):
@@ -47,7 +47,7 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
 
 
 def next_offered(state: State, tools: Sequence[ActionTool], again: Collection[str] = ()) -> list[ActionTool]:
-    """Return the tools for the next reply: none that it would call ``again``, and no end right after a challenge."""
+    """Return the tools for the next reply: those not called ``again``, and no end right after a challenge."""
     newest = state.history[-1][0]
     challenged = isinstance(newest, MessageAction) and newest.source == "environment" and newest.completion is not None
     return _without(tools, {*again, "finish"} if challenged else again)
@@ -58,9 +58,9 @@ def _without(tools: Sequence[ActionTool], names: Collection[str]) -> list[Action
 
 
 def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool]) -> set[str]:
-    """Return the tools whose calls the actions repeat, if each was done before and nothing was changed since.
+    """Return the tools whose earlier calls the actions repeat, with no change in between.
 
-    To read a file that the overview shows is a repetition as well.
+    Reading a file that the overview shows is a repetition too.
     """
     contents = [_content(action) for action in actions]
     if isinstance(actions[-1], ENDS):
@@ -85,7 +85,7 @@ def repeated(state: State, actions: Sequence[Action], tools: Sequence[ActionTool
     reads = [isinstance(action, FileReadAction) and action.path in shown for action in actions]
     if not all(content in done or is_shown for content, is_shown in zip(contents, reads, strict=True)):
         return set()
-    names = {name for action in earlier for name in called(state, action, tools)}
+    names = {name for action in earlier for name in tools_called(state, action, tools)}
     return names | {"read"} if any(reads) else names
 
 

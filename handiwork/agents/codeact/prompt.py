@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.state import State
 from handiwork.llm.types import Message
 from handiwork.skills import SEEING
 from handiwork.skills.documentation import documentation
@@ -61,24 +62,23 @@ _SAID = (
 def prompt_messages(
     protocol: ReplyProtocol,
     small: bool,
-    workspace: str,
+    state: State,
     tools: Sequence[ActionTool],
-    skills: Sequence[str],
     *,
     vision: bool,
 ) -> Iterator[Message]:
-    """Yield the messages before the conversation; those for a small window are compact, and tell of no skills.
+    """Yield the messages before the conversation; those for a small window are compact and without skills.
 
-    ``skills`` are the lines of the user's own; without ``vision`` those of the platform that need it are left out.
+    Without ``vision`` the platform's skills that need it are left out.
     """
     instructions = protocol.instructions(tools, compact=small)
     native = protocol is NATIVE
-    values = {"workspace": workspace, "instructions": instructions, "native": native}
+    values = {"workspace": state.workspace, "instructions": instructions, "native": native}
     names = {tool.name for tool in tools}
     if small:
-        prompt = render("codeact/compact", **values, tools=names)
+        prompt = render("codeact/compact", **values, tools=names, network=state.totals.network)
     else:
-        lines = [*(skill.line for skill in documentation() if vision or skill.name not in SEEING), *skills]
+        lines = [*(skill.line for skill in documentation() if vision or skill.name not in SEEING), *state.skills]
         prompt = render("codeact/system", **values, tools=names, skills=lines)
     yield Message.text("system", prompt)
     if small and not native and _has_example(tools):
@@ -86,7 +86,7 @@ def prompt_messages(
 
 
 def _has_example(tools: Sequence[ActionTool]) -> bool:
-    """Return whether an agent with these tools can act as the example does; a micro agent may have fewer, or others."""
+    """Return whether these tools include those of the worked example; a micro agent may have fewer, or others."""
     arguments = {tool.name: set(tool.tool.parameters["properties"]) for tool in tools}
     return {"bash", "write"} <= set(arguments) and arguments.get("finish") == {"message"}
 

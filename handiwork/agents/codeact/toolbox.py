@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
 from handiwork.events.action import (
@@ -29,7 +29,19 @@ from handiwork.llm.types import Tool
 
 
 def _children(arguments: dict[str, Any]) -> ForkAction:
-    return ForkAction(children=tuple((_AGENT, {"task": task}) for task in arguments["tasks"]))
+    tasks = arguments["tasks"]
+    if not isinstance(tasks, list):
+        raise TypeError("tasks is a list of texts")
+    return ForkAction(children=tuple((_AGENT, {"task": task}) for task in cast("list[Any]", tasks)))
+
+
+def _delegation(arguments: dict[str, Any]) -> AgentDelegateAction:
+    others: Any = arguments.get("inputs") or {}
+    if not isinstance(others, dict):
+        raise TypeError("inputs is an object")
+    url = {"url": arguments["url"]} if arguments.get("url") else {}
+    inputs = {**cast("dict[str, Any]", others), **url, "task": arguments["task"]}
+    return AgentDelegateAction(agent=arguments.get("agent") or _AGENT, inputs=inputs)
 
 
 _AGENT = "CodeActAgent"
@@ -201,12 +213,10 @@ TOOLS: Sequence[ActionTool] = (
                 task=("string", "What it is to do and to report, with all it has to know."),
                 agent=("string", f"Its name; {_AGENT} if none is given."),
                 url=("string", "For BrowsingAgent: the page to begin at, if it is not the one that is open."),
+                inputs=("object", 'Its other inputs by name, like {"check": "make test"} for RepairAgent.'),
             ),
         ),
-        lambda a: AgentDelegateAction(
-            agent=a.get("agent") or _AGENT,
-            inputs={"task": a["task"]} | ({"url": a["url"]} if a.get("url") else {}),
-        ),
+        _delegation,
         body="task",
     ),
     ActionTool(

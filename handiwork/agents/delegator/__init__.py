@@ -20,7 +20,7 @@ ROUNDS = 3
 class DelegatorAgent(Agent):
     """Studies the code for the task once, then codes and verifies until the verifier says that the task is completed.
 
-    A delegate's question goes to the user, whose answer begins anew with all that the user said.
+    A delegate's question goes to the user, whose answer starts the work over with all the user's messages.
     """
 
     description = "Hands the task to agents that study the code, write it, and verify it until it is completed."
@@ -58,7 +58,7 @@ def _delegations(history: History) -> _Delegations:
 
 
 def _task(state: State) -> str:
-    """Return all that the user said."""
+    """Return all messages of the user as one text."""
     return "\n\n".join(a.content for a, _ in messages_of_user(state.history) if isinstance(a, MessageAction))
 
 

@@ -1,4 +1,4 @@
-"""DirectAgent, the baseline of comparisons: the model is asked once, and its script runs once."""
+"""DirectAgent, the baseline of comparisons: one model call, and one run of the script in its reply."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SHARE = 1.5
 """Characters of files in the prompt for each token of the model's window, about half of it."""
 
 UNKNOWN_WINDOW = 64_000
-"""The window in tokens of a model that does not tell its own."""
+"""The assumed window in tokens of a model whose window is unknown."""
 
 LONGEST_FILE = 100_000
 """Characters of one file."""
@@ -53,9 +53,8 @@ LONGEST_OUTPUT = 8_000
 class DirectAgent(Agent):
     """Shows the model the task and the workspace's files in one prompt, and runs the bash script of its reply.
 
-    It reads the files unasked, the small ones first, up to a budget of characters. After the script it finishes: the
-    message is the reply without the script, followed by the script's output. A later message of the user gets one more
-    prompt.
+    It first reads the files, small ones before large ones, up to a budget of characters. It finishes after the script,
+    with the reply's text and the script's output as its message. A later message of the user starts one more prompt.
     """
 
     description = "A baseline for comparisons: asks the model once, with all files, and runs its one script."

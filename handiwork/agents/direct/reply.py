@@ -1,4 +1,4 @@
-"""The reply to a direct prompt: words, and perhaps one script in fenced blocks."""
+"""The reply to a direct prompt: text, and at most one script in fenced blocks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _HEREDOC = re.compile(r"(?<!<)<<(?!<)-?[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|\\?([
 class DirectReply:
     """A reply's ``script``, "" without one, the ``text`` outside of it, and whether it refuses the task.
 
-    A refusal begins with "I cannot" and has no script. The prompt does not offer it: small models then refuse much
-    that they can do.
+    A refusal begins with "I cannot" and has no script. The prompt does not mention refusals, which small models would
+    then prefer to tasks they can do.
     """
 
     text: str

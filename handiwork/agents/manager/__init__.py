@@ -24,7 +24,7 @@ _ENDS = ("ask", "finish", "reject")
 
 
 class ManagerAgent(Agent):
-    """Has a tool for each micro agent of the user and of packages, with that agent's inputs, and none that acts."""
+    """Delegates all work: its tools are the micro agents of the user and of packages, with their inputs."""
 
     description = "Chooses among the micro agents, and delegates the task or its parts to them."
 

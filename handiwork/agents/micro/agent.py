@@ -24,11 +24,11 @@ ENDS = ("finish", "reject")
 
 
 def agent_class(micro: MicroFile, find: Callable[[str], type[Agent]]) -> type[Agent]:
-    """Return the agent of a file; ``find`` returns the reused agent by its name.
+    """Return the agent class of a file; ``find`` returns the reused agent by its name.
 
-    It is the reused agent, whose first message is the file's prompt with the inputs in it. If the file names tools, it
-    has only those, `finish` and `reject`; if it declares outputs, `finish` takes them. Raises MicroFileError for tools
-    or outputs that the reused agent does not support, and the errors of ``find``.
+    It is a subclass of the reused agent, with the file's rendered prompt as the task's first message. If the file names
+    tools, it has only those, `finish` and `reject`; if the file declares outputs, `finish` takes them. Raises
+    MicroFileError for tools or outputs that the reused agent does not support, and the errors of ``find``.
     """
     base = find(micro.keys.agent)
     inputs = model_of(f"{micro.name}Inputs", micro.inputs)

@@ -34,8 +34,8 @@ LONGEST = 100_000
 class MicroCatalog:
     """The valid files, by name. ``problems`` has a line for each broken one that was parsed.
 
-    ``packages`` tells the package of a file, "" for the user's and the repository's. Agents that were added with
-    ``later`` are parsed once an agent is asked for: most sessions need none.
+    ``packages`` tells the package of a file, "" for the user's and the repository's. Agents added with ``later`` are
+    parsed at the first lookup of an agent, because most sessions need none.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class MicroCatalog:
         return self._knowledge
 
     def parse_later(self) -> None:
-        """Parse what is not parsed yet."""
+        """Parse the files that are not parsed yet."""
         while self._later:
             self.add(*self._later.pop(0))
 

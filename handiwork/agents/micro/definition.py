@@ -19,7 +19,7 @@ from handiwork.errors import HandiworkError
 from handiwork.front_matter import FrontMatter, FrontMatterError, split
 
 TASK = "task"
-"""The input that every micro agent has: an agent that delegates, and the user, give it."""
+"""The input that every micro agent has, from the user or a delegating agent."""
 
 _AGENT_KEYS = ("agent", "inputs", "outputs", "tools", "model")
 _ENVIRONMENT = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)

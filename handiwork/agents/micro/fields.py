@@ -73,7 +73,7 @@ def problem_of(name: str, spec: FieldSpec) -> str:
 
 
 def model_of(name: str, fields: dict[str, FieldSpec]) -> type[BaseModel]:
-    """Return a pydantic model of the fields, closed against others."""
+    """Return a pydantic model of the fields that forbids others."""
     definitions = {
         key: (spec.annotation, Field(... if spec.required else spec.default, description=spec.description or None))
         for key, spec in fields.items()

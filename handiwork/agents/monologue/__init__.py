@@ -1,4 +1,4 @@
-"""MonologueAgent: it thinks in a monologue of its last steps, and recalls older ones from its memory."""
+"""MonologueAgent: it keeps its last steps in the prompt and recalls older ones from its memory."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def monologue(history: History, size: int) -> History:
 
 
 def search(history: History, query: str, most: int) -> list[str]:
-    """Return the ``most`` events that fit the words of the query best, the best first; none that has no word of it."""
+    """Return up to ``most`` events that share words with the query, the best match first."""
     texts = [event_text(*pair) for pair in history if not _is_recall(pair[0])]
     counts = [Counter(_words(text)) for text in texts]
     average = sum(count.total() for count in counts) / max(1, len(counts)) or 1.0
@@ -123,7 +123,7 @@ def event_text(action: Action, observation: Observation | None) -> str:
 
 
 def _is_recall(action: Action) -> bool:
-    """Return whether the action only repeats what was recalled."""
+    """Return whether the action is the answer to a recall, which only repeats earlier events."""
     return isinstance(action, MessageAction) and action.source == "environment" and action.completion is not None
 
 

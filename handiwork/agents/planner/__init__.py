@@ -36,10 +36,10 @@ _ENDS = ("ask", "finish", "reject")
 
 
 class PlannerAgent(Agent):
-    """Shows the model the task, the last steps and the plan; the plan stands last, with the task that is next.
+    """Shows the model the task, the last steps and the plan; the plan comes last, with its next task.
 
-    The agent itself begins the next open task, and completes a task whose parts are done. Without a plan the model can
-    only plan, and it can finish once no task is open.
+    The agent itself starts the next open task, and completes a task whose subtasks are done. Without a plan the model
+    can only plan, and it can finish once no task is open.
     """
 
     description = "Makes a plan first, and works through its tasks one by one; its prompts stay short."
@@ -75,7 +75,7 @@ class PlannerAgent(Agent):
 
 
 def next_change(plan: Plan) -> ModifyTaskAction | None:
-    """Return the change of the plan that needs no model: a task is done with its parts, or the next one begins."""
+    """Return the plan change that needs no model: a task is completed with its subtasks, or the next one starts."""
     for task in _tasks(plan.tasks):
         if task.subtasks and task.state not in DONE and all(part.state in DONE for part in task.subtasks):
             return ModifyTaskAction(task_id=task.id, state="completed")

@@ -10,6 +10,7 @@ from typing import Any
 from handiwork.agents.tools import Function, name_of, tools_of
 from handiwork.agents.tools import call as call_function
 from handiwork.events.base import Action
+from handiwork.llm.strict_json import parse
 from handiwork.llm.types import JsonSchema, Tool
 
 
@@ -42,6 +43,16 @@ def parameters(required: Sequence[str], **properties: tuple[str, str] | JsonSche
         "required": list(required),
         "additionalProperties": False,
     }
+
+
+def typed(schema: JsonSchema, text: str) -> Any:
+    """Return an argument that is written as text as its schema has it; the text itself if it does not fit."""
+    if schema.get("type", "string") == "string":
+        return text
+    try:
+        return parse(text.lower() if schema["type"] == "boolean" else text)
+    except ValueError:
+        return text
 
 
 def with_functions(tools: Sequence[ActionTool], functions: Sequence[Function]) -> tuple[ActionTool, ...]:

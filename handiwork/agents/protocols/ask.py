@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from handiwork.agents.base import AgentLLM, MalformedReplyError
 from handiwork.agents.protocols import ReplyProtocol, protocol_of, protocol_of_reply
@@ -15,7 +16,7 @@ from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Action
 from handiwork.llm.errors import UnsupportedError
 from handiwork.llm.strict_json import parse
-from handiwork.llm.types import Capabilities, Completion, Message, ToolCall
+from handiwork.llm.types import Capabilities, Completion, JsonSchema, Message, ToolCall
 
 SMALL_WINDOW = 32_768
 """Tokens of the largest window that gets compact prompts and short observations."""
@@ -63,11 +64,24 @@ async def ask(
             completion: Completion = await llm.complete(
                 messages, *protocol.request(offered or tools), temperature=temperature
             )
-        except UnsupportedError:
+        except UnsupportedError as error:
             if protocol_of(llm.capabilities, short=short) is protocol:
-                raise
+                raise UnsupportedError(f"{error}; `--protocol auto` lets another protocol take its place") from error
             continue
         return read(protocol, completion, tools)
+
+
+async def ask_in_form(
+    llm: AgentLLM, question: Message, form: JsonSchema | None, temperature: float | None = None
+) -> Completion:
+    """Return the answer to a question that itself describes the JSON of ``form``; a server that can binds it to that.
+
+    Raises the errors of the model.
+    """
+    if form is not None and llm.capabilities.schema:
+        with suppress(UnsupportedError):
+            return await llm.complete([question], form=form, temperature=temperature)
+    return await llm.complete([question], temperature=temperature)
 
 
 def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[ActionTool]) -> list[Action]:
@@ -85,7 +99,7 @@ def read(protocol: ReplyProtocol, completion: Completion, tools: Sequence[Action
     return [action.with_fields(completion=completion.event or None) for action in actions]
 
 
-def called(state: State, action: Action, tools: Sequence[ActionTool]) -> list[str]:
+def tools_called(state: State, action: Action, tools: Sequence[ActionTool]) -> list[str]:
     """Return the names of the tools that the completion of this action calls."""
     event = state.completions.get(action.completion or 0)
     if event is None:
@@ -99,9 +113,14 @@ def called(state: State, action: Action, tools: Sequence[ActionTool]) -> list[st
 
 
 def actions_of(calls: Sequence[ToolCall], thought: str, tools: Sequence[ActionTool]) -> list[Action]:
-    """Return an action for each call, finishing last. Raises MalformedReplyError for an invalid call."""
+    """Return an action for each call, finishing last. Raises MalformedReplyError if one of them is invalid."""
     by_name = {tool.name: tool for tool in tools}
-    actions = [_action(call, thought, by_name) for call in calls]
+    try:
+        actions = [_action(call, thought, by_name) for call in calls]
+    except MalformedReplyError as error:
+        if len(calls) == 1:
+            raise
+        raise MalformedReplyError(f"None of the {len(calls)} calls of your reply was carried out: {error}") from None
     return sorted(actions, key=lambda action: isinstance(action, AgentFinishAction))
 
 

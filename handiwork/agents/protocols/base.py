@@ -28,7 +28,7 @@ class ReplyProtocol(Protocol):
         ...
 
     def instructions(self, tools: Sequence[ActionTool], *, compact: bool) -> str:
-        """Return the part of the system prompt that tells how to act; "" if the request itself says it."""
+        """Return the part of the system prompt that explains how to call tools; "" if the request itself does."""
         ...
 
     def request(self, tools: Sequence[ActionTool]) -> tuple[Sequence[Tool], ReplyForm | None]:

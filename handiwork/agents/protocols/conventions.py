@@ -32,8 +32,8 @@ _KEY = "conventions"
 def convention_messages(state: State, cache: MessageCache, window: int | None) -> Sequence[Message]:
     """Return the message with the session's conventions, none if there are none.
 
-    Every text stands word for word, unless all together exceed a quarter of the ``window`` (tokens); what is cut then
-    is said in its place.
+    Every text is verbatim, unless all together exceed a quarter of the ``window`` (tokens): then a note replaces each
+    cut.
     """
     loaded = [event for event in state.totals.context.values() if event.category in ("instructions", "skill")]
     if not loaded:

@@ -45,7 +45,7 @@ class JsonProtocol:
             fields = cast("dict[str, Any]", value)
             thought, name = str(fields.pop("thought", "")), str(fields.pop("action"))
         except (ValueError, KeyError, TypeError) as error:
-            if reply := calls_in(content, {tool.name for tool in tools}):
+            if reply := calls_in(content, tools):
                 return reply
             raise MalformedReplyError(f"Your reply is not one of the JSON objects asked for: {error}") from None
         return ModelReply(thought, (ToolCall("", name, json.dumps(fields)),))

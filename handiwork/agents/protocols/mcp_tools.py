@@ -1,4 +1,4 @@
-"""The tools by which a model uses MCP servers: one line for each of theirs, and their arguments on demand.
+"""The tools by which a model uses MCP servers: the prompt has a line for each server's tool, arguments come on demand.
 
 A schema costs a model hundreds of tokens in every request, and most tools of most servers are never called. So the
 prompt has each tool's name and first sentence, and the model looks up the arguments of those it calls.

@@ -24,7 +24,7 @@ class MessageCache:
     def get_or_build(
         self, key: Hashable, source: tuple[*Source], make: Callable[[*Source], Iterable[Message]]
     ) -> Sequence[Message]:
-        """Return the messages of ``key``; build them again if their source is not ``source``."""
+        """Return the messages of ``key``; rebuild them if ``source`` differs from their source."""
         entry = self._last.get(key)
         if entry is None or entry[0] != source:
             entry = (source, list(make(*source)))

@@ -8,12 +8,19 @@ from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.action_tools import ActionTool, typed
 from handiwork.agents.protocols.base import ModelReply
 from handiwork.events.base import Part
 from handiwork.llm.strict_json import parse
 from handiwork.llm.types import Message, ReplyForm, Tool, ToolCall
 
+_MARKER = re.compile(r"\[TOOL_CALLS\]|<\|python_tag\|>|</?(?:tool_call|function_call)s?>")
+"""Tokens around calls, which some servers leave in the text."""
+
+_FUNCTION = re.compile(r"""<(?:function=|invoke name=")([\w.-]+)"?>\n?(.*?)(?:</(?:function|invoke)>|\Z)""", re.DOTALL)
+_PARAMETER = re.compile(
+    r"""<parameter(?:=| name=")([\w.-]+)"?>\n?(.*?)\n?(?:</parameter>|(?=<parameter)|\Z)""", re.DOTALL
+)
 _TAGGED = re.compile(r"<(tool_call|function_call)>\s*(.*?)\s*(?:</\1>|\Z)", re.DOTALL)
 _FENCED = re.compile(r"```(?:json|tool_call)?[ \t]*\n(\s*[\[{].*?)\n?```", re.DOTALL)
 _NAME_KEYS = ("name", "tool", "action", "function")
@@ -39,7 +46,7 @@ class NativeProtocol:
             return ModelReply(content, tuple(calls))
         if not content.strip():
             raise MalformedReplyError("Your reply was empty. Call a tool, or `finish`.")
-        return calls_in(content, {tool.name for tool in tools}) or ModelReply(content)
+        return calls_in(content, tools) or ModelReply(content)
 
     def reply(self, reply: ModelReply) -> Message:
         """Return the assistant's message with its calls."""
@@ -52,18 +59,35 @@ class NativeProtocol:
         return Message("tool", (Part(text=text), *images), tool_call_id=call)
 
 
-def calls_in(text: str, names: Collection[str]) -> ModelReply | None:
-    """Return the reply whose calls of the tools in ``names`` are written in the text; None if it has none.
+def calls_in(text: str, tools: Sequence[ActionTool]) -> ModelReply | None:
+    """Return the reply whose calls of the tools are written in the text; None if it has none.
 
-    Known are <tool_call> tags and JSON objects, fenced or bare, with a tool's name and its arguments.
+    Known are tags of functions and parameters, <tool_call> tags, and JSON objects, fenced or bare, with a tool's name
+    and its arguments.
     """
+    by_name = {tool.name: tool for tool in tools}
+    functions = [match for match in _FUNCTION.finditer(text) if match[1] in by_name]
+    if functions:
+        calls = [ToolCall("", match[1], _arguments(match[2], by_name[match[1]])) for match in functions]
+        return ModelReply(_MARKER.sub("", _FUNCTION.sub("", text)).strip(), tuple(calls))
+    names = set(by_name)
     for pattern, group in ((_TAGGED, 2), (_FENCED, 1)):
         calls = [call for match in pattern.finditer(text) for call in _calls(match[group], names)]
         if calls:
             return ModelReply(pattern.sub("", text).strip(), tuple(calls))
+    text = _MARKER.sub("", text)
     start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=len(text))
     calls = _calls(text[start:], names)
     return ModelReply(text[:start].strip(), tuple(calls)) if calls else None
+
+
+def _arguments(body: str, tool: ActionTool) -> str:
+    """Return the arguments in the tags of a function: its parameters, or else a JSON object, as it is."""
+    parameters = _PARAMETER.findall(body)
+    if not parameters:
+        return body.strip() or "{}"
+    properties = tool.tool.parameters["properties"]
+    return json.dumps({name: typed(properties.get(name, {}), value) for name, value in parameters})
 
 
 def _calls(text: str, names: Collection[str]) -> list[ToolCall]:

@@ -9,13 +9,13 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from handiwork.agents.base import MalformedReplyError
-from handiwork.agents.protocols.action_tools import ActionTool
+from handiwork.agents.protocols.action_tools import ActionTool, typed
 from handiwork.agents.protocols.base import ModelReply
 from handiwork.agents.protocols.grammar import grammar
 from handiwork.agents.protocols.native import calls_in
 from handiwork.events.base import Part
 from handiwork.llm.strict_json import parse
-from handiwork.llm.types import JsonSchema, Message, ReplyForm, Tool, ToolCall
+from handiwork.llm.types import Message, ReplyForm, Tool, ToolCall
 
 ALIASES = {"sh": "bash", "shell": "bash"}
 """Words that models write after the fence for a tool of another name."""
@@ -72,7 +72,7 @@ class TextProtocol:
                 prose.append(body)
             else:
                 found += _block_calls(_meant(tool, body, tools), " ".join(rest), body)
-        reply = None if found else calls_in(content, set(by_name))
+        reply = None if found else calls_in(content, tools)
         if other and reply is None:
             raise MalformedReplyError(NO_TOOL.format(word=other))
         if found:
@@ -93,7 +93,11 @@ def _form(tool: ActionTool) -> str:
     arguments = tool.tool.parameters["properties"]
     body = (tool.body,) if isinstance(tool.body, str) else tool.body or ()
     required = tool.tool.parameters.get("required", ())
-    head = [name.upper() for name in _positional(tool)]
+    positional = _positional(tool)
+    if lists := [name for name in positional if arguments[name].get("type") == "array"]:
+        fields = ", ".join(f'"{name}": [...]' if name in lists else f'"{name}": ...' for name in positional)
+        return f"```{tool.name}\n{{{fields}}}\n```"
+    head = [name.upper() for name in positional]
     head += [f"[{name}=...]" for name in arguments if name not in body and name not in required]
     match tool.body:
         case str(name):
@@ -182,20 +186,11 @@ def _head_arguments(tool: ActionTool, head: str) -> dict[str, Any]:
     for word in words:
         name, equals, value = word.partition("=")
         if equals and name in properties:
-            arguments[name] = _typed(properties[name], value)
+            arguments[name] = typed(properties[name], value)
         elif remaining:
             argument = remaining.pop(0)
-            arguments[argument] = _typed(properties[argument], word)
+            arguments[argument] = typed(properties[argument], word)
     return arguments
-
-
-def _typed(schema: JsonSchema, text: str) -> Any:
-    if schema.get("type", "string") == "string":
-        return text
-    try:
-        return parse(text.lower() if schema["type"] == "boolean" else text)
-    except ValueError:
-        return text
 
 
 def _is_object(body: str, tool: Tool) -> bool:

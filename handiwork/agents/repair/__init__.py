@@ -1,1 +1,1 @@
-"""RepairAgent, and how a task's check is found, which other agents use without the rest."""
+"""RepairAgent, and the search for a task's check, which other agents use too."""

@@ -28,7 +28,7 @@ LEAST_WARM = 0.6
 """The share of the highest temperature at which the second series of candidates begins."""
 
 WARMER = 0.1
-"""The share of the highest temperature by which each further series is warmer."""
+"""The share of the highest temperature by which the temperature rises with each pass over the menu."""
 
 NO_CHECK = (
     "There is no check to repair by: the task names no test command in backticks, and the project shows no test "
@@ -37,9 +37,9 @@ NO_CHECK = (
 
 
 class RepairInputs(TaskInputs):
-    """A delegate's inputs: ``check`` is the command that must succeed, found out if it is empty.
+    """A delegate's inputs: ``check`` is the command that must succeed; if it is empty, the agent looks for one.
 
-    ``rounds`` of ``candidates`` are made, the first at temperature 0, later ones up to ``temperature``.
+    There are at most ``rounds`` of ``candidates``, the first at temperature 0, later ones up to ``temperature``.
     """
 
     check: str = ""
@@ -56,7 +56,7 @@ class RepairAgent(Agent):
     sends_history = False
 
     async def step(self, state: State) -> Step:
-        """Return the next action; all that it depends on is in the history."""
+        """Return the next action, which depends on the history alone."""
         inputs = state.inputs_as(RepairInputs)
         now = progress(state)
         if now.is_refused:
@@ -126,9 +126,9 @@ class RepairAgent(Agent):
     async def _candidates(
         self, now: RepairProgress, project: Project, places: Sequence[Place], inputs: RepairInputs
     ) -> list[Candidate]:
-        """Return a round's candidates; each series of the menu is asked for at a higher temperature.
+        """Return a round's candidates; each pass over the menu has a higher temperature.
 
-        A candidate that the model gives twice ends the round: it is validated before more are asked for.
+        A candidate that the model returns twice ends the round: its validation comes before further model calls.
         """
         asks = menu(places, project.editable)
         known = [candidate for one in now.rounds for candidate in one.candidates]
@@ -183,7 +183,7 @@ def _finish(now: RepairProgress, check: str) -> AgentFinishAction:
 
 
 def _give_up(now: RepairProgress, check: str, why: str) -> AgentRejectAction:
-    """Return the rejection that says which check still fails, how, and what was kept."""
+    """Return the rejection: the check that still fails, its output, and the kept changes."""
     assert now.current is not None
     tried = sum(len(one.outcomes) for one in now.rounds)
     reason = f"`{check}` still fails ({now.current.summary}) after {tried} candidates"
@@ -192,7 +192,7 @@ def _give_up(now: RepairProgress, check: str, why: str) -> AgentRejectAction:
 
 
 def _kept(now: RepairProgress) -> str:
-    """Return what was changed, and whether each change made the check pass or fail less."""
+    """Return the kept changes, and whether each made the check pass or fail less."""
     paths = ", ".join(edit.path for edit in edits_between(now.originals, now.base))
     steps = "; ".join(f"{candidate.target} ({_effect(outcome)})" for candidate, outcome in now.kept)
     return f"Changed {paths}: {steps}."

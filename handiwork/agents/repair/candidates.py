@@ -1,4 +1,4 @@
-"""Candidates of a round: what the model is asked, in short and plain prompts of their own, and the edits it gives."""
+"""The candidates of a round: short, plain prompts for the model, and the edits in its replies."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.prompts import render
+from handiwork.agents.protocols.ask import ask_in_form
 from handiwork.agents.rendering import shorten
 from handiwork.agents.repair.edits import Texts, code_lines, edits_between
 from handiwork.agents.repair.functions import Lines, bare, choices, constants, definitions, functions, outline, replaced
@@ -30,7 +31,7 @@ TOGETHER = 3
 """Maximum number of files repaired in one candidate."""
 
 RETRIES = 2
-"""Further model calls for a candidate whose reply is of no use or known."""
+"""Retries after a reply without a usable or without a new candidate."""
 
 _BLOCK = re.compile(r"```[^\n]*\n(.*?)(?:```|\Z)", re.DOTALL)
 _ENDS = re.compile(r"^(?:module\.exports\b|export\s*\{|if __name__|exports\.|main\b.*\"\$@\")", re.MULTILINE)
@@ -43,7 +44,7 @@ How = Literal["rewrite", "anew", "line", "add", "delete", "file", "together"]
 class Ask:
     """One kind of candidate: a place, and how it is repaired; "together" repairs the functions of several ``places``.
 
-    "anew" hides the function's present body: a model that sees it tends to write the same again.
+    "anew" hides the function's current body, which a model that sees it tends to repeat.
     """
 
     how: How
@@ -71,7 +72,7 @@ class Ask:
 
 
 def menu(places: Sequence[Place], files: Mapping[str, str]) -> list[Ask]:
-    """Return the candidates to ask for, in turn; the likeliest places come first, and each place in several ways."""
+    """Return the kinds of candidates to ask for, in order: the likeliest places first, in several ways each."""
     chosen = list(dict.fromkeys(places))[:PLACES]
     ranked = [
         (rank + way, rank, ask) for rank, place in enumerate(chosen) for way, ask in enumerate(_ways(place, files))
@@ -96,9 +97,7 @@ async def propose(
         return None
     for temperature in temperatures:
         try:
-            completion = await llm.complete(
-                [_question(project, task, ask)], form=_schema(lines), temperature=temperature
-            )
+            completion = await ask_in_form(llm, _question(project, task, ask), _schema(lines), temperature)
         except ContextWindowError:
             return None
         target, changed = _changed(project, ask, completion.content, lines)
@@ -209,7 +208,7 @@ def _changed(project: Project, ask: Ask, reply: str, lines: Mapping[str, Lines])
 def _changed_line(place: Place, text: str, reply: str, lines: Mapping[str, Lines]) -> tuple[str, Texts]:
     try:
         value = cast("dict[str, Any]", parse(reply[reply.find("{") : reply.rfind("}") + 1]))
-        line, new = str(value["line"]), str(value["new"])
+        line, new = "\n".join(map(str.strip, str(value["line"]).splitlines())), str(value["new"])
         return _line_target(place, line), {place.path: replaced(text, lines[line], new)}
     except (ValueError, KeyError, TypeError):
         return _line_target(place, ""), {}
@@ -236,7 +235,7 @@ def _is_nested(lines: Lines, all_lines: Mapping[str, Lines]) -> bool:
 
 
 def _with_function(text: str, name: str, written: str) -> str:
-    """Return the text with the function replaced, or added after the others, before what ends the file."""
+    """Return the text with the function replaced, or added after the others, before the file's closing lines."""
     found = definitions(text)
     place = found.get(name) or next((lines for other, lines in found.items() if bare(other) == bare(name)), None)
     if place is not None:
@@ -247,7 +246,7 @@ def _with_function(text: str, name: str, written: str) -> str:
 
 
 def _with_imports(text: str, imports: Sequence[str]) -> str:
-    """Return the text with the imports that it lacks, before its own or at its head."""
+    """Return the text with the missing imports added, before its own or at its head."""
     lines = text.splitlines()
     missing = [line for line in imports if line not in lines]
     own = (number for number, line in enumerate(lines) if _IMPORT.match(line))

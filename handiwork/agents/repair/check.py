@@ -1,4 +1,4 @@
-"""The check that a repair must pass: where it comes from, and which files belong to it."""
+"""The check that a repair must pass: its source, and the files that belong to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOOLS = {
     *("make", "npm", "npx", "pnpm", "yarn", "bun", "deno", "cargo", "go", "mvn", "./mvnw", "gradle", "./gradlew"),
     *("dotnet", "mix", "rake", "bundle", "composer", "uv", "poetry", "pdm", "hatch", "just", "task", "swift", "zig"),
 }
-"""Programs that do many things; a check names a test or a check among their arguments."""
+"""Programs with many uses; in a check, one of their arguments names a test or a check."""
 
 RUNNERS = (
     ("Makefile", r"^(test|check)\s*:", "make {0}"),
@@ -52,13 +52,13 @@ _SETTINGS_FILES = {"Makefile", "GNUmakefile", "justfile", "package.json", "packa
 
 
 def named_check(text: str) -> str | None:
-    """Return the command to repair by that the text names in backticks: one that says test or check, else the first."""
+    """Return the check that the text names in backticks: one that mentions a test or check, else the first."""
     commands = _named_commands(text)
     return next(filter(_CHECKS.search, commands), commands[0] if commands else None)
 
 
 def named_test(text: str) -> str | None:
-    """Return the command that the text names in backticks and that says itself that it tests or checks."""
+    """Return the command in backticks that itself has a word for testing or checking."""
     return next(filter(_CHECKS.search, _named_commands(text)), None)
 
 

@@ -53,7 +53,7 @@ def edits_between(before: Mapping[str, str], after: Mapping[str, str]) -> list[T
 
 
 def applied(texts: Mapping[str, str], edits: Iterable[TextEdit]) -> Texts:
-    """Return the texts with the edits made."""
+    """Return the texts with the edits applied."""
     changed = dict(texts)
     for edit in edits:
         changed[edit.path] = changed.get(edit.path, "").replace(edit.old, edit.new, 1)

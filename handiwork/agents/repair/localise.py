@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from handiwork.agents.base import AgentLLM
 from handiwork.agents.prompts import render
+from handiwork.agents.protocols.ask import ask_in_form
 from handiwork.agents.rendering import shorten
 from handiwork.agents.repair.functions import bare, constants, definitions, functions, outline
 from handiwork.agents.repair.places import Place, Project, suspects
@@ -45,7 +46,7 @@ async def choose_files(llm: AgentLLM, project: Project, task: str, paths: Sequen
     offered = sorted(paths, key=lambda path: PurePosixPath(path).stem not in clues)[:PATHS]
     prompt = render("repair/files", check=project.check, output=output, task=task, paths=offered, most=MOST)
     items = {"type": "array", "items": {"enum": offered}, "minItems": 1, "maxItems": MOST}
-    completion = await llm.complete([Message.text("user", prompt)], form=_object(files=items), temperature=0.0)
+    completion = await ask_in_form(llm, Message.text("user", prompt), _object(files=items), 0.0)
     return AgentThinkAction(thought=WHICH_FILES).with_fields(completion=completion.event)
 
 
@@ -71,12 +72,12 @@ async def choose_places(llm: AgentLLM, project: Project, task: str) -> AgentThin
     known = _object(act={"enum": ["rewrite", "delete"]}, path={"enum": paths}, name={"enum": names})
     added = _object(act={"const": "add"}, path={"enum": paths}, name={"type": "string", "maxLength": 60})
     items = {"type": "array", "items": {"anyOf": [known, added]}, "minItems": 1, "maxItems": MOST}
-    completion = await llm.complete([Message.text("user", prompt)], form=_object(places=items), temperature=0.0)
+    completion = await ask_in_form(llm, Message.text("user", prompt), _object(places=items), 0.0)
     return AgentThinkAction(thought=WHICH_PLACES).with_fields(completion=completion.event)
 
 
 def chosen_places(reply: str, project: Project) -> list[Place]:
-    """Return the places that the model chose; what does not exist is left out."""
+    """Return the places that the model chose, without those that do not exist."""
     found = {path: definitions(text) for path, text in project.editable.items()}
     places: list[Place] = []
     for value in _list(reply, "places"):

@@ -86,6 +86,6 @@ def outcome_of(observation: CmdOutputObservation, output: str, seconds: float) -
 def patience(first: Outcome) -> float:
     """Return the timeout in seconds of further runs of a check.
 
-    A check that did not end by itself gets little time: once its endless loop is repaired, it ends soon.
+    A check that was stopped gets little time: without its endless loop it ends soon.
     """
     return 15.0 if first.seconds is None else 15.0 + 5 * first.seconds

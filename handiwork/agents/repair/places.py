@@ -36,7 +36,7 @@ _MISSING = (
     re.compile(r"symbol:\s+(?:method|variable) (\w+)"),
     re.compile(r"(\w[\w-]*): (?:command )?not found"),
 )
-"""What runners say of a function that does not exist."""
+"""Messages of test runners about a function that does not exist."""
 
 
 class Place(NamedTuple):
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
 
 class Project(NamedTuple):
-    """What is known of a project: its check, the check's output, the paths listed, and the files read."""
+    """The known facts about a project: its check, the check's output, the paths listed, and the files read."""
 
     check: str
     output: str
@@ -72,9 +72,10 @@ class Project(NamedTuple):
 
 
 def files_to_read(project: Project, unreadable: set[str]) -> list[str]:
-    """Return the files to read next because of the failure, an empty list if nothing leads to another.
+    """Return the files to read next for the failure, an empty list without a further lead.
 
-    First those that the check and its output name, then tests, then by imports, then the neighbours in a small project.
+    First those that the check and its output name, then tests, then imported files, then the neighbours in a small
+    project.
     """
     room = READ_MOST - len(project.files)
     known = {*project.files, *unreadable}

@@ -48,13 +48,13 @@ LONGEST_FILE = 4_000
 """Lines of the longest file that is read."""
 
 MAY_REPEAT = {"crashed", "interrupted", "sandbox_lost"}
-"""Errors after which an action may have run or not."""
+"""Errors after which it is unknown whether the action ran."""
 
 Pair = tuple[Action, Observation | None]
 
 
 class Candidate(Model):
-    """A possible repair: ``target`` says what was asked of the model, ``edits`` apply to the files kept so far.
+    """A possible repair: ``target`` describes the question to the model, ``edits`` apply to the files kept so far.
 
     ``number`` counts the questions since a candidate was kept, from 0.
     """
@@ -158,7 +158,7 @@ class RepairProgress:
 
     @property
     def asked(self) -> int:
-        """The number of questions since a candidate was kept: what helped changes the questions."""
+        """The number of questions since the last kept candidate, which changes the questions."""
         by_round = self._kept_by_round()
         since = next((count for count, kept in enumerate(reversed(by_round)) if kept is not None), len(by_round))
         latest = self.rounds[len(self.rounds) - since :]
@@ -166,12 +166,12 @@ class RepairProgress:
 
     @property
     def current(self) -> Outcome | None:
-        """The check's outcome with what was kept, None before its first run."""
+        """The check's outcome with the kept edits, None before its first run."""
         return self.kept[-1][1] if self.kept else self.first
 
     @property
     def base(self) -> Texts:
-        """The files with what was kept."""
+        """The files with the kept edits."""
         texts = self.originals
         for candidate, _ in self.kept:
             texts = applied(texts, candidate.edits)

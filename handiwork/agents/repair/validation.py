@@ -34,7 +34,7 @@ class ValidationInputs(BaseModel):
 
 
 WAIT = 60.0
-"""Seconds for a check that is still running after the shell's own patience."""
+"""Seconds to wait for a check that outlasts the shell's own timeout."""
 
 
 def fork(candidates: Sequence[Candidate], check: str, timeout: float) -> ForkAction:

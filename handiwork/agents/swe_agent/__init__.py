@@ -72,7 +72,7 @@ GRAMMAR = Grammar(
     'thought ::= ( [^`\\n] [^\\n]{0,300} "\\n" ){1,6}\n'
     'line ::= [^`\\n] [^\\n]* "\\n" | "\\n"\n'
 )
-"""Binds a reply to a thought and one command, on servers that can do that."""
+"""Binds a reply to a thought and one command, on servers that support grammars."""
 
 
 class SWEOutputs(BaseModel):
@@ -84,7 +84,7 @@ class SWEOutputs(BaseModel):
 
 
 class SWENotes(BaseModel):
-    """What the agent keeps: the folder of its tools inside the sandbox."""
+    """The agent's data between steps: the folder of its tools inside the sandbox."""
 
     folder: str = ""
 
@@ -204,7 +204,7 @@ class SWEAgent(Agent[SWENotes]):
         return PatchAction(folder=state.data.folder, status=f"submitted ({status})")
 
     def _finish(self, state: State[SWENotes]) -> Action:
-        """Return the end with the patch that was read; the shell has no tools any more."""
+        """Return the finish with the patch; the shell no longer has the tools."""
         self._has_tools = False
         action, observation = _last(state)
         assert isinstance(action, PatchAction)
@@ -253,7 +253,7 @@ class SWEAgent(Agent[SWENotes]):
             return [self._action(form, completion, tools), *self._state_commands()]
 
     def _action(self, form: Parser, completion: Completion, tools: Sequence[ActionTool]) -> Action:
-        """Return the action of a reply. Raises MalformedReplyError, also for a command that is not run."""
+        """Return the action of a reply. Raises MalformedReplyError, also for a blocked command."""
         try:
             action = self._read(form, completion, tools)
         except MalformedReplyError as error:

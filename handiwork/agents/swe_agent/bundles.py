@@ -63,7 +63,7 @@ class BundleArgument(_Entry):
 
     @property
     def usage(self) -> str:
-        """How the command line has the argument, if that is not just its value."""
+        """The argument's form on the command line, if it is not just the value."""
         option = self.argument_format.partition("{{")[0].strip()
         return f" Written as {option} VALUE." if option else ""
 

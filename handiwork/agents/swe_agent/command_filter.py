@@ -13,9 +13,9 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 class ToolFilterConfig(BaseModel):
-    """The commands that are not run: those that begin with a word, or words, of a list, and those that are just that.
+    """The blocked commands: those that begin with the words of a list's entry, and those that equal an entry.
 
-    A whole word counts: ``vi`` does not block ``view``.
+    Only whole words count: ``vi`` does not block ``view``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,9 +35,9 @@ class ToolFilterConfig(BaseModel):
 
 
 def why_blocked(command: str, rules: ToolFilterConfig) -> str:
-    """Return the message for the model about a command that is not run; "" for one that may run.
+    """Return the message to the model about a blocked command; "" for an allowed one.
 
-    The parts of the first line are judged, each by its whole words; here-documents and later lines are not read.
+    Each part of the first line is checked by its whole words; here-documents and later lines are not checked.
     """
     for words, is_fed in _parts(command):
         text = " ".join(words)

@@ -1,6 +1,6 @@
 """The configuration of SWEAgent, in the shape of SWE-agent's YAML files: templates, tools, history processors.
 
-A key of theirs that has no meaning here, like the model or the deployment, is legal and is listed in
+A key of SWE-agent's files without meaning here, like the model or the deployment, is legal and is listed in
 ``SWEConfig.ignored``, which the agent tells the user; an unknown key is an error.
 """
 
@@ -92,7 +92,7 @@ class BundleConfig(_Part):
 
 
 class ParserConfig(_Part):
-    """The parser; ``error_message`` is the template of the answer to a reply that has not its form."""
+    """The parser; ``error_message`` is the template of the answer to a reply in another form."""
 
     type: Parser = "auto"
     error_message: str | None = None
@@ -202,5 +202,5 @@ def _drop_ignored(agent: dict[str, Any]) -> Iterator[str]:
 
 @cache
 def default_config() -> SWEConfig:
-    """Return the configuration that SWEAgent has by itself."""
+    """Return SWEAgent's default configuration."""
     return load_config(DEFAULT)

@@ -26,7 +26,7 @@ from handiwork.events.record import CompletionEvent
 from handiwork.llm.types import Message
 
 _GUARDED = re.compile(r"^Your (?:proposed )?edit has introduced new|^Your changes have NOT been applied", re.MULTILINE)
-"""The answers of guarded edits that were refused, of the shipped bundle and of SWE-agent's own."""
+"""The output of refused edits, of the shipped bundle and of SWE-agent's own."""
 
 _SYNTAX = re.compile(r"bash: (?:eval: )?(?:line \d+: )?(?:syntax error|unexpected EOF)")
 
@@ -118,7 +118,7 @@ def messages(
 
     ``limit`` is the length of an output in characters, if the configuration has no smaller one.
     """
-    writer = _Writer(state, config, reply_form, min(limit, config.templates.max_observation_length))
+    writer = _TemplateWriter(state, config, reply_form, min(limit, config.templates.max_observation_length))
     steps = read_history(state, config)
     turns = [SWETurn(step.command, writer.output(step), step.failed) for step in steps if not step.message]
     kept = without_failures(turns)
@@ -146,7 +146,7 @@ def messages(
     return result
 
 
-class _Writer:
+class _TemplateWriter:
     """Writes the parts of the conversation by the templates."""
 
     def __init__(self, state: State, config: SWEConfig, reply_form: str, limit: int) -> None:

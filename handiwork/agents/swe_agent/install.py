@@ -63,7 +63,7 @@ class BundleFolder(Model):
 
 
 class InstallToolsAction(Action):
-    """Bring tool bundles into the sandbox, outside of the workspace, and onto the PATH of its shell.
+    """Install tool bundles in the sandbox, outside of the workspace, and add them to the PATH of its shell.
 
     ``variables`` go into the environment, ``registry`` into the variables that the tools share. ``reset`` are commands
     that run afterwards in the directory ``root``, whose changes are the patch. ``timeout`` is in seconds, for each
@@ -145,7 +145,7 @@ class InstallToolsAction(Action):
 
 
 class InstallToolsObservation(Observation):
-    """The tools are in ``folder``; ``missing`` are those that cannot be run. ``content`` says what went wrong.
+    """The tools are in ``folder``; ``missing`` lists those that cannot run. ``content`` describes the problems.
 
     ``root`` is the directory whose changes are the patch.
     """
@@ -156,9 +156,9 @@ class InstallToolsObservation(Observation):
 
 
 class PatchAction(Action):
-    """Read the patch of the workspace's changes, and give the shell back as it was; ``status`` is why the task ends.
+    """Read the patch of the workspace's changes, and restore the shell; ``status`` is the reason for the task's end.
 
-    ``submitted``: a tool has written the patch already.
+    ``submitted``: a tool has already written the patch.
     """
 
     runnable: ClassVar[bool] = True

@@ -114,14 +114,14 @@ class ClosedWindow(_Processor):
 
 
 class RemoveRegex(_Processor):
-    """Removes what matches from all outputs but the last ``keep_last``."""
+    """Removes matching text from all outputs but the last ``keep_last``."""
 
     type: Literal["remove_regex"]
     remove: tuple[Annotated[str, Field(min_length=1)], ...] = ("<diff>.*</diff>",)
     keep_last: int = Field(default=0, ge=0)
 
     def process(self, turns: Sequence[SWETurn]) -> list[SWETurn]:
-        """Return the turns without what matches."""
+        """Return the turns without the matching text."""
         last = len(turns) - self.keep_last
         return [replace(turn, text=self._without(turn.text)) if n < last else turn for n, turn in enumerate(turns)]
 
@@ -135,9 +135,9 @@ HistoryProcessor = DefaultProcessor | LastNObservations | TagToolCallObservation
 
 
 def without_failures(turns: Sequence[SWETurn]) -> list[int]:
-    """Return the indices of the turns that stay: a failed one goes as soon as a later try has succeeded.
+    """Return the indices of the turns to keep: a failed turn is dropped once a later attempt succeeds.
 
-    For an edit that a guard refused, that is a later success of the same command; for a reply that was no action, any.
+    For an edit that a guard refused, that is a later success of the same command; for a malformed reply, any success.
     """
     kept: list[int] = []
     succeeded: set[str] = set()

@@ -1,4 +1,4 @@
-"""``handiwork context``: what a session in a folder would load, from where and why, and what it would not."""
+"""``handiwork context``: the conventions that a session in a folder loads, and those it leaves out, with reasons."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WIDEST = 48
 
 
 def context(path: Path, as_json: bool, accept: bool, yes: bool) -> Exit:
-    """Show what a session in ``path`` loads; with ``accept`` ask about what waits for the user, with ``yes`` accept it.
+    """Show the conventions that a session in ``path`` loads; ``accept`` asks about waiting ones, ``yes`` accepts them.
 
     Raises SettingsError, TrustError, WorkspaceError.
     """
@@ -42,7 +42,7 @@ def context(path: Path, as_json: bool, accept: bool, yes: bool) -> Exit:
     if not workspace.is_dir():
         raise WorkspaceError(f"{workspace} is not a directory: name the one that a session would work in")
     if yes and not accept:
-        raise SettingsError("--yes goes with --accept: it accepts what was found without asking")
+        raise SettingsError("--yes needs --accept: together they accept everything without asking")
     user = settings_file().parent
     if accept:
         _accept([one for one in everything(workspace, user, trust) if one.waits_for_user], workspace, trust, yes)
@@ -113,7 +113,7 @@ def _finding(finding: ContextFinding, width: int, workspace: Path) -> Iterator[T
 
 
 def _uses(path: str, workspace: Path) -> Iterator[str]:
-    """Yield what a devcontainer.json asks for."""
+    """Yield the commands and the image that a devcontainer.json requests."""
     with opened(workspace) as root:
         found = devcontainer.find(root)
     if found is None or found[1] is None or found[0].path != path:

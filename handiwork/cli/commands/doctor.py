@@ -24,7 +24,7 @@ from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit, SandboxError
 from handiwork.events.action import CmdRunAction
-from handiwork.llm.offered import local_model_state, provider_keys
+from handiwork.llm.availability import local_model_state, provider_keys
 from handiwork.log.errors import LogError
 from handiwork.log.store import Store
 from handiwork.paths import cache_dir, data_dir

@@ -96,7 +96,7 @@ async def hooks(point: HookPoint | None, as_json: bool) -> Exit:
 
 
 def _moment(hook: Hook) -> str:
-    """Return when the hook runs, and what it matches, in words."""
+    """Return the point at which the hook runs, and its matcher, in words."""
     if hook.event in ("session_start", "session_end"):
         return f"at the session's {'begin' if hook.event == 'session_start' else 'end'}"
     every = hook.matcher == "" or "*" in hook.names

@@ -15,7 +15,7 @@ from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
-from handiwork.llm import offered
+from handiwork.llm import availability
 
 NAMING = """
 name a model with --model, in HANDIWORK_MODEL, or as model = "..." in the settings file:
@@ -29,7 +29,7 @@ name a model with --model, in HANDIWORK_MODEL, or as model = "..." in the settin
 def models() -> Exit:
     """List the local models and the providers, each with its state or missing key."""
     console = terminal_console()
-    for name, ready, state in offered.models():
+    for name, ready, state in availability.models():
         row = Text.assemble((f"{name:28}", "bold"), (state, "green" if ready else "dim"))
         console.print(row, soft_wrap=True)
     console.print(Text(NAMING.rstrip("\n")), soft_wrap=True)
@@ -75,7 +75,7 @@ def agents(names: list[str] | None, check: bool, as_json: bool, flags: Mapping[s
 
 
 def _check(agents: Sequence[InstalledAgent], as_json: bool, settings: Mapping[str, Any]) -> Exit:
-    """Run each agent's task and print a row as it ends; fail unless all did theirs."""
+    """Run each agent's task and print a row as it ends; fail unless every agent completed its task."""
     from handiwork.evals.agent_check import check
 
     console = terminal_console()

@@ -41,7 +41,7 @@ def serve(
     other side: the MCP servers of your settings ([mcp.NAME]), whose tools your agents may call.
 
     \b
-    handiwork mcp                   what another program runs as its MCP server
+    handiwork mcp                   the command that another program runs as its MCP server
     handiwork mcp --http 8643       the same at an address, for programs that have the token it prints
     handiwork mcp check             start your MCP servers and list their tools
     handiwork mcp status 3fa9       the MCP servers of a session

@@ -71,7 +71,7 @@ def review(findings: Sequence[ContextFinding], workspace: Path, trust: Trust, co
 
 
 def lines_to_judge(finding: ContextFinding, accepted: str) -> Iterator[Text]:
-    """Yield all that a user needs to judge a convention: what it does, its warnings, and its text or its changes."""
+    """Yield the lines by which a user judges a convention: its effect, its warnings, and its text or its changes."""
     convention = finding.convention
     yield Text(one_line(convention.path), "bold cyan")
     yield Text(ABOUT[convention.kind], "dim")

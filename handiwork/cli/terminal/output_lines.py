@@ -29,13 +29,13 @@ class OutputLines:
     def lines(
         self, text: str, style: str = "", prefix: str = "  ", limit: int = LINES, size: int = 0
     ) -> Iterator[Text]:
-        """Yield the lines of an output; omit its middle if there are more than ``limit``.
+        """Yield the lines of an output; omit its middle if there are at least two more than ``limit``.
 
         ``size`` is the number of bytes of the whole output if the text is only a part of it, else 0.
         """
         limit = min(limit, self.limit)
         lines = plain(text).rstrip("\n").split("\n") if text.strip("\n") else []
-        omitted = 0 if self.full else max(0, len(lines) - limit)
+        omitted = 0 if self.full or len(lines) == limit + 1 else max(0, len(lines) - limit)
         head = lines[: limit // 2] if omitted else lines
         for line in head:
             yield Text(prefix + self.cut(line), style)

@@ -44,6 +44,7 @@ from handiwork.events.observation import (
     OutputReadObservation,
     UserRejectObservation,
 )
+from handiwork.events.overview import WorkspaceOverviewObservation
 from handiwork.events.record import (
     ApprovalEvent,
     CompletionEvent,
@@ -99,7 +100,7 @@ class Transcript:
     def lines(self, event: Event) -> list[Text]:
         """Return the lines that show the event, none for most records; all are safe to print.
 
-        The steps of subtasks side by side are shown only in full: their tasks and outcomes stand beside each other.
+        The steps of subtasks side by side, and the files that a subtask reads, are shown only in full.
         """
         self.outputs.limit = READ_LINES if event.subtask else LINES
         lines = list(self._event_lines(event))
@@ -169,9 +170,8 @@ class Transcript:
         limits = event.limits.model_dump(exclude_none=True) if event.limits else {}
         changes = [f"{name} {value:g}" for name, value in limits.items()] or (["none"] if event.limits else [])
         settings = {"model": event.model, "limits": ", ".join(changes), "confirmation": event.confirmation}
-        yield Text(
-            f"  changed: {plain('; '.join(f'{key}: {value}' for key, value in settings.items() if value))}", "dim"
-        )
+        changed = "; ".join(f"{key}: {value}" for key, value in settings.items() if value)
+        yield Text(f"  changed: {plain(changed)}", "dim")
 
     @_event_lines.register
     def _(self, event: NetworkAllowed) -> Iterator[Text]:
@@ -192,10 +192,8 @@ class Transcript:
         target = (event.host, event.port, event.allowed)
         if target not in self._targets:  # a program makes many connections, or retries
             self._targets.add(target)
-            description = plain(
-                f"{event.host}:{event.port} {'reached' if event.allowed else 'refused'}: {event.reason}"
-            )
-            yield Text(f"  network: {description}", "dim" if event.allowed else "yellow")
+            verb, style = ("reached", "dim") if event.allowed else ("refused", "yellow")
+            yield Text(f"  network: {plain(f'{event.host}:{event.port} {verb}: {event.reason}')}", style)
 
     @_event_lines.register
     def _(self, event: HookEvent) -> Iterator[Text]:
@@ -211,11 +209,9 @@ class Transcript:
 
     @_event_lines.register
     def _(self, event: MCPServerEvent) -> Iterator[Text]:
-        if event.state == "ready":
-            yield Text(f"  mcp: {plain(event.server)} is ready, {len(event.tools)} tools", "dim")
-            return
-        if event.state == "starting":
-            yield Text(f"  mcp: {plain(event.server)} is still starting", "dim")
+        if event.state in ("ready", "starting"):
+            progress = f"ready, {len(event.tools)} tools" if event.state == "ready" else "still starting"
+            yield Text(f"  mcp: {plain(event.server)} is {progress}", "dim")
             return
         yield from prefix_lines(plain(event.content), f"  mcp: {plain(event.server)} {event.state}: ", "yellow", "  ")
         yield from self.outputs.lines(event.errors, "dim", limit=READ_LINES)
@@ -332,8 +328,17 @@ class Transcript:
 
     @_event_lines.register
     def _(self, event: FileReadObservation | OutputReadObservation) -> Iterator[Text]:
-        yield from self.outputs.observation(event, limit=READ_LINES)
-        yield Text(f"  lines {event.start} to {event.end} of {event.lines}", "dim")
+        lines = f"lines {event.start} to {event.end} of {event.lines}"
+        if isinstance(event, FileReadObservation) and event.subtask and not self.outputs.full:
+            lines = f"{plain(event.path)}: {lines}"
+        else:
+            yield from self.outputs.observation(event, limit=READ_LINES)
+        yield Text(f"  {lines}", "dim")
+
+    @_event_lines.register
+    def _(self, event: WorkspaceOverviewObservation) -> Iterator[Text]:
+        yield from self.outputs.lines(event.text if self.outputs.full else "")
+        yield Text(f"  {len(event.shown)} of {event.files} files read", "dim")
 
     @_event_lines.register
     def _(self, event: BrowserOutputObservation) -> Iterator[Text]:

@@ -124,7 +124,7 @@ class GorillaAPIBench(Benchmark):
         """Score 1 if the call's API has the question's domain; ``hallucination`` marks a call of no known API."""
         row = rollout.instance.row
         answer = answer_in(rollout.final_message)
-        entry = find_entry(answer, _database(row["database"], row["hub"]))
+        entry = find_entry(answer, read_database(row["database"], row["hub"]))
         details = {
             "domain": row["domain"],
             "hallucination": entry is None,
@@ -198,7 +198,7 @@ def required_texts(call: ApiCall, hub: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=len(HUBS))
-def _database(file: str, hub: str) -> tuple[ApiEntry, ...]:
+def read_database(file: str, hub: str) -> tuple[ApiEntry, ...]:
     """Return the matchable APIs of a hub: those that are a call with required arguments."""
     entries: list[ApiEntry] = []
     for row in jsonlines.read(Path(file), ["api_call", "domain"]):

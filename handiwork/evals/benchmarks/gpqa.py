@@ -1,10 +1,10 @@
 """GPQA: expert questions of biology, physics and chemistry with four choices, whose answers a search does not find.
 
 The choices of each record are shuffled by a generator seeded with the record's id, so that every run shows the same
-order. The letter is scored; an answer that names none is wrong. The phrases that name a letter are those of the
-authors' own parser (https://github.com/idavidrein/gpqa), and a letter alone. One thing differs: if several letters are
-named, their parser takes the first, and here the last counts, so that an answer which first considers (A) and then
-decides for (C) is C.
+order. The letter is scored; an answer that names none is wrong. The authors' own parser
+(https://github.com/idavidrein/gpqa) reads letters in parentheses only, and the first one. Two things differ here: a
+letter also counts alone, before its choice ("B) iron") and after "answer is"; and of several letters the last counts,
+so an answer that first considers (A) and then decides for (C) is C.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def compare(before: Sequence[Result], after: Sequence[Result]) -> Comparison:
 
 
 def first_checked(results: Sequence[Result], calls: Mapping[str, int]) -> list[Result]:
-    """Return one measured trial of each instance, as a user would choose it who cannot see the score.
+    """Return one measured trial of each instance: the choice of a user who cannot see the score.
 
     It is the first whose visible check passed, without any the last, among the first trials that took no more model
     calls together than ``calls`` has for the instance; the very first always counts.

@@ -107,7 +107,9 @@ class Run:
                 raise failures.exceptions[0] from None
         if self._why:
             failed = self._failed >= FAILURES
-            raise RunStoppedError(f"{self._why}; go on with `handiwork eval run --resume {self._out}`", failed=failed)
+            raise RunStoppedError(
+                f"{self._why}; continue with `handiwork eval run --resume {self._out}`", failed=failed
+            )
 
     @property
     def remaining(self) -> int:
@@ -184,7 +186,7 @@ def _run_lock(out: Path) -> Generator[None]:
     try:
         descriptor = lock(out, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise RunStoppedError(f"another process is at work in {out}", failed=True) from None
+        raise RunStoppedError(f"another process works in {out}: wait for its end", failed=True) from None
     try:
         yield
     finally:

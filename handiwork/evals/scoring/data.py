@@ -52,7 +52,7 @@ async def get(benchmark: Benchmark, split: str, data: Path | None, status: Calla
             f"{folder} has no {names}: --data must name a folder with the upstream files of {benchmark.name}"
         )
     if benchmark.gated and not os.environ.get("HF_TOKEN"):
-        raise DataError(f"{benchmark.title} is not given out freely. {benchmark.gated} Or name its folder with --data.")
+        raise DataError(f"{benchmark.title} is not freely available. {benchmark.gated} Or name its folder with --data.")
     for path in missing(benchmark, split, cache):
         address = benchmark.files(split)[path]
         if not address:

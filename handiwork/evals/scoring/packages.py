@@ -43,8 +43,8 @@ def _install(requirement: str, sha256: str, directory: Path) -> None:
     options = [*pins, "--target", str(directory / "tree"), "-r", str(requirements)]
     client = package_client()
     if not client:
-        raise DataError("packages are got by pip or uv, and neither is on PATH: install one of them")
+        raise DataError("fetching packages needs pip or uv, and neither is on PATH: install one of them")
     process = subprocess.run([*client, *options], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     if process.returncode:
         output = " ".join(f"{process.stdout} {process.stderr}".split())[-OUTPUT_LIMIT:]
-        raise DataError(f"{requirement} cannot be got: {output}")
+        raise DataError(f"{requirement} cannot be fetched: {output}")

@@ -186,7 +186,9 @@ def server_folder_of(model: Path) -> ServerFolder:
     folder.mkdir(mode=0o700, exist_ok=True)
     folder_stat = folder.lstat()
     if folder_stat.st_uid != os.getuid() or folder_stat.st_mode & 0o077:
-        raise ModelNotFoundError(f"{folder} is open to other users: remove it, and what they may have put there.")
+        raise ModelNotFoundError(
+            f"{folder} is open to other users: remove it with the files that they may have put there."
+        )
     return ServerFolder(folder)
 
 

@@ -1,4 +1,4 @@
-"""The package client of this environment, which fetches what is published as packages."""
+"""The package client of this environment, which fetches published packages."""
 
 from __future__ import annotations
 

@@ -30,9 +30,10 @@ CACHE_MIB = 512
 """Memory in MiB for the prompts of conversations without a slot at the moment."""
 
 DRAFT_AFTER, DRAFT = 12, 16
-"""After that many tokens that stood in the conversation before, that many of those that followed are drafted.
+"""After DRAFT_AFTER tokens that repeat a passage of the conversation, the next DRAFT tokens of the passage are a draft.
 
-The model checks a draft in one pass and keeps what it would have written: a file written anew takes half the time.
+The model verifies a draft in one pass and keeps the tokens it would generate itself, which halves the time to rewrite a
+file.
 """
 
 

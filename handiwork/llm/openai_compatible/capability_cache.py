@@ -1,4 +1,4 @@
-"""What servers have refused, remembered by address and model, so that only one request finds it out."""
+"""The capabilities that servers have refused, cached by address and model, so that only one request fails."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class MemoryCounter:
             )
 
 
-class _Call:
+class _PartialCall:
     def __init__(self, call_id: str) -> None:
         self.id = call_id
         self.name = ""
@@ -86,8 +86,8 @@ class Assembly:
         self._text: list[str] = []
         self._reasoning: dict[str, list[str]] = {}
         self._details: list[_Detail] = []
-        self._calls: list[_Call] = []
-        self._open: dict[int, _Call] = {}
+        self._calls: list[_PartialCall] = []
+        self._open: dict[int, _PartialCall] = {}
         self._usage: object = None
         self.first_token: float | None = None
         self.model = ""
@@ -166,7 +166,7 @@ class Assembly:
         if call is None or (call_id and call_id != call.id):
             if len(self._calls) == MOST_CALLS:
                 raise AnswerTooLargeError(f"the model's server sent more than {MOST_CALLS} tool calls in one answer")
-            call = _Call(call_id)
+            call = _PartialCall(call_id)
             self._open[index if index is not None else len(self._calls)] = call
             self._calls.append(call)
         function: dict[str, Any] = piece.get("function") or {}

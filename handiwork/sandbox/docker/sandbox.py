@@ -63,7 +63,7 @@ _HARDENED = [
 ]
 
 _ROOT_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID")
-"""With a writable root: what root needs to own all files, to end all processes, and to become another user."""
+"""With a writable root: the capabilities to own all files, to end all processes, and to become another user."""
 
 _ROOT_IDENTITY = {"HOME": "/root", "USER": "root", "LOGNAME": "root"}
 

@@ -280,7 +280,7 @@ def parse_secrets(value: object) -> dict[str, str]:
 
 
 def _previous_content(path: str, content: bytes) -> bytes | None:
-    """Return what the syntax check compares the new ``content`` with, None for a new file."""
+    """Return the old content, to which the syntax check compares the new ``content``; None for a new file."""
     if not language_of(path, content):
         return None
     try:

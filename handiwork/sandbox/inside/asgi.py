@@ -1,4 +1,4 @@
-"""What the server's routes have in common: bodies of requests, and JSON, lines and files as responses."""
+"""Shared parts of the server's routes: bodies of requests, and JSON, lines and files as responses."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _INSTRUCTION = 8  # bytes
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class _Program(ctypes.Structure):
+class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
@@ -27,7 +27,7 @@ def refuse_inspection() -> None:
 
 def filter_calls(program: bytes) -> None:
     """Apply a seccomp filter to this process and all its future children. Raises OSError."""
-    filters = _Program(len(program) // _INSTRUCTION, program)
+    filters = _FilterProgram(len(program) // _INSTRUCTION, program)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(filters))
 

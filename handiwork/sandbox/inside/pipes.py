@@ -32,7 +32,7 @@ class Pipes:
 
     def __init__(self, workspace: str, environment: Mapping[str, str], children: Children) -> None:
         self._workspace, self._environment, self._children = workspace, environment, children
-        self._programs: dict[str, _Program] = {}
+        self._programs: dict[str, _PipedProgram] = {}
         self._started = 0
 
     async def run(self, request: Mapping[str, object], send: SendLine) -> None:
@@ -44,7 +44,7 @@ class Pipes:
         command, variables = _parse_program(request)
         if len(self._programs) >= MOST:
             raise ActionError("failed", f"{MOST} programs run behind pipes already.")
-        program = _Program(command, self._workspace, {**self._environment, **variables}, self._children)
+        program = _PipedProgram(command, self._workspace, {**self._environment, **variables}, self._children)
         self._started += 1
         handle = str(self._started)
         self._programs[handle] = program
@@ -76,7 +76,7 @@ def _parse_program(request: Mapping[str, object]) -> tuple[list[str], dict[str, 
     return cast("list[str]", words), parse_secrets(request.get("variables"))
 
 
-class _Program:
+class _PipedProgram:
     """One program and its three pipes."""
 
     def __init__(

@@ -43,7 +43,7 @@ _INTERVAL = 0.02  # seconds between lines
 _LIMIT = 1 << 20  # bytes of one action's output that are streamed
 
 
-class _Stream:
+class _OutputStream:
     """Turns bytes into {"output": text} lines for ``send``; ``pump`` must run while bytes are fed."""
 
     def __init__(self, send: Callable[[bytes, bool], Awaitable[None]]) -> None:
@@ -192,7 +192,7 @@ class App:
 
     async def _execute(self, scope: Scope, receive: Receive, send: Send) -> None:
         action, keep, secrets = _parse_request(await read_body(receive))
-        stream = _Stream(chunks(send))
+        stream = _OutputStream(chunks(send))
         work = asyncio.create_task(self._perform(action, keep, stream, secrets))
         pump = asyncio.create_task(stream.pump())
         disconnect = asyncio.create_task(wait_for_disconnect(receive))
@@ -206,7 +206,7 @@ class App:
             pump.cancel()
             disconnect.cancel()
 
-    async def _perform(self, action: Json, keep: Keep, stream: _Stream, secrets: Mapping[str, str]) -> Json:
+    async def _perform(self, action: Json, keep: Keep, stream: _OutputStream, secrets: Mapping[str, str]) -> Json:
         async with self._turn:
             self._current = asyncio.current_task()
             self._notebook.on_question = stream.say

@@ -132,7 +132,7 @@ def level() -> str:
         return "held by the kernel (control groups, version 1)"
     if scope(ResourceLimits())[0]:
         return "held by the kernel (control groups, version 2, made by the user's systemd)"
-    return "watched (no control groups here: what takes memory very fast can go over for a moment)"
+    return "watched (no control groups here: a program that takes memory very fast can exceed the limit for a moment)"
 
 
 def scope(limits: ResourceLimits) -> tuple[list[str], dict[str, str]]:

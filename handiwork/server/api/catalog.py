@@ -12,7 +12,7 @@ from pathlib import Path
 from starlette.responses import PlainTextResponse, Response
 
 from handiwork.agents.registry import descriptions
-from handiwork.llm import offered
+from handiwork.llm import availability
 from handiwork.server.operations import Operation, OperationCall
 from handiwork.server.schemas.sessions import AgentInfo, AgentList, ModelInfo, ModelList, SettingsView, Success
 from handiwork.server.supervisor import SessionSupervisor
@@ -21,7 +21,7 @@ from handiwork.settings import load, settings_file
 
 async def list_models(call: OperationCall[None, None]) -> ModelList:
     """List the local models and the providers, each with its state or missing key."""
-    models = [ModelInfo(name=name, ready=ready, about=about) for name, ready, about in offered.models()]
+    models = [ModelInfo(name=name, ready=ready, about=about) for name, ready, about in availability.models()]
     return ModelList(default=load({}).model, models=models)
 
 

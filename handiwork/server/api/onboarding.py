@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from handiwork.llm import create as llms
-from handiwork.llm.offered import KEYS
+from handiwork.llm.availability import KEYS
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import Message
 from handiwork.server.api import demo

@@ -37,7 +37,7 @@ from handiwork.server.schemas.sessions import (
 from handiwork.server.supervisor import SessionSupervisor
 from handiwork.session.approval.rules import rule_for
 from handiwork.session.config import SessionConfig, agent_name, title_of
-from handiwork.session.storage import gc as collecting
+from handiwork.session.storage import gc
 from handiwork.session.time_travel import fork as forks
 from handiwork.session.user_events import actions_to_approve, approval_reasons
 from handiwork.settings import load, model_name
@@ -89,7 +89,7 @@ async def delete_session(call: OperationCall[None, None]) -> Success:
     supervisor = call.supervisor
     log = await call.log()
     await supervisor.release(log)
-    await collecting.delete_session(supervisor.store, supervisor.data, log.id)
+    await gc.delete_session(supervisor.store, supervisor.data, log.id)
     supervisor.forget(log.id)
     return Success()
 

@@ -1,7 +1,7 @@
-"""Which of an action's browser calls may be impossible to take back, decided by the elements that they reach.
+"""Finds an action's browser calls that may be irreversible, by the elements that they reach.
 
-The facts come from the page as it is just before the calls run. They are data that may lie: an element that nothing is
-known about counts as irreversible.
+The facts come from the page just before the calls run. They are data that may lie: a call on an unknown element counts
+as irreversible.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Dialog(BaseModel):
     message: str = ""
 
 
-class _Call(BaseModel):
+class _InspectedCall(BaseModel):
     name: str
     text: str
     arguments: dict[str, Any] = {}
@@ -85,18 +85,18 @@ class _Call(BaseModel):
         return [options] if isinstance(options, str) else [str(option) for option in cast("list[object]", options)]
 
 
-class _Page(BaseModel):
+class _InspectedPage(BaseModel):
     url: str
     dialog: _Dialog | None = None
-    calls: list[_Call]
+    calls: list[_InspectedCall]
 
 
 def irreversible_acts(inspected: JsonValue) -> list[str]:
     """Return a description of each irreversible act among the calls that the sandbox's browser has inspected.
 
-    Raises ValueError if ``inspected`` is not what the browser's command "targets" returns.
+    Raises ValueError if ``inspected`` is no result of the browser's command "targets".
     """
-    page = _Page.model_validate(inspected)
+    page = _InspectedPage.model_validate(inspected)
     acts: list[str] = []
     dialog, seen = page.dialog, True
     focus: _Target | None = None
@@ -119,19 +119,19 @@ def irreversible_acts(inspected: JsonValue) -> list[str]:
     return acts
 
 
-def _dialog_act(call: _Call, dialog: _Dialog) -> str:
+def _dialog_act(call: _InspectedCall, dialog: _Dialog) -> str:
     accepts = call.name == "keyboard_press" and call.arguments.get("key") == "Enter" and dialog.type != "alert"
     return f"accept the dialog {dialog.message[:_NAME]!r}" if accepts else ""
 
 
-def _blind_act(call: _Call) -> str:
+def _blind_act(call: _InspectedCall) -> str:
     """Return the description of a call on a page that earlier calls may have changed."""
     if call.name in HARMLESS | OPENING or _only_types(call):
         return ""
     return f"{call.text[:_NAME]}, whose element is not known before the calls ahead of it have run,"
 
 
-def _act(call: _Call) -> str:
+def _act(call: _InspectedCall) -> str:
     if call.name in HARMLESS | OPENING:
         return ""
     elements = [target for target in call.targets if target is not None]
@@ -163,7 +163,7 @@ def _click_is_irreversible(target: _Target) -> bool:
     return (target.submits and not asks_for_search(target.query)) or not is_understood(target.names)
 
 
-def _key_act(call: _Call, target: _Target | None) -> str:
+def _key_act(call: _InspectedCall, target: _Target | None) -> str:
     key = _key(call)
     if target is None:
         missing = call.name == "press"  # so the call will fail
@@ -175,13 +175,13 @@ def _key_act(call: _Call, target: _Target | None) -> str:
     return f"press {key.replace(' ', 'Space')} in {target}" if presses or key in _DELETING_KEYS else ""
 
 
-def _only_types(call: _Call) -> bool:
+def _only_types(call: _InspectedCall) -> bool:
     """Return whether the call presses only keys that neither send nor press nor delete anything by themselves."""
     return call.name in _TYPING and _key(call) not in _PRESSING_KEYS | _DELETING_KEYS
 
 
-def _key(call: _Call) -> str:
-    """Return the key that the call presses, without those held with it; of a text Enter or ""."""
+def _key(call: _InspectedCall) -> str:
+    """Return the pressed key without its modifiers; for a typed text Enter or ""."""
     if call.name == "keyboard_type":
         return "Enter" if "\n" in str(call.arguments.get("text", "")) else ""
     key = str(call.arguments.get("key_comb") or call.arguments.get("key") or "")

@@ -20,7 +20,7 @@ IRREVERSIBLE = "It may be impossible to take back, so no rule allows it: {}."
 UNREADABLE = "The page could not be read, so it may be impossible to take back."
 
 Inspect = Callable[[str], Awaitable[JsonValue]]
-"""Returns what browser calls would reach on the open page, None if it cannot be told."""
+"""Returns the elements that browser calls would reach on the open page, None if they are unknown."""
 
 
 class Gate:

@@ -51,7 +51,7 @@ def is_understood(names: Iterable[str]) -> bool:
 
 
 def dismisses(names: Iterable[str]) -> bool:
-    """Return whether the names are those of a button that closes a dialog without doing what it asks."""
+    """Return whether the names are those of a button that closes a dialog and declines its question."""
     return any((words := _words(name)) and words[0] in _DISMISSALS for name in names)
 
 

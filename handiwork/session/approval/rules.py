@@ -2,12 +2,11 @@
 
 A rule is a line of text that the user can read. It stands in the session's log and applies to that session only:
 
-- ``command git push *``: this program and subcommand with any arguments except an option that runs a program;
-- ``exactly make test``: this command and no other; ``input TEXT`` and ``python CODE`` likewise;
-- ``edit src/**``: files below a folder, except hidden ones; ``edit setup.py``: this file;
-- ``browse https://HOST/**``: navigation to any page of the origin; ``browse URL``: this page; ``browser CALLS``:
-  exactly these browser calls, on any open page, unless they do there what cannot be taken back (browser_acts.py);
-- ``mcp SERVER TOOL``: this tool of this MCP server, with any arguments.
+- ``command git push *``: this program and subcommand with any arguments except an option that runs a program; -
+``exactly make test``: this command and no other; ``input TEXT`` and ``python CODE`` likewise; - ``edit src/**``: files
+below a folder, except hidden ones; ``edit setup.py``: this file; - ``browse https://HOST/**``: navigation to any page
+of the origin; ``browse URL``: this page; ``browser CALLS``: exactly these browser calls, on any open page, unless they
+are irreversible there (browser_acts.py); - ``mcp SERVER TOOL``: this tool of this MCP server, with any arguments.
 
 A rule allows names and does not check their meaning: if ``git`` is redefined in the shell, or the shell is in another
 directory, an action that the user allowed did that.
@@ -157,9 +156,11 @@ def _network_reason(action: Action, context: ExecutionContext) -> str | None:
     if isinstance(action, FileEditAction | FileWriteAction):
         if _is_ordinary(action.path, context.workspace):
             return None
-        return f"A hidden file, or one outside the workspace, can say what programs run, which may reach {hosts}."
-    changed = " What ran before unasked may have changed what a command does." if context.unasked else ""
-    return f"It can send what it reads to the network: the sandbox may reach {hosts}.{changed}"
+        return (
+            f"A hidden file, or one outside the workspace, can decide which programs run, and these may reach {hosts}."
+        )
+    changed = " Earlier commands, which ran unasked, may have changed what this one does." if context.unasked else ""
+    return f"It can send data to the network: the sandbox may reach {hosts}.{changed}"
 
 
 def _has_effect(action: Action) -> bool:

@@ -131,7 +131,7 @@ def _signal(group: int, number: signal.Signals) -> None:
 
 
 class _Output:
-    """Reads a pipe and keeps the two ends of what it carries; ``end`` is the writing end."""
+    """Reads a pipe and keeps the start and the end of its content; ``end`` is the pipe's writing end."""
 
     def __init__(self) -> None:
         self._pipe, self.end = os.pipe2(os.O_CLOEXEC)
@@ -152,7 +152,7 @@ class _Output:
 
     @property
     def text(self) -> str:
-        """What was read, without its middle if that is too long."""
+        """The content, without its middle if it is too long."""
         gap = b"\n[... %d bytes left out ...]\n" % self._dropped if self._dropped else b""
         return bytes(self._head + gap + self._tail).decode("utf-8", "backslashreplace")
 

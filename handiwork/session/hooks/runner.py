@@ -1,7 +1,7 @@
 """Hooks at their points of a session: around actions, before a finish, at the begin and the end.
 
-Every run of a hook is a HookEvent. What must survive a crash (which hooks have run, which let an action pass, how often
-one sent the agent back) is folded from those events into ``State.totals.hooks``.
+Every run of a hook is a HookEvent. ``State.totals.hooks`` is folded from those events, so the facts that a hook has
+run, let an action pass or sent the agent back survive a crash.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ Perform = Callable[[Action], Awaitable[Observation | None]]
 class Hooks:
     """The user's hooks in one session, with its delegates and children.
 
-    ``workspace`` is the user's directory, which hooks on the user's machine are told; those in the sandbox are told its
-    path inside. A hook that times out, or cannot start, counts like one that does not exit with 0.
+    ``workspace`` is the user's directory: hooks on the user's machine get this path, hooks in the sandbox the path
+    inside. A hook that times out, or cannot start, counts like one that does not exit with 0.
     """
 
     def __init__(self, journal: Journal, hooks: Sequence[Hook], workspace: str) -> None:
@@ -49,8 +49,8 @@ class Hooks:
     async def around(self, executor: Executor, action: Action, perform: Perform) -> list[Event]:
         """Carry out the action between its hooks; return its observation and the records of the hooks after it.
 
-        The observation has what those hooks printed. A hook before the action that does not exit with 0 refuses it.
-        There are no events if the action's answer is pending, or on an interrupt before it began.
+        The observation includes the output of those hooks. A hook before the action that does not exit with 0 refuses
+        it. There are no events if the action's answer is pending, or on an interrupt before it began.
         """
         place = {"cause": action.id, "subtask": action.subtask}
         if not self._hooks:
@@ -81,8 +81,8 @@ class Hooks:
     async def before_end(self, executor: Executor, action: Action) -> list[Event]:
         """Return the events for an action that ends a task: the action, or the message that sends the agent back.
 
-        A hook may send the agent back ``max_refusals`` times in a row; then its word no longer counts. There are none
-        on an interrupt, or if the user has written meanwhile: the agent then decides anew.
+        A hook may send the agent back ``max_refusals`` times in a row; further refusals do not count. There are no
+        events on an interrupt, or if the user has sent a message meanwhile: the agent then takes another step.
         """
         if not isinstance(action, AgentFinishAction):
             return [action]

@@ -50,7 +50,7 @@ class MCPServerError(Exception):
 
 @dataclass(frozen=True)
 class MCPOptions:
-    """What all connections of a session share. ``egress`` decides about addresses, ``save`` stores blobs."""
+    """The options that a session's connections share. ``egress`` decides about addresses, ``save`` stores blobs."""
 
     secrets: Secrets
     egress: Egress | None
@@ -191,7 +191,7 @@ class Connection:
 
         if self._settings.url is not None:
             if self._options.egress is None:
-                raise MCPServerError("this session has no way to the network")
+                raise MCPServerError("this session has no network")
             headers = {name: self._resolved(value) for name, value in self._settings.headers.items()}
 
             def refused(text: str) -> None:
@@ -259,7 +259,7 @@ async def _first(*waits: Awaitable[object]) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the reason in an error, also in one that task groups wrapped."""
+    """Return the reason in an error, even one wrapped in exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if isinstance(error, MCPServerError | SandboxError):

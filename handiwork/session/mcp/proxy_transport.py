@@ -57,7 +57,7 @@ class ProxyTransport(httpx2.AsyncBaseTransport):
 
 
 class _ProxyBackend(httpcore2.AsyncNetworkBackend):
-    """Connects to the proxy, whatever the host."""
+    """Connects to the proxy for every host."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""What an MCP server says, as events: its tools, and the result of a call, both bounded in size."""
+"""The answers of an MCP server as events: its tools, and the result of a call, both bounded in size."""
 
 from __future__ import annotations
 

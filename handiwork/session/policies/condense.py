@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from handiwork.agents.history import History, condense
+from handiwork.agents.protocols.ask import ask_in_form
 from handiwork.agents.rendering import shorten
 from handiwork.agents.state import State
 from handiwork.events.action import MessageAction
@@ -116,7 +117,7 @@ class Condenser:
             return None
         if event := draft.collapse(len(state.history), size - 1):
             return event
-        raise self._error("all that is left is the task and the newest step")
+        raise self._error("only the task and the newest step are left")
 
     async def _notes(self, draft: _Draft, cut: int) -> CondensationEvent:
         steps = draft.replaceable(cut)
@@ -145,7 +146,7 @@ class Condenser:
                 text = shorten(text_of(condense(steps, _condensation(steps, "collapse"), frozenset())), room // share)
             ask = ASK.format(steps=text, words=longest // 7)
             try:
-                completion = await self._llm.complete([Message.text("user", ask)], form=schema)
+                completion = await ask_in_form(self._llm, Message.text("user", ask), schema)
             except ContextWindowError:
                 continue
             return completion.content if schema is None else _parse_notes(completion.content)

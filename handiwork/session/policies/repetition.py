@@ -59,7 +59,7 @@ class Repetition:
 
     @property
     def event(self) -> LoopEvent:
-        """The record that tells the agent and the user."""
+        """The record of the repetition, with its text for the agent and the user."""
         return LoopEvent(first=self.first, rule=self.rule, times=self.times, content=self.description)
 
     @property

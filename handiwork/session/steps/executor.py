@@ -134,7 +134,7 @@ class Executor:
         return [SnapshotEvent(tree=snapshot.tree, size=snapshot.size, changed=snapshot.changed)]
 
     async def close(self) -> None:
-        """Close the sandbox and what runs in it."""
+        """Close the sandbox and the MCP servers in it."""
         if self.mcp is not None:
             await self.mcp.close()
         if self._ready is not None:

@@ -1,4 +1,4 @@
-"""Pending actions: what ends a task, and the observations of actions that will never run."""
+"""Pending actions: those that end a task, and the observations of those that will never run."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ async def read_output(
 
 
 @dataclass
-class _Page:
+class _OutputPage:
     """The lines of a page; ``last`` is the last line read."""
 
     last: int
@@ -75,7 +75,7 @@ class _Page:
 def _page(
     path: Path, blob: str, action: OutputReadAction, pattern: re.Pattern[str] | None, seconds: float
 ) -> Observation:
-    page = _Page(last=action.start - 1)
+    page = _OutputPage(last=action.start - 1)
     deadline = time.monotonic() + seconds
     with path.open("rb") as file:
         lines = 0

@@ -146,7 +146,7 @@ async def make_room(store: Store, data: Path, gigabytes: int, watch: Observer, g
         if budget and objects.folder.is_dir() and await asyncio.to_thread(objects.account, 0) > budget:
             await collect(store, data, budget, grace)
     except (WorkspaceError, OSError) as error:
-        watch(Status(f"no room could be made for snapshots: {error}"))
+        watch(Status(f"cannot make room for snapshots: {error}"))
 
 
 def _sweep(objects: Objects, sessions: list[_Session], forks: set[str], budget: int, grace: float) -> tuple[int, int]:

@@ -224,7 +224,7 @@ class _Plan:
         return any(parent_status and not stat.S_ISDIR(parent_status.st_mode) for parent_status in parent_statuses)
 
     def obstacle(self, path: str, theirs: Side | None, deleted: set[str]) -> str:
-        """Return why ``path`` cannot be written, whatever its content; "" if it can."""
+        """Return why ``path`` cannot be written with any content; "" if it can."""
         parts = parts_of(path)
         for depth in range(1, len(parts)):
             parent = "/".join(parts[:depth])

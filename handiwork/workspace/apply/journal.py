@@ -135,7 +135,7 @@ class ApplyJournal:
             try:
                 descriptor = lock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             except BlockingIOError:
-                raise BlockedError(f"another apply is at work in {self.target}; wait for its end") from None
+                raise BlockedError(f"another apply works in {self.target}; wait for its end") from None
             if os.fstat(descriptor).st_nlink:
                 return descriptor
             os.close(descriptor)  # the previous holder removed the file
@@ -185,8 +185,8 @@ class ApplyJournal:
                     renamed += self._restore(number, step)
         except OSError as error:
             raise WorkspaceError(
-                f"an apply in {self.target} was cut off and cannot be undone: {error.strerror}; what was there before"
-                f" is in {self.target / self._name}: make it writable and try again"
+                f"an apply in {self.target} was cut off and cannot be undone: {error.strerror}; the old files are"
+                f" in {self.target / self._name}: make it writable and try again"
             ) from error
         self._moves = None
         return renamed

@@ -196,7 +196,7 @@ def look_at(directory: int, path: str) -> os.stat_result | None:
 
 
 def open_regular(parent: int, name: str) -> int:
-    """Return a descriptor for reading the regular file ``name`` of an open directory, whatever its mode if we own it.
+    """Return a descriptor for reading a regular file of an open directory; the mode of an own file does not matter.
 
     Raises OSError, including for any other type of file.
     """

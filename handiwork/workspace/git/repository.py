@@ -122,7 +122,7 @@ def _read_settings(git_dir: Path, name: str) -> list[Setting]:
         return parse_config(read_regular(git_dir, name, _LARGEST_TEXT) or b"")
     except ConfigError as error:
         raise WorkspaceError(
-            f"{git_dir / name} cannot be read ({error}); mend it, or move its repository away"
+            f"{git_dir / name} cannot be read ({error}); repair it, or move its repository away"
         ) from error
 
 

@@ -7,6 +7,7 @@ import { editPatch } from "../../src/chat/patch";
 import { describe as describeAction, endingOf } from "../../src/wording/actions";
 import { noticeOf } from "../../src/wording/notices";
 import { bounded, exact, modelStart, outputsText, plain, sentences, taskText } from "../../src/wording/text";
+import { asEvent, isAction } from "../../src/events";
 import type { Subtask } from "../../src/fold";
 import { event, printed } from "./events";
 
@@ -114,6 +115,24 @@ describe("a card's first line", () => {
     expect(describeAction(event("FileReadAction", 1, { path: "a\u202eb", start: 2, end: 9 })).object).toBe(
       "a\\u202eb, lines 2–9",
     );
+  });
+
+  it("of an action of the user's own has its name and fields", () => {
+    const common = {
+      id: 4,
+      schema: 1,
+      timestamp: "",
+      source: "agent",
+      cause: null,
+      subtask: 0,
+      thought: "Check first.",
+    };
+    const action = asEvent({ ...common, type: "RunTestsAction", completion: 3, tool_call_id: null, suite: "unit" });
+    expect(isAction(action) && describeAction(action)).toMatchObject({
+      verb: "RunTests",
+      body: '{\n  "suite": "unit"\n}',
+      language: "json",
+    });
   });
 });
 

@@ -80,8 +80,9 @@ class Everyday(Benchmark):
     """A developer's everyday tasks; the rule is the verifier of each task.
 
     The agent gets the task's text and the workspace, and nothing else. The verifier runs on a copy of the workspace as
-    the agent left it, at the same path in a new sandbox, with the last message and a copy of the workspace as it was
-    at the beginning. It counts whatever the session's end: an agent that ran into a limit may have done its work.
+    the agent left it, at the same path in a new sandbox, with the last message and a copy of the workspace as it was at
+    the beginning. Its verdict counts for every end of the session: an agent may have done its work before it reached a
+    limit.
     """
 
     name = "everyday"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,7 @@ class Mint(Benchmark):
             result = await run_program(code, row["reference"], SECONDS)
             return Score(float(result.passed), code, {"output": result.output[-2000:]})
         right = bool(answer) and correct(row, answer, whole=answer == text)
-        details = {"as upstream": bool(answer) and _upstream_choice(row, answer)} if row["set"] == "mmlu" else {}
+        details = {"as upstream": bool(answer) and upstream_choice(row, answer)} if row["set"] == "mmlu" else {}
         return Score(float(right), answer, details)
 
     def more(self, scores: Sequence[Score]) -> dict[str, float]:
@@ -196,17 +196,27 @@ def _choice(row: Mapping[str, Any], answer: str) -> bool:
     return _by_text(options, reference, answer)
 
 
-def _by_text(options: Mapping[str, str], reference: str, answer: str) -> bool:
+def _by_text(
+    options: Mapping[str, str], reference: str, answer: str, contains: Callable[[str, str], bool] = str.__contains__
+) -> bool:
     """Return whether the answer contains the right option's text, and no other option's that is not part of it."""
     right = options.get(reference, "")
     wrong = [text for text in options.values() if text not in right]
-    return bool(right) and right in answer and not any(text in answer for text in wrong)
+    return bool(right) and contains(answer, right) and not any(contains(answer, text) for text in wrong)
 
 
-def _upstream_choice(row: Mapping[str, Any], answer: str) -> bool:
+def upstream_choice(row: Mapping[str, Any], answer: str) -> bool:
+    """Return whether upstream's code takes an answer to a question of mmlu as right."""
     answer, reference = answer.strip().lower(), row["reference"].strip().lower()
     answer = "a" if "a)" in answer or "a )" in answer else answer
-    return reference in answer or _by_text(_options(row), reference, answer)
+    return reference in answer or _by_text(_options(row), reference, answer, _contains_number)
+
+
+def _contains_number(answer: str, text: str) -> bool:
+    """Return whether the answer contains the text, or is within 5 % of it if both are numbers without a sign."""
+    if answer.isdigit() and text.isdigit():
+        return abs(float(text) - float(answer)) <= 0.05 * float(text)
+    return text in answer
 
 
 def _theorem_answer(text: str) -> str:

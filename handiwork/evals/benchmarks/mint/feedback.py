@@ -23,7 +23,7 @@ LONGEST = 3000
 HEADING = "Expert feedback:"
 
 OTHERS_TURN = re.compile(r"\n(?:Observation|Task|Assistant):")
-"""Begins what the feedback model writes in the names of the others."""
+"""The start of text that the feedback model writes in another speaker's name."""
 
 PROMPT = f"""You are an expert: you judge how an assistant works on a task, and give it feedback.
 

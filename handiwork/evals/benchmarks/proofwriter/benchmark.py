@@ -3,7 +3,7 @@
 Theories of depth 5 in the open world, in which a statement that does not follow is unknown. The letter is taken from
 the answer as in Logic-LM (https://github.com/teacherpeterpan/Logic-LLM): if the answer contains "The correct option
 is:", only the text after the last of these counts (models/model_baseline.py). The letter is that text's first
-character, if it is a capital from A to H, whatever follows it; else the first character after the first of a few
+character, if it is a capital from A to H, regardless of the next one; else the first character after the first of a few
 phrases (models/evaluation.py). An answer without such a letter is wrong.
 
 The splits are the same questions under three conditions. In ``dev`` the agent has the text alone. In ``dev-solver`` it

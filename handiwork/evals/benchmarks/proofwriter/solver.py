@@ -60,7 +60,7 @@ class Program:
 
 
 def read(text: str) -> Program:
-    """Return the program of a text; what follows ":::" in a line is a comment. Raises ProgramError."""
+    """Return the program of a text; ":::" starts a comment. Raises ProgramError."""
     rules: list[Rule] = []
     query: Literal | None = None
     heading = ""
@@ -118,7 +118,7 @@ def consequences(program: Program) -> set[Literal]:
 
 
 def _fired(rule: Rule, known: set[Literal], names: Sequence[str]) -> Iterator[Literal]:
-    """Yield the conclusions of a rule from what is known; a variable without a condition stands for every name."""
+    """Yield the conclusions of a rule from the known facts; a variable without a condition stands for every name."""
     for values in _matches(rule.conditions, known, {}):
         for conclusion in rule.conclusions:
             free = sorted(conclusion.variables() - set(values))

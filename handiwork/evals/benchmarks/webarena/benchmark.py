@@ -112,7 +112,7 @@ class WebArena(Benchmark):
             case "program_html":
                 return await program_html(task, rollout.sandbox, sites.urls(), self.settle)
             case _:
-                raise ValueError(f"task {task['task_id']} has an evaluator {kind}, which nobody knows")
+                raise ValueError(f"task {task['task_id']} has the unknown evaluator {kind}")
 
 
 def missing_sites(needed: list[str], row: Mapping[str, Any]) -> str:

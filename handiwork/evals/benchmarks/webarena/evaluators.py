@@ -59,7 +59,7 @@ async def string_match(task: Mapping[str, Any], answer: str, ask: Ask) -> float:
                 for text in reference:
                     score *= score and await _fuzzy(task["intent"], text, answer, ask)
             case _:
-                raise ValueError(f"task {task['task_id']} is to be matched by {approach}, which nobody knows")
+                raise ValueError(f"task {task['task_id']} has the unknown matching rule {approach}")
     return score
 
 
@@ -67,7 +67,7 @@ def url_match(evaluation: Mapping[str, Any], url: str) -> float:
     """Score the address of the agent's open page: it must contain the reference's host, path and queries."""
     rule = evaluation.get("url_note", "GOLD in PRED")
     if rule != "GOLD in PRED":
-        raise ValueError(f"addresses are to be matched by {rule!r}, which nobody knows")
+        raise ValueError(f"{rule!r} is no known rule to match addresses")
     references = [_parts(text) for text in evaluation["reference_url"].split(OR)]
     base, query = _parts(url)
     expected: dict[str, set[str]] = defaultdict(set)
@@ -84,7 +84,7 @@ def match_contents(contents: Mapping[str, Any], text: str) -> float:
     if "exact_match" in contents:
         return exact_match(contents["exact_match"], text)
     if "must_include" not in contents:
-        raise ValueError(f"contents are to be matched by {', '.join(contents)}, which nobody knows")
+        raise ValueError(f"{', '.join(contents)} is no known rule to match contents")
     phrases: Sequence[str] = contents["must_include"]
     return float(all(any(must_include(phrase, text) for phrase in alternatives.split(OR)) for alternatives in phrases))
 

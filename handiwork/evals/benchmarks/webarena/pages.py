@@ -101,7 +101,7 @@ async def _url(text: str, sandbox: Sandbox, urls: Mapping[str, str]) -> str | No
     if name == "reddit_get_post_url":
         state = await sandbox.browser("state")
         return post_url(str(state["url"]) if isinstance(state, dict) else "")
-    raise ValueError(f"an address is to be found by {name}, which nobody knows")
+    raise ValueError(f"{name} is no known way to find an address")
 
 
 def post_url(url: str) -> str:

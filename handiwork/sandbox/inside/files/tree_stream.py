@@ -115,7 +115,7 @@ def receive(
     All belong to ``owner``, uid and gid, if one is given. Files may have ``limit`` bytes together; paths must be those
     of ``trees`` or below. Raises TreeStreamError, OSError.
     """
-    count, writer = 0, _Writer(root, owner)
+    count, writer = 0, _EntryWriter(root, owner)
     try:
         for node in _nodes(stream):
             if trees is not None and not any(node.path == tree or node.path.startswith(f"{tree}/") for tree in trees):
@@ -200,7 +200,7 @@ def _send_bytes(stream: BinaryIO, file: BinaryIO, size: int) -> None:
         size -= len(data)
 
 
-class _Writer:
+class _EntryWriter:
     """Creates entries below ``root``; directory modes are set last, as they may forbid writing."""
 
     def __init__(self, root: str, owner: tuple[int, int] | None) -> None:

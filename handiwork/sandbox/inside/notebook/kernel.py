@@ -56,7 +56,7 @@ _LENT_FROM = (3, 11)  # the oldest Python that runs the lent IPython
 _PR_SET_PDEATHSIG = 1
 
 
-class _Stream(io.TextIOWrapper):
+class _UnbufferedWriter(io.TextIOWrapper):
     """Text for a descriptor, written at once to keep its order among other writers' output."""
 
     def __init__(self, descriptor: int) -> None:
@@ -203,7 +203,7 @@ class _Kernel:
 
         show, leave = self._show, self._leave
 
-        class Hook(DisplayHook):
+        class KernelDisplayHook(DisplayHook):
             def write_output_prompt(self) -> None:
                 pass
 
@@ -220,8 +220,8 @@ class _Kernel:
             def clear_output(self, wait: bool = False) -> None:
                 pass
 
-        class Shell(InteractiveShell):
-            displayhook_class = Type(Hook)
+        class KernelShell(InteractiveShell):
+            displayhook_class = Type(KernelDisplayHook)
             display_pub_class = Type(Publisher)
 
             def ask_exit(self) -> None:
@@ -248,7 +248,7 @@ class _Kernel:
         config = Config()
         config.HistoryManager.enabled = False
         config.InteractiveShell.colors = "NoColor"
-        shell = Shell.instance(config=config)
+        shell = KernelShell.instance(config=config)
         shell.display_formatter.formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", _render)
         shell.set_hook("show_in_pager", page.as_hook(page.display_page), 99)
         return shell
@@ -296,7 +296,7 @@ def _become_kernel(server: int, output: int) -> NoReturn:
     for standard in (1, 2):
         os.dup2(output, standard)
     os.close(output)
-    sys.stdout, sys.stderr = _Stream(1), _Stream(2)
+    sys.stdout, sys.stderr = _UnbufferedWriter(1), _UnbufferedWriter(2)
     faulthandler.enable(2)
     builtins.input = getpass.getpass = _no_input
     os.environ.setdefault("MPLBACKEND", "agg")

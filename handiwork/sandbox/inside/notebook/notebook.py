@@ -145,13 +145,13 @@ class Notebook:
                 pass
 
     def answer(self, number: int, text: str, problem: str) -> None:
-        """Answer a question of the running cell; one that is not open any more is ignored."""
+        """Answer a question of the running cell; the answer to a closed question is ignored."""
         if number in self._questions and self._kernel is not None:
             self._questions.remove(number)
             self._kernel.run(json.dumps({"question": number, "text": text, "problem": problem}).encode() + b"\n")
 
     def end_questions(self) -> None:
-        """Answer the open questions with a problem: nobody waits for the cell any more."""
+        """Answer the open questions with a problem: the caller no longer waits for the cell."""
         for number in list(self._questions):
             self.answer(number, "", "nobody waits for the cell any more: run it again, with a longer timeout")
 

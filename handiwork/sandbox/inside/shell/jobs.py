@@ -211,7 +211,7 @@ class Jobs:
         self._hook: Job | None = None
 
     async def run_hook(self, command: bytes, text: bytes, directory: str, keep: Keep) -> Reading:
-        """Run a user's hook with ``text`` as its input, apart from the shell and its state, and end what it leaves.
+        """Run a user's hook with ``text`` as its input, apart from the shell and its state, and end its leftovers.
 
         Raises ActionError.
         """

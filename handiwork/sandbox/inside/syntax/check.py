@@ -111,7 +111,7 @@ The exit codes of programs do not count: the action server reaps its children be
 
 
 class SyntaxProblem(NamedTuple):
-    """One error: its line, counted from 1 (0 if it has none), and what is wrong."""
+    """One error: its line, counted from 1 (0 if it has none), and its description."""
 
     line: int
     message: str
@@ -140,8 +140,8 @@ def language_of(path: str, source: bytes) -> str:
 def syntax_problems(path: str, source: bytes, pythons: Pythons = no_pythons) -> list[SyntaxProblem]:
     """Return the syntax errors of a file, none if it is in no known language or larger than LIMIT.
 
-    ``pythons`` returns the commands of interpreters that may be newer than this one: what the first newer one compiles
-    is right.
+    ``pythons`` returns the commands of interpreters that may be newer than this one: a file that the first newer one
+    compiles is right.
     """
     language = language_of(path, source)
     if not language or len(source) > LIMIT or not source.strip() or b"\0" in source:
@@ -257,7 +257,7 @@ def _parser(language: str) -> Any:
 
 
 def _problems_elsewhere(language: str, source: bytes) -> list[SyntaxProblem]:
-    """Ask the bundle's Python, if this one cannot load the grammars and is told of that."""
+    """Ask the bundle's Python, if this one cannot load the grammars and knows its path."""
     libraries = os.environ.get(_LIBRARIES)
     if libraries is None:
         return []

@@ -4,14 +4,14 @@ import type { SessionView } from "../generated/types";
 import { asEvent, type EventRecord, type JsonObject } from "./events";
 
 /** Live output that the log does not store. */
-export type Transient =
+export type LiveOutput =
   | { transient: "text"; after: number; subtask: number; text: string }
   | { transient: "output"; after: number; action: number; text: string }
   | { transient: "status"; after: number; text: string };
 
 interface Listener {
   event(event: EventRecord): void;
-  transient(piece: Transient): void;
+  liveOutput(piece: LiveOutput): void;
   state(info: SessionView): void;
   connected(connected: boolean): void;
   /** The session does not exist, or no longer. */
@@ -79,7 +79,7 @@ export class Follower {
 
   private receive(message: JsonObject): void {
     if ("transient" in message) {
-      this.listener.transient(message as unknown as Transient);
+      this.listener.liveOutput(message as unknown as LiveOutput);
       return;
     }
     if ("state" in message) {

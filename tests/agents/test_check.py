@@ -1,0 +1,67 @@
+"""The check of a task: told to the model, run after changes, and known as long as the overview is."""
+
+from __future__ import annotations
+
+import pytest
+
+from handiwork.agents.codeact import CodeActAgent
+from handiwork.agents.codeact.check import check_of
+from handiwork.agents.state import State
+from handiwork.events.action import CmdRunAction, FileWriteAction
+from handiwork.events.observation import FileWriteObservation
+from handiwork.events.overview import WorkspaceOverviewAction, WorkspaceOverviewObservation
+from handiwork.events.record import CondensationEvent
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.types import Capabilities
+from tests.agents.states import reply, state_of, task
+
+TEXT = Capabilities(tools=False, schema=False, window=16_384)
+END = "```finish\ndone\n```"
+AFTER_EXAMPLE = [""] * 6
+"""A script begins at the reply that the conversation has reached: five are the worked example's, one is the write."""
+NOTES = "notes.txt:\n```\n" + "words\n" * 200 + "```"
+
+
+def project(makefile: str, message: str = "Make it work.") -> State:
+    """Return a session in which the model has written a file."""
+    content = f"Files:\nMakefile (20 bytes)\n\nMakefile:\n```\n{makefile}\n```\n\n{NOTES}"
+    return state_of(
+        task(message),
+        WorkspaceOverviewAction(budget=9),
+        WorkspaceOverviewObservation(content=content, paths=("Makefile", "notes.txt"), files=2, shown=("Makefile",)),
+        reply("```write a.py\n1\n```"),
+        FileWriteAction(path="a.py", content="1\n"),
+        FileWriteObservation(path="a.py"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("makefile", "told"), [("test:\n\ttrue", "\n\nThe tests are run with `make test`."), ("all:\n\ttrue", "")]
+)
+async def test_the_model_is_told_the_projects_check(makefile: str, told: str) -> None:
+    llm = ScriptedLLM([*AFTER_EXAMPLE, "```bash\nls\n```"], capabilities=TEXT)
+    await CodeActAgent(llm).step(project(makefile))
+    (overview,) = [part.text for message in llm.requests[0] for part in message.content if "Makefile" in part.text]
+    assert overview.endswith(f"```{told}")
+
+
+async def test_it_runs_before_the_end_also_after_older_outputs_were_left_out() -> None:
+    state = project("test:\n\ttrue")
+    collapse = CondensationEvent(first=1, last=state.last_id, how="collapse")
+    state.apply(collapse.with_fields(id=state.last_id + 1))
+    assert check_of(state) == "make test"
+    actions = await CodeActAgent(ScriptedLLM([*AFTER_EXAMPLE, END], capabilities=TEXT)).step(state)
+    assert isinstance(actions, list)
+    assert [action.command for action in actions if isinstance(action, CmdRunAction)] == ["make test"]
+
+
+@pytest.mark.parametrize(
+    ("message", "check"),
+    [
+        ("Run `make check`, please.", "make check"),
+        ("It is used as `python3 solve.py FILE`.", "make test"),
+        ("Say `hello`.", "make test"),
+    ],
+)
+def test_the_one_that_the_user_names_comes_first_if_it_says_that_it_checks(message: str, check: str) -> None:
+    assert check_of(project("test:\n\ttrue", message)) == check
