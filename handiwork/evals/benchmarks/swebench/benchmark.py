@@ -34,8 +34,12 @@ from handiwork.workspace.patch import unified_diff
 
 KIT = "kit.json"
 FIELDS = ("instance_id", "repo", "base_commit", "version", "problem_statement")
-_NAMES = TypeAdapter(list[str])
 HIDDEN = ("patch", "test_patch", "FAIL_TO_PASS", "PASS_TO_PASS")
+
+LARGEST_CHANGES = 50_000_000
+"""The most bytes of changed text files, before and after together, that are compared."""
+
+_NAMES = TypeAdapter(list[str])
 
 
 class SWEBench(Benchmark):
@@ -84,8 +88,8 @@ class SWEBench(Benchmark):
         installations.put(subject, workspace)
 
     def mounts(self, instance: Instance) -> Sequence[Path]:
-        """Return the environment of pinned packages."""
-        return (environments.built(subject_of(instance).recipe),)
+        """Return the environment of pinned packages, and what its Python needs."""
+        return environments.mounts(subject_of(instance).recipe)
 
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
         """Check the environment: it runs here, hides the repair, and the reference solution is resolved in it.
@@ -119,8 +123,9 @@ class SWEBench(Benchmark):
         issue = instance.row["problem_statement"].strip()
         return (
             "The current directory is a Python repository, installed in the virtual environment .venv. Resolve this "
-            f"issue by changing the repository's source files:\n\n<issue>\n{issue}\n</issue>\n\nHidden tests check the behaviour that the issue asks for. Make your changes in the working "
-            "tree, check them, and finish."
+            f"issue by changing the repository's source files:\n\n<issue>\n{issue}\n</issue>\n\n"
+            "Hidden tests check the behaviour that the issue asks for. Make your changes in the working tree, check "
+            "them, and finish."
         )
 
     async def score(self, rollout: Rollout) -> Score:
@@ -131,8 +136,10 @@ class SWEBench(Benchmark):
         if rollout.files is None:
             raise ValueError("a rollout without files has no patch")
         await rollout.sandbox.interrupt()
-        changes = await asyncio.to_thread(rollout.files.changes)
-        patch = unified_diff([change for change in changes if not change.binary])
+        changes = [change for change in await asyncio.to_thread(rollout.files.changes) if not change.binary]
+        if sum(side.size for change in changes for side in (change.old, change.new) if side) > LARGEST_CHANGES:
+            return Score(0.0, "", {"why": "the agent changed too much text"})
+        patch = await asyncio.to_thread(unified_diff, changes)
         if not patch:
             return Score(0.0, "", {"why": "the agent changed nothing"})
         grade = await grading.grade(rollout.instance.row, subject_of(rollout.instance), patch)
@@ -162,5 +169,5 @@ def _names(value: str | list[str]) -> list[str]:
 def _find_copies(repository: str) -> str:
     """Return a command that prints a folder with the metadata of the repository's package outside the workspace."""
     name = repository.rpartition("/")[2].replace("-", "[-_]")
-    installed = f"-iname '{name}-*.dist-info' -o -iname '{name}-*.egg-info'"
+    installed = f"-iname '{name}-[0-9]*.dist-info' -o -iname '{name}-[0-9]*.egg-info'"
     return f'find / \\( -path /proc -o -path "$PWD" \\) -prune -o -type d \\( {installed} \\) -print -quit 2> /dev/null'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 from handiwork.evals.benchmark import DataError
 from handiwork.evals.benchmarks.swebench.recipes import VENV, Recipe, interpreter
 from handiwork.paths import cache_dir, locked
+from handiwork.sandbox.toolchains import SYSTEM
 
 OUTPUT_LIMIT = 1500
 """The characters shown from the end of a failing program's output."""
@@ -35,10 +37,18 @@ def built(recipe: Recipe) -> Path:
     return folder
 
 
+def mounts(recipe: Recipe) -> list[Path]:
+    """Return what a sandbox shows read-only besides a checkout: the environment, and libraries of its Python.
+
+    Raises DataError.
+    """
+    # A bare Python loads its shared library from the place that it was copied from.
+    libraries = (_original(recipe).parent.parent / "lib").glob("libpython*.so.*")
+    return [built(recipe), *(path for path in sorted(libraries) if not any(map(path.is_relative_to, SYSTEM)))]
+
+
 def _build(recipe: Recipe, folder: Path) -> None:
-    program = interpreter(recipe.python)
-    if program is None:
-        raise DataError(f"there is no Python {recipe.python}: install it with pyenv or uv")
+    program = _bare_python(recipe)
     requirements = folder.with_name(f"{folder.name}.txt")
     requirements.write_text("".join(f"{one}\n" for one in recipe.requirements))
     isolation = [] if recipe.isolated else ["--no-build-isolation"]
@@ -55,14 +65,46 @@ def _run(*command: str) -> None:
         raise DataError(f"an environment cannot be built: {' '.join(command[:4])} failed: {output}")
 
 
+def _bare_python(recipe: Recipe) -> Path:
+    """Return the program of a Python like ``interpreter`` without any packages, made at the first call.
+
+    The packages of a developer's Python may be later versions of the repositories, repaired. A Python of the system is
+    returned as it is: sandboxes show the system's packages anyway. Raises DataError.
+    """
+    program = _original(recipe)
+    prefix = program.parent.parent
+    if any(map(prefix.is_relative_to, SYSTEM)):
+        return program
+    version = f"{prefix} {prefix.stat().st_mtime_ns}"
+    folder = cache_dir() / "pythons" / hashlib.sha256(version.encode()).hexdigest()[:20]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with locked(folder.with_name(f"{folder.name}.lock"), flags=os.O_RDWR | os.O_CREAT):
+        if not folder.is_dir():
+            part = folder.with_name(f"{folder.name}.part")
+            shutil.rmtree(part, ignore_errors=True)
+            shutil.copytree(prefix, part, symlinks=True, ignore=_packages)
+            part.rename(folder)
+    return folder / "bin" / program.name
+
+
+def _original(recipe: Recipe) -> Path:
+    program = interpreter(recipe.python)
+    if program is None:
+        raise DataError(f"there is no Python {recipe.python}: install it with pyenv or uv")
+    return program.resolve()
+
+
+def _packages(folder: str, names: list[str]) -> list[str]:
+    """Return the names that a copy of a Python leaves out: the content of its folder of packages."""
+    return names if Path(folder).name == "site-packages" else []
+
+
 def put_layer(recipe: Recipe, checkout: Path) -> None:
     """Write a virtual environment into a checkout that has no packages of its own, and shows those of ``built``.
 
     The repository can be installed into it, while the packages below stay as they are.
     """
-    below, layer = built(recipe), checkout / VENV
-    program = interpreter(recipe.python)
-    assert program is not None
+    below, layer, program = built(recipe), checkout / VENV, _bare_python(recipe)
     packages = f"lib/python{recipe.python}/site-packages"
     (layer / "bin").mkdir(parents=True)
     (layer / packages).mkdir(parents=True)

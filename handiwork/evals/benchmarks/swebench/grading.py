@@ -63,8 +63,8 @@ async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: f
     An installation of the subject must exist. Raises DataError, SandboxError, and OfficialError if the official package
     cannot grade the output.
     """
-    environment = environments.built(subject.recipe)
-    async with new_sandbox("bubblewrap", read_only=[environment]) as (sandbox, workspace):
+    mounts = environments.mounts(subject.recipe)
+    async with new_sandbox("bubblewrap", read_only=mounts) as (sandbox, workspace):
         await asyncio.to_thread(installations.put, subject, workspace)
         await sandbox.start()
         if patch:

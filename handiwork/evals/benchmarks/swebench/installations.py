@@ -44,11 +44,11 @@ async def install(subject: Subject) -> None:
     if subject.folder.is_dir():
         return
     subject.folder.parent.mkdir(parents=True, exist_ok=True)
-    environment = environments.built(subject.recipe)
+    mounts = environments.mounts(subject.recipe)
     with locked(subject.folder.with_name(f"{subject.folder.name}.lock"), flags=os.O_RDWR | os.O_CREAT):
         if subject.folder.is_dir():
             return
-        async with new_sandbox("bubblewrap", read_only=[environment]) as (sandbox, workspace):
+        async with new_sandbox("bubblewrap", read_only=mounts) as (sandbox, workspace):
             repositories.check_out(subject.source, subject.tree, workspace)
             environments.put_layer(subject.recipe, workspace)
             before = {path: _version(workspace / path) for path in _files(workspace)}
