@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 from pydantic import TypeAdapter
 
+from handiwork.errors import SandboxError
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
 from handiwork.evals.benchmarks.swebench import environments, grading, installations, recipes, repositories
 from handiwork.evals.benchmarks.swebench.installations import Subject
@@ -35,6 +36,9 @@ from handiwork.workspace.patch import unified_diff
 KIT = "kit.json"
 FIELDS = ("instance_id", "repo", "base_commit", "version", "problem_statement")
 HIDDEN = ("patch", "test_patch", "FAIL_TO_PASS", "PASS_TO_PASS")
+
+SEARCH_SECONDS = 300.0
+"""The time for listing the packages in a sandbox."""
 
 LARGEST_CHANGES = 50_000_000
 """The most bytes of changed text files, before and after together, that are compared."""
@@ -101,10 +105,12 @@ class SWEBench(Benchmark):
         python = await command_in(sandbox, f"{recipes.VENV}/bin/python -c 'import site'", GRACE)
         if python.exit_code:
             raise UnfitError(f"the environment's Python does not run in this sandbox: {python.content.strip()}")
-        copies = await command_in(sandbox, _find_copies(instance.row["repo"]), GRACE)
-        if found := copies.content.strip():
+        copies = await command_in(sandbox, _find_copies(instance.row["repo"]), SEARCH_SECONDS)
+        if copies.exit_code is None:
+            raise SandboxError(f"the packages of the sandbox cannot be listed: {copies.content.strip()}")
+        if copy := copies.content.strip():
             raise UnfitError(
-                f"the sandbox shows another version of the repository, perhaps repaired: {found}. It is on the PATH of "
+                f"the sandbox shows another version of the repository, perhaps repaired: {copy}. It is on the PATH of "
                 "this machine: run with PATH=/usr/bin:/bin, or in a shell without that Python"
             )
         await self._rehearse(instance)
