@@ -29,6 +29,9 @@ SECONDS = 1800.0
 LARGEST_LOG = 50_000_000
 """The bytes of the tests' output that are read, from its beginning."""
 
+_GIT_SECONDS = 300.0
+"""The time for applying a patch."""
+
 _TIMED_OUT = frozenset({124, 137})
 """Exit codes of ``timeout`` for a command that it ended."""
 
@@ -69,11 +72,11 @@ async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: f
         await sandbox.start()
         if patch:
             await write_file(sandbox, "/tmp/model.patch", patch.encode())
-            applied = await _run(sandbox, _APPLY, GRACE)
+            applied = await _run_git(sandbox, _APPLY)
             if applied.exit_code:
                 return Grade(resolved=False, why="the patch does not apply", log=applied.output)
         await write_file(sandbox, "/tmp/test.patch", row["test_patch"].encode())
-        put_back = await _run(sandbox, _put_back(row["test_patch"]), GRACE)
+        put_back = await _run_git(sandbox, _put_back(row["test_patch"]))
         if put_back.exit_code:
             return Grade(resolved=False, why="the tests cannot be put in place", log=put_back.output)
         tests = await _run(sandbox, f"{subject.recipe.test_command}\n", seconds)
@@ -105,6 +108,14 @@ async def _run(sandbox: Sandbox, script: str, seconds: float) -> _Run:
     if done.exit_code is None:
         raise SandboxError("the sandbox did not end the tests")
     return _Run(done.exit_code, content.decode(errors="replace"))
+
+
+async def _run_git(sandbox: Sandbox, script: str) -> _Run:
+    """Run a script that applies patches: unlike tests, it takes long only on a machine that is too busy."""
+    done = await _run(sandbox, script, _GIT_SECONDS)
+    if done.exit_code in _TIMED_OUT:
+        raise SandboxError(f"git took more than {_GIT_SECONDS:g} s to apply a patch: {done.output[-500:]}")
+    return done
 
 
 def _put_back(test_patch: str) -> str:
