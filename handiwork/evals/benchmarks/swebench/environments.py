@@ -114,8 +114,9 @@ def put_layer(recipe: Recipe, checkout: Path) -> None:
     (layer / packages / "environment.pth").write_text(f"import site; site.addsitedir({str(below / packages)!r})\n")
     for name in ("python", "python3", f"python{recipe.python}"):
         (layer / "bin" / name).symlink_to(program if name == "python" else "python")
+    shebang = f"#!{below}/bin/python".encode()
     for script in sorted((below / "bin").iterdir()):
-        if not script.is_symlink() and script.read_bytes().startswith(f"#!{below}/bin/python".encode()):
+        if script.is_file() and not script.is_symlink() and script.read_bytes().startswith(shebang):
             _, _, body = script.read_text().partition("\n")
             copy = layer / "bin" / script.name
             copy.write_text(f"#!{layer}/bin/python\n{body}")
