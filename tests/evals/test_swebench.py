@@ -34,6 +34,9 @@ SWEBENCH = SWEBench()
 FLASK, PYTEST = "pallets__flask-4992", "pytest-dev__pytest-7168"
 REPAIRED = "src/flask/config.py"
 
+FLAKY = {"sympy__sympy-13177"}
+"""Instances whose reference solution fails in some runs: a test of this one hits the recursion limit by chance."""
+
 RECORD: Mapping[str, Any] = {
     "instance_id": "owner__name-1",
     "python": "3.11",
@@ -315,7 +318,7 @@ def test_every_instance_is_resolved_by_its_reference_solution_and_not_by_nothing
         seconds = time.monotonic() - began
         gold, empty = graded(instance, instance.row["patch"]), graded(instance, "")
         rows.append(f"{instance.id} | {seconds:.1f} s | gold {gold.resolved} {gold.why} | empty {empty.resolved}")
-        if not gold.resolved or empty.resolved:
+        if empty.resolved or (not gold.resolved and instance.id not in FLAKY):
             unfit.append(rows[-1])
     print("\n".join(rows))  # noqa: T201 - the table is what this is run for
     assert not unfit
