@@ -19,7 +19,7 @@ import pytest
 
 from handiwork.evals import registry
 from handiwork.evals.benchmark import Instance, UnfitError
-from handiwork.evals.benchmarks.swebench import environments, grading, installations, recipes, repositories
+from handiwork.evals.benchmarks.swebench import environments, grader, installations, recipes, repositories
 from handiwork.evals.benchmarks.swebench.benchmark import SWEBench, subject_of
 from handiwork.evals.running import plan
 from handiwork.evals.running.conditions import Conditions
@@ -77,11 +77,11 @@ def real(name: str) -> Instance:
     return next(one for one in instances(SWEBENCH) if one.id == name)
 
 
-def graded(instance: Instance, patch: str, seconds: float = grading.SECONDS) -> grading.Grade:
-    async def grade() -> grading.Grade:
+def graded(instance: Instance, patch: str, seconds: float = grader.SECONDS) -> grader.Grade:
+    async def grade() -> grader.Grade:
         subject = subject_of(instance)
         await installations.install(subject)
-        return await grading.grade(instance.row, subject, patch, seconds)
+        return await grader.grade(instance.row, subject, patch, seconds)
 
     return asyncio.run(grade())
 

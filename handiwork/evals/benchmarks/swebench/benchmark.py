@@ -25,7 +25,7 @@ from pydantic import TypeAdapter
 
 from handiwork.errors import SandboxError
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
-from handiwork.evals.benchmarks.swebench import environments, grading, installations, recipes, repositories
+from handiwork.evals.benchmarks.swebench import environments, grader, installations, recipes, repositories
 from handiwork.evals.benchmarks.swebench.installations import Subject
 from handiwork.evals.scoring import jsonlines
 from handiwork.evals.scoring.execution import GRACE, command_in
@@ -117,12 +117,12 @@ class SWEBench(Benchmark):
 
     async def _rehearse(self, instance: Instance) -> None:
         subject = subject_of(instance)
-        if installations.has_passed(subject, grading.PACKAGE):
+        if installations.has_passed(subject, grader.PACKAGE):
             return
-        gold = await grading.grade(instance.row, subject, instance.row["patch"])
+        gold = await grader.grade(instance.row, subject, instance.row["patch"])
         if not gold.resolved:
             raise UnfitError(f"its own reference solution is not resolved here: {gold.why}\n{gold.log[-1500:]}")
-        installations.mark_passed(subject, grading.PACKAGE)
+        installations.mark_passed(subject, grader.PACKAGE)
 
     def instruction(self, instance: Instance) -> str:
         """Return the issue, and what to do about it."""
@@ -148,7 +148,7 @@ class SWEBench(Benchmark):
         patch = await asyncio.to_thread(unified_diff, changes)
         if not patch:
             return Score(0.0, "", {"why": "the agent changed nothing"})
-        grade = await grading.grade(rollout.instance.row, subject_of(rollout.instance), patch)
+        grade = await grader.grade(rollout.instance.row, subject_of(rollout.instance), patch)
         details = {"why": grade.why, "failed": grade.tests, "rule": grade.version, "log": grade.log[-2000:]}
         return Score(float(grade.resolved), patch, details)
 

@@ -90,12 +90,12 @@ class OfficialError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _CommandOutput:
     exit_code: int
     output: str
 
 
-async def _run(sandbox: Sandbox, script: str, seconds: float) -> _Run:
+async def _run(sandbox: Sandbox, script: str, seconds: float) -> _CommandOutput:
     """Run a script in the workspace, and return its whole output."""
     await write_file(sandbox, "/tmp/script.sh", script.encode())
     limited = f"timeout -k 10 {seconds:g} bash /tmp/script.sh < /dev/null > /tmp/output.log 2>&1"
@@ -107,10 +107,10 @@ async def _run(sandbox: Sandbox, script: str, seconds: float) -> _Run:
             break
     if done.exit_code is None:
         raise SandboxError("the sandbox did not end the tests")
-    return _Run(done.exit_code, content.decode(errors="replace"))
+    return _CommandOutput(done.exit_code, content.decode(errors="replace"))
 
 
-async def _run_git(sandbox: Sandbox, script: str) -> _Run:
+async def _run_git(sandbox: Sandbox, script: str) -> _CommandOutput:
     """Run a script that applies patches: unlike tests, it takes long only on a machine that is too busy."""
     done = await _run(sandbox, script, _GIT_SECONDS)
     if done.exit_code in _TIMED_OUT:
@@ -126,7 +126,7 @@ def _put_back(test_patch: str) -> str:
     return "\n".join([*lines, "git apply --verbose /tmp/test.patch", ""])
 
 
-def _official_grade(row: Mapping[str, Any], parser: str, tests: _Run) -> Grade:
+def _official_grade(row: Mapping[str, Any], parser: str, tests: _CommandOutput) -> Grade:
     log = f">>>>> Start Test Output\n{tests.output}\n>>>>> End Test Output\n>>>>> Test Exit Code: {tests.exit_code}\n"
     fields = ("instance_id", "repo", "version", "FAIL_TO_PASS", "PASS_TO_PASS")
     case = {"row": {name: row[name] for name in fields}, "parser": parser, "log": log}
