@@ -9,7 +9,7 @@ help:
 	@echo "make test       the fast tests, under 3 minutes"
 	@echo "make test-slow  the tests with the model and long runs, under 35 minutes"
 	@echo "make test-crash  kill -9 and full disks at 1,000 random points, and sessions of 5,000 steps, 25 minutes"
-	@echo "make test-benchmarks  every instance of the benchmarks whose scorer needs a sandbox, 10 minutes"
+	@echo "make test-benchmarks  every instance of the benchmarks whose scorer needs a sandbox, over an hour"
 	@echo "make test-docs  the commands of README and docs that need the local model, 15 minutes"
 	@echo "make lint       ruff, pyright, structure, generated types, tsc, prettier"
 	@echo "make bundle     build and install what sandboxes mount: the bundle and the browser"

@@ -14,6 +14,7 @@ from handiwork.errors import HandiworkError
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
+from handiwork.workspace.session_files import SessionFiles
 
 Metric = Literal["accuracy", "pass@1", "success rate", "mean score"]
 """The name of the instances' mean score."""
@@ -51,7 +52,8 @@ class Rollout:
     """An agent's finished work on an instance: the state of its session, and its sandbox, which still runs.
 
     ``ask`` sends a prompt to the model that plays the user or judges, at temperature 0. Raises LLMError. ``feedback``
-    sends one to the model that comments on the agent's steps, and is None in a run without such a model.
+    sends one to the model that comments on the agent's steps, and is None in a run without such a model. ``files`` are
+    the session's files on this machine, None if the rollout was made without a session.
     """
 
     instance: Instance
@@ -59,6 +61,7 @@ class Rollout:
     sandbox: Sandbox
     ask: Ask
     feedback: Ask | None = None
+    files: SessionFiles | None = None
 
     @property
     def final_message(self) -> str:
@@ -95,7 +98,7 @@ class Benchmark(ABC):
     user's settings. With ``writable_root`` the tasks change the system itself: in a sandbox with an image the agent is
     root of a container that vanishes afterwards, as ``sandbox.docker`` describes. ``has_feedback`` means that a second
     model may comment on the agent's steps, see ``Rollout.feedback``. ``own_data`` is the data folder of a benchmark
-    that comes with its data.
+    that comes with its data. ``data_folder`` names the folder with its data, "" if that has the benchmark's name.
     """
 
     name: ClassVar[str]
@@ -114,6 +117,7 @@ class Benchmark(ABC):
     writable_root: ClassVar[bool] = False
     has_feedback: ClassVar[bool] = False
     own_data: ClassVar[Path | None] = None
+    data_folder: ClassVar[str] = ""
 
     @abstractmethod
     def files(self, split: str) -> Mapping[str, str]:
@@ -148,6 +152,10 @@ class Benchmark(ABC):
 
     def provide(self, instance: Instance, folder: Path) -> None:  # noqa: B027 - few need it
         """Write files that score the agent into an empty folder beside the workspace, read-only in the sandbox."""
+
+    def mounts(self, instance: Instance) -> Sequence[Path]:
+        """Return folders of this machine that the sandbox shows read-only at their own paths."""
+        return ()
 
     def has_rehearsal(self, instance: Instance) -> bool:
         """Return whether ``rehearse`` is to be called for the instance."""

@@ -35,7 +35,8 @@ from handiwork.session.steps.live import Observer
 from handiwork.session.steps.model_switch import MakeLLM, Models
 from handiwork.session.steps.pending import Over, abandoned_actions, crashed, never, not_run
 from handiwork.session.storage.gc import make_room
-from handiwork.session.storage.layout import snapshots_in_use
+from handiwork.session.storage.layout import session_dir, snapshots_in_use
+from handiwork.workspace.session_files import SessionFiles
 
 
 class Session:
@@ -97,6 +98,11 @@ class Session:
     def state(self) -> State:
         """The session's current state."""
         return self._journal.state
+
+    @property
+    def files(self) -> SessionFiles:
+        """The session's files on this machine."""
+        return self.config.files(session_dir(self._store.folder, self.id))
 
     @asynccontextmanager
     async def hold_lease(self) -> AsyncGenerator[None]:

@@ -29,7 +29,7 @@ def test_the_benchmarks_are_listed_with_what_they_need(program: Program) -> None
     listed = [json.loads(line) for line in program("eval", "list", "--json").stdout.splitlines()]
     names = {one["name"] for one in listed}
     assert {"agentbench_os", "bird", "eda", "everyday", "gaia", "gorilla_apibench", "gpqa"} < names
-    assert {"humanevalfix", "mint", "proofwriter", "toolqa"} < names
+    assert {"humanevalfix", "mint", "proofwriter", "swebench", "toolqa"} < names
     assert all(one["size"] and one["source"] and one["metric"] and one["licence"] for one in listed)
     assert "set HF_TOKEN" in program("eval", "list").stdout
 

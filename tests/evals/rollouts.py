@@ -14,6 +14,7 @@ import pytest
 
 from handiwork.agents.state import State
 from handiwork.evals.benchmark import Ask, Benchmark, Instance, Rollout
+from handiwork.evals.scoring.data import folder_of
 from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Event
@@ -43,9 +44,9 @@ def folder(benchmark: Benchmark) -> Path:
     """The benchmark's upstream files; skips the test where there are none."""
     if not BENCHDATA:
         pytest.skip("HANDIWORK_BENCHDATA names no folder with benchmark data")
-    found = Path(BENCHDATA, benchmark.name)
-    if not found.is_dir():
-        pytest.skip(f"HANDIWORK_BENCHDATA has no folder {benchmark.name}")
+    found = folder_of(benchmark, Path(BENCHDATA))
+    if found == Path(BENCHDATA):
+        pytest.skip(f"HANDIWORK_BENCHDATA has no folder for {benchmark.name}")
     return found
 
 

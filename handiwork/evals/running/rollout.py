@@ -147,8 +147,8 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
         await asyncio.to_thread(benchmark.provide, instance, provided)
         async with benchmark.turn(instance), Store.open(data) as store:
             config = _config(conditions, benchmark, instance, workspace, job.budget)
-            if any(provided.iterdir()):
-                config = config.model_copy(update={"mount_ro": (str(provided),)})
+            mounts = (*((provided,) if any(provided.iterdir()) else ()), *benchmark.mounts(instance))
+            config = config.model_copy(update={"mount_ro": tuple(map(str, mounts))})
             opened = await create(store, data, config, lambda _: None, TITLE, conventions=False)
             models = SideModels(
                 SideModel(conditions.user_model, conditions.user_base_url),
@@ -306,7 +306,7 @@ async def _converse(
     """Let the agent and the simulated user talk until one of them ends the conversation."""
     sandbox = await opened.sandbox()
     feedback = None if models.critic is None else models.critic.ask
-    rollout = Rollout(instance, opened.state, sandbox, models.user.ask, feedback)
+    rollout = Rollout(instance, opened.state, sandbox, models.user.ask, feedback, opened.files)
     end = _EndCheck(benchmark, rollout)
     if benchmark.has_rehearsal(instance):
         used = opened.config

@@ -18,17 +18,18 @@ HUB = "https://huggingface.co/"
 
 
 def folder_of(benchmark: Benchmark, data: Path | None) -> Path:
-    """Return the folder for the benchmark's data: ``data`` itself, or its folder with the benchmark's name.
+    """Return the folder for the benchmark's data: ``data`` itself, or its folder with the name of that data.
 
     Without ``data`` it is the benchmark's own, else in HANDIWORK_BENCHDATA or the user's cache; it need not exist.
     """
+    name = benchmark.data_folder or benchmark.name
     if data is None and benchmark.own_data is not None:
         return benchmark.own_data
     if data is None:
         chosen = os.environ.get("HANDIWORK_BENCHDATA")
         data = Path(chosen) if chosen else cache_dir() / "benchmarks"
-        return data / benchmark.name
-    return data / benchmark.name if (data / benchmark.name).is_dir() else data
+        return data / name
+    return data / name if (data / name).is_dir() else data
 
 
 def missing(benchmark: Benchmark, split: str, folder: Path) -> list[str]:

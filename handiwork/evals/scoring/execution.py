@@ -6,7 +6,7 @@ import math
 import secrets
 import shlex
 import tempfile
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -117,6 +117,7 @@ async def new_sandbox(
     image: str | None = None,
     writable_root: bool = False,
     allow_net: Collection[str] = (),
+    read_only: Sequence[Path] = (),
 ) -> AsyncGenerator[tuple[Sandbox, Path]]:
     """Yield a sandbox of this kind, to be started, and its workspace, an empty folder; remove both at the end.
 
@@ -134,7 +135,9 @@ async def new_sandbox(
         workspace.mkdir()
         egress = Egress(lambda: allow_net, _allow) if allow_net else None
         paths = SandboxPaths(session, workspace) if path is None else SandboxPaths(session, path, base=workspace)
-        sandbox = sandboxes.create(kind, paths, no_blobs, image=image, writable_root=writable_root, egress=egress)
+        sandbox = sandboxes.create(
+            kind, paths, no_blobs, read_only, image=image, writable_root=writable_root, egress=egress
+        )
         try:
             yield sandbox, workspace
         finally:

@@ -1,0 +1,1 @@
+"""SWE-bench: real issues of Python repositories, repaired in environments built from their specifications."""

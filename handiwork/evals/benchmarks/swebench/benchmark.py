@@ -1,0 +1,179 @@
+"""SWE-bench: issues of Python repositories, each resolved if the tests of its real repair pass.
+
+The rule is upstream's (https://github.com/SWE-bench/SWE-bench; parsers and grading are those of the package swebench
+5.0.2): every test of FAIL_TO_PASS and PASS_TO_PASS passes after the agent's patch and the test patch were applied to
+the base commit, within 30 minutes. A patch that does not apply is not resolved, nor is an empty one. The patch is the
+difference of the agent's workspace from its beginning, without ignored and binary files, whatever the agent did with
+git.
+
+It differs from upstream in the machine. Without official images an instance runs in Handiwork's sandbox, as an ordinary
+user and without any network, on an environment of pinned packages that is built from the recipe in ``kit.json``. An
+instance is measured only if its own reference solution is resolved in this environment; this is tried once for each
+environment and kept in the cache. The workspace is a repository with one commit, and the repository is installed in its
+folder .venv, which is no part of the patch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import TypeAdapter
+
+from handiwork.errors import SandboxError
+from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
+from handiwork.evals.benchmarks.swebench import environments, grader, installations, recipes, repositories
+from handiwork.evals.benchmarks.swebench.installations import Subject
+from handiwork.evals.scoring import jsonlines
+from handiwork.evals.scoring.execution import GRACE, command_in
+from handiwork.sandbox import create as sandboxes
+from handiwork.sandbox.base import Sandbox
+from handiwork.workspace.patch import unified_diff
+
+KIT = "kit.json"
+FIELDS = ("instance_id", "repo", "base_commit", "version", "problem_statement")
+HIDDEN = ("patch", "test_patch", "FAIL_TO_PASS", "PASS_TO_PASS")
+
+SEARCH_SECONDS = 300.0
+"""The time for listing the packages in a sandbox."""
+
+LARGEST_CHANGES = 50_000_000
+"""The most bytes of changed text files, before and after together, that are compared."""
+
+_NAMES = TypeAdapter(list[str])
+
+
+class SWEBench(Benchmark):
+    """Issues of twelve Python repositories; the share that is resolved."""
+
+    name = "swebench"
+    title = "SWE-bench"
+    size = "lite 300, verified 500, full 2,294"
+    source = "https://huggingface.co/datasets/princeton-nlp/SWE-bench_Lite"
+    licence = "MIT; patches under their projects' licences"
+    citation = "Jimenez et al. 2024, SWE-bench: Can Language Models Resolve Real-World GitHub Issues?, arXiv:2310.06770"
+    metric = "success rate"
+    splits = ("lite", "verified", "full")
+    data_folder = "swe_bench_lite"
+    upstream: ClassVar[Mapping[str, str]] = {
+        "lite": "swe_bench_lite_test.jsonl",
+        "verified": "swe_bench_verified_test.jsonl",
+        "full": "swe_bench_test.jsonl",
+    }
+    """The file of each split: the rows of the data set as JSON lines."""
+
+    def files(self, split: str) -> Mapping[str, str]:
+        """Return the rows of the split, and the recipes; upstream has neither in this form."""
+        return {self.upstream[split]: "", KIT: ""}
+
+    def further_files(self, split: str) -> Sequence[str]:
+        """Return the folder with the repositories."""
+        return ("repos",)
+
+    def load(self, data: Path, split: str) -> list[Instance]:
+        """Return the issues in the file's order, those of a repository as one group. Raises DataError, OSError."""
+        kit = {record["instance_id"]: record for record in json.loads((data / KIT).read_text(encoding="utf-8"))}
+        rows = jsonlines.read(data / self.upstream[split], (*FIELDS, *HIDDEN))
+        return [_instance(row, kit.get(row["instance_id"], {}), data) for row in rows]
+
+    def skipped(self, instance: Instance) -> str:
+        """Return why the instance's environment cannot be built on this machine."""
+        if instance.row["source"] is None:
+            return instance.row["recipe"].get("note") or f"the data folder has no repository {instance.row['repo']}"
+        return recipes.obstacle(instance.row["recipe"])
+
+    def prepare(self, instance: Instance, workspace: Path) -> None:
+        """Write the repository of the base commit, installed. Raises DataError, UnfitError, SandboxError."""
+        subject = subject_of(instance)
+        asyncio.run(installations.install(subject))
+        installations.put(subject, workspace)
+
+    def mounts(self, instance: Instance) -> Sequence[Path]:
+        """Return the environment of pinned packages, and what its Python needs."""
+        return environments.mounts(subject_of(instance).recipe)
+
+    async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
+        """Check the environment: it runs here, hides the repair, and the reference solution is resolved in it.
+
+        Raises UnfitError, DataError, SandboxError, OfficialError.
+        """
+        if not sandboxes.is_isolated(sandbox.name):
+            raise UnfitError("without a sandbox an agent could read the reference solutions: choose one with --sandbox")
+        python = await command_in(sandbox, f"{recipes.VENV}/bin/python -c 'import site'", GRACE)
+        if python.exit_code:
+            raise UnfitError(f"the environment's Python does not run in this sandbox: {python.content.strip()}")
+        copies = await command_in(sandbox, _find_copies(instance.row["repo"]), SEARCH_SECONDS)
+        if copies.exit_code is None:
+            raise SandboxError(f"the packages of the sandbox cannot be listed: {copies.content.strip()}")
+        if copy := copies.content.strip():
+            raise UnfitError(
+                f"the sandbox shows another version of the repository, perhaps repaired: {copy}. It is on the PATH of "
+                "this machine: run with PATH=/usr/bin:/bin, or in a shell without that Python"
+            )
+        await self._rehearse(instance)
+
+    async def _rehearse(self, instance: Instance) -> None:
+        subject = subject_of(instance)
+        if installations.has_passed(subject, grader.PACKAGE):
+            return
+        gold = await grader.grade(instance.row, subject, instance.row["patch"])
+        if not gold.resolved:
+            raise UnfitError(f"its own reference solution is not resolved here: {gold.why}\n{gold.log[-1500:]}")
+        installations.mark_passed(subject, grader.PACKAGE)
+
+    def instruction(self, instance: Instance) -> str:
+        """Return the issue, and what to do about it."""
+        issue = instance.row["problem_statement"].strip()
+        return (
+            "The current directory is a Python repository, installed in the virtual environment .venv. Resolve this "
+            f"issue by changing the repository's source files:\n\n<issue>\n{issue}\n</issue>\n\n"
+            "Hidden tests check the behaviour that the issue asks for. Make your changes in the working tree, check "
+            "them, and finish."
+        )
+
+    async def score(self, rollout: Rollout) -> Score:
+        """Score 1 if the agent's patch is resolved on a fresh checkout.
+
+        Raises DataError, SandboxError, OfficialError, WorkspaceError.
+        """
+        if rollout.files is None:
+            raise ValueError("a rollout without files has no patch")
+        await rollout.sandbox.interrupt()
+        changes = [change for change in await asyncio.to_thread(rollout.files.changes) if not change.binary]
+        if sum(side.size for change in changes for side in (change.old, change.new) if side) > LARGEST_CHANGES:
+            return Score(0.0, "", {"why": "the agent changed too much text"})
+        patch = await asyncio.to_thread(unified_diff, changes)
+        if not patch:
+            return Score(0.0, "", {"why": "the agent changed nothing"})
+        grade = await grader.grade(rollout.instance.row, subject_of(rollout.instance), patch)
+        details = {"why": grade.why, "failed": grade.tests, "rule": grade.version, "log": grade.log[-2000:]}
+        return Score(float(grade.resolved), patch, details)
+
+
+def subject_of(instance: Instance) -> Subject:
+    """Return the repository and the recipe of an instance that is not ``skipped``. Raises DataError."""
+    source = Path(instance.row["source"])
+    tree = repositories.tree_of(source, (f"refs/heads/{instance.id}", instance.row["base_commit"]))
+    return Subject(source, tree, recipes.read(instance.row["recipe"]))
+
+
+def _instance(row: Mapping[str, Any], record: Mapping[str, Any], data: Path) -> Instance:
+    tests = {name: _names(row[name]) for name in ("FAIL_TO_PASS", "PASS_TO_PASS")}
+    source = repositories.source_of(data, row["repo"]) if record.get("branch") or not record else None
+    more = {"recipe": record, "source": source and str(source)}
+    return Instance(row["instance_id"], {**row, **tests, **more}, row["repo"])
+
+
+def _names(value: str | list[str]) -> list[str]:
+    """Return the names of tests, which upstream has as a list or as a list in JSON."""
+    return _NAMES.validate_json(value) if isinstance(value, str) else value
+
+
+def _find_copies(repository: str) -> str:
+    """Return a command that prints a folder with the metadata of the repository's package outside the workspace."""
+    name = repository.rpartition("/")[2].replace("-", "[-_]")
+    installed = f"-iname '{name}-[0-9]*.dist-info' -o -iname '{name}-[0-9]*.egg-info'"
+    return f'find / \\( -path /proc -o -path "$PWD" \\) -prune -o -type d \\( {installed} \\) -print -quit 2> /dev/null'

@@ -1,0 +1,325 @@
+"""SWE-bench: real instances, with their environments, in sandboxes.
+
+A few run in test-slow, all in test-benchmarks, which prints a table of them. An environment that is not in the cache
+yet is built first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handiwork.evals import registry
+from handiwork.evals.benchmark import Instance, UnfitError
+from handiwork.evals.benchmarks.swebench import environments, grader, installations, recipes, repositories
+from handiwork.evals.benchmarks.swebench.benchmark import SWEBench, subject_of
+from handiwork.evals.running import plan
+from handiwork.evals.running.conditions import Conditions
+from handiwork.evals.running.plan import InstanceSelection
+from handiwork.evals.running.results import Result
+from handiwork.evals.scoring.execution import new_sandbox
+from tests.cli.program import bash, finish
+from tests.evals.rollouts import folder, instances
+from tests.evals.runs import finished, no_status, script
+
+SWEBENCH = SWEBench()
+FLASK, PYTEST = "pallets__flask-4992", "pytest-dev__pytest-7168"
+REPAIRED = "src/flask/config.py"
+
+FLAKY = {"sympy__sympy-13177"}
+"""Instances whose reference solution fails in some runs: a test of this one hits the recursion limit by chance."""
+
+RECORD: Mapping[str, Any] = {
+    "instance_id": "owner__name-1",
+    "python": "3.11",
+    "branch": "owner__name-1",
+    "requirements": ["a==1", "b==2"],
+    "install": [
+        "uv venv -q -p 3.11 ../venv",
+        "uv pip install -q -p ../venv/bin/python --no-deps a==1 b==2",
+        "VERSION=2 uv pip install -q -p ../venv/bin/python --no-deps --no-build-isolation -C editable_mode=compat -e .",
+    ],
+    "test_command": 'PATH="$PWD/../venv/bin:$PATH" pytest -rA tests/test_a.py',
+    "parser": "parse_log_pytest",
+}
+ROW: Mapping[str, Any] = {
+    "instance_id": "owner__name-1",
+    "repo": "owner/name",
+    "base_commit": "0" * 40,
+    "version": "1.0",
+    "problem_statement": "It fails.",
+    "patch": "",
+    "test_patch": "",
+    "FAIL_TO_PASS": '["test_a"]',
+    "PASS_TO_PASS": ["test_b"],
+}
+
+
+def loaded(place: Path, record: Mapping[str, Any], row: Mapping[str, Any] = ROW) -> Instance:
+    """The instance of a data folder with one row, one record, and a repository."""
+    (place / "repos").mkdir(exist_ok=True)
+    (place / "repos/owner__name.bundle").touch()
+    (place / "swe_bench_lite_test.jsonl").write_text(json.dumps(row) + "\n")
+    (place / "kit.json").write_text(json.dumps([record]))
+    (instance,) = SWEBENCH.load(place, "lite")
+    return instance
+
+
+def real(name: str) -> Instance:
+    return next(one for one in instances(SWEBENCH) if one.id == name)
+
+
+def graded(instance: Instance, patch: str, seconds: float = grader.SECONDS) -> grader.Grade:
+    async def grade() -> grader.Grade:
+        subject = subject_of(instance)
+        await installations.install(subject)
+        return await grader.grade(instance.row, subject, patch, seconds)
+
+    return asyncio.run(grade())
+
+
+def change(instance: Instance, place: Path, command: str) -> str:
+    """The patch that a shell command makes in the repository of an instance."""
+    place.mkdir()
+    SWEBENCH.prepare(instance, place)
+    return output_of(place, f"{command}; git add --all; git diff --cached --binary")
+
+
+def output_of(place: Path, command: str) -> str:
+    done = subprocess.run(["bash", "-ec", command], cwd=place, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture
+def plain_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keeps the packages of this machine's other Pythons out of the sandboxes."""
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+
+def test_rows_name_their_tests_in_either_form(tmp_path: Path) -> None:
+    instance = loaded(tmp_path, RECORD)
+    assert (instance.row["FAIL_TO_PASS"], instance.row["PASS_TO_PASS"]) == (["test_a"], ["test_b"])
+    assert instance.group == "owner/name"
+    assert "It fails." in SWEBENCH.instruction(instance)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"python": "2.1"}, "there is no Python 2.1"),
+        ({"before_test": ["ip link set lo up"]}, "a sandbox has no network"),
+        ({"install": [*RECORD["install"], "pip download -d ../sd a==1"]}, "its installation downloads files"),
+        ({"branch": None, "note": "repository not available"}, "repository not available"),
+    ],
+)
+def test_instances_that_cannot_be_built_say_why(tmp_path: Path, changed: Mapping[str, Any], reason: str) -> None:
+    assert reason in SWEBENCH.skipped(loaded(tmp_path, {**RECORD, **changed}))
+
+
+def test_an_instance_without_a_recipe_says_so(tmp_path: Path) -> None:
+    other = {**RECORD, "instance_id": "owner__name-2"}
+    assert "kit.json has no recipe" in SWEBENCH.skipped(loaded(tmp_path, other))
+
+
+def test_instances_with_the_same_requirements_share_an_environment_and_not_an_installation() -> None:
+    one = recipes.read(RECORD)
+    other = recipes.read({**RECORD, "install": RECORD["install"][:-1], "requirements": ["b==2", "a==1"]})
+    assert one.environment == other.environment
+    assert one.environment != recipes.read({**RECORD, "requirements": ["a==1", "b==3"]}).environment
+    assert one.environment != recipes.read({**RECORD, "python": "3.9"}).environment
+    assert one.installation("tree") not in (other.installation("tree"), one.installation("another tree"))
+
+
+def test_a_recipe_installs_into_the_checkouts_own_environment() -> None:
+    recipe = recipes.read(RECORD)
+    assert recipe.install == (
+        "VERSION=2 .venv/bin/python -m pip install -q --use-pep517 --no-deps --no-build-isolation "
+        "--config-settings editable_mode=compat -e .",
+    )
+    assert recipe.test_command == 'PATH="$PWD/.venv/bin:$PATH" pytest -rA tests/test_a.py'
+
+
+def test_a_checkout_has_one_commit_and_no_other_objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDIWORK_CACHE", str(tmp_path / "cache"))
+    upstream, checkout, bundle = tmp_path / "upstream", tmp_path / "checkout", tmp_path / "owner__name.bundle"
+    upstream.mkdir()
+    checkout.mkdir()
+    commit = "git -c user.name=a -c user.email=a@b commit --quiet --all --message"
+    output_of(
+        upstream,
+        "git init --quiet --initial-branch=bug .; mkdir src; echo wrong > src/a; ln -s src/a link; git add .; "
+        f"{commit} 'base of owner__name-1'; git checkout --quiet -b repaired; echo right > src/a; "
+        f"{commit} 'repair'; git bundle create --quiet {bundle} --branches",
+    )
+    tree = repositories.tree_of(bundle, ("refs/heads/bug",))
+    repositories.check_out(bundle, tree, checkout)
+    assert output_of(checkout, "cat link") == "wrong\n"
+    assert output_of(checkout, "git rev-parse HEAD^{tree}").strip() == tree
+    assert output_of(checkout, "git status --porcelain") == ""
+    assert output_of(checkout, "git log --all --format=%s%P") == "Initial commit\n"
+    every, reachable = "git cat-file --batch-all-objects --batch-check='%(objectname)'", "git rev-list --objects HEAD"
+    assert output_of(checkout, f"{every} | sort") == output_of(checkout, f"{reachable} | cut -d ' ' -f 1 | sort")
+    for name in ("owner__name", "upstream", "base of", str(tmp_path / "cache")):
+        assert output_of(checkout, f"grep -rlaF '{name}' .git || true") == ""
+    repair = output_of(upstream, "git rev-parse repaired:src/a").strip()
+    assert subprocess.run(["git", "cat-file", "-e", repair], cwd=checkout, check=False).returncode
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+@pytest.mark.parametrize("name", [FLASK, PYTEST])
+def test_the_reference_solution_is_resolved_and_nothing_is_not(name: str) -> None:
+    instance = real(name)
+    gold, empty = graded(instance, instance.row["patch"]), graded(instance, "")
+    assert gold.resolved, gold.log
+    assert gold.version == "swebench 5.0.2"
+    assert not empty.resolved
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+def test_a_patch_is_resolved_only_if_it_breaks_no_test(tmp_path: Path) -> None:
+    instance = real(FLASK)
+    gold = f"git apply - <<'END'\n{instance.row['patch']}END\n"
+    breaking = change(instance, tmp_path / "a", f"{gold} sed -i 's/def from_object/def from_objects/' {REPAIRED}")
+    broken = graded(instance, breaking)
+    assert not broken.resolved
+    assert broken.tests["PASS_TO_PASS"]
+    # Tests that the agent has weakened are put back.
+    weakened = "def test_config_from_file_toml(): pass\n"
+    cheating = change(instance, tmp_path / "b", f"printf '{weakened}' >> tests/test_config.py; echo > conftest.py")
+    cheat = graded(instance, cheating)
+    assert not cheat.resolved
+    assert cheat.tests["FAIL_TO_PASS"] == instance.row["FAIL_TO_PASS"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+def test_patches_that_hang_or_do_not_apply_are_not_resolved(tmp_path: Path) -> None:
+    instance = real(FLASK)
+    hanging = graded(instance, change(instance, tmp_path / "a", f"echo 'while True: pass' >> {REPAIRED}"), 5)
+    assert (hanging.resolved, hanging.why) == (False, "the tests took more than 5 s")
+    foreign = graded(instance, instance.row["patch"].replace("with open(filename)", "with open(name)"))
+    assert (foreign.resolved, foreign.why) == (False, "the patch does not apply")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+async def test_a_later_copy_of_the_repository_in_the_sandbox_makes_an_instance_unfit(tmp_path: Path) -> None:
+    instance, copy = real(FLASK), tmp_path / "toolchain"
+    (copy / "lib/site-packages/Flask-3.0.0.dist-info").mkdir(parents=True)
+    await installations.install(subject_of(instance))
+    async with new_sandbox("bubblewrap", read_only=[*SWEBENCH.mounts(instance), copy]) as (sandbox, workspace):
+        installations.put(subject_of(instance), workspace)
+        await sandbox.start()
+        with pytest.raises(UnfitError, match=r"another version of the repository.*Flask-3\.0\.0"):
+            await SWEBENCH.set_up(instance, sandbox)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+async def test_an_instance_whose_own_solution_fails_is_unfit() -> None:
+    instance = real(FLASK)
+    row = {**instance.row, "recipe": {**instance.row["recipe"], "test_command": "false"}}
+    impossible = replace(instance, row=row)
+    await installations.install(subject_of(impossible))
+    async with new_sandbox("bubblewrap", read_only=SWEBENCH.mounts(impossible)) as (sandbox, place):
+        installations.put(subject_of(impossible), place)
+        await sandbox.start()
+        with pytest.raises(UnfitError, match="reference solution is not resolved"):
+            await SWEBENCH.set_up(impossible, sandbox)
+
+
+PROBES = r"""
+count() { echo "$1: $(cat | wc -l)"; }
+git log --all --oneline | count history
+git cat-file --batch-all-objects --batch-check='%(objectname)' | sort > /tmp/every
+git rev-list --objects HEAD | cut -d ' ' -f 1 | sort > /tmp/reachable
+comm -3 /tmp/every /tmp/reachable | count unreachable
+grep -rlE 'flask-4992|pallets__flask' . "$HOME" 2> /dev/null | count instance
+find / -path /proc -prune -o -print 2> /dev/null > /tmp/paths
+grep -E '\.bundle$|/kit\.json$|/swe_bench' /tmp/paths | count data
+grep /handiwork/repositories /tmp/paths | count repositories
+grep /handiwork/installations /tmp/paths | count installations
+grep -rl test_config_from_file_toml . | count tests
+grep -rl 'text: bool = True' . | count repair
+cat > /tmp/imported.py <<'END'
+import os, flask
+print("imports:", os.path.samefile(flask.__file__, "src/flask/__init__.py"))
+END
+python /tmp/imported.py
+touch "$(python -c 'import werkzeug; print(werkzeug.__path__[0])')/a" 2>&1 | grep Read-only | count refused
+"""
+HIDDEN = ("unreachable", "instance", "data", "repositories", "installations", "tests", "repair")
+SEEN = ("history: 1", *(f"{name}: 0" for name in HIDDEN), "imports: True", "refused: 1")
+
+
+async def rolled_out(tmp_path: Path, name: str, *replies: dict[str, object]) -> tuple[Result, str]:
+    """The result of an agent with these replies, and its trajectory."""
+    conditions = Conditions(
+        benchmark="swebench",
+        split="lite",
+        data=str(folder(SWEBENCH)),
+        agent="CodeActAgent",
+        model=script(tmp_path / "model.jsonl", *replies),
+        user_model="scripted:",
+    )
+    planned = await plan.new(registry.find("swebench"), conditions, InstanceSelection(ids=[name]), 1, no_status)
+    results = await finished(tmp_path / "out", planned)
+    result = results[name, 1]
+    return result, (tmp_path / "out" / result.trajectory).read_text() if result.trajectory else ""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+async def test_an_agent_finds_neither_history_nor_repair_and_its_changes_are_scored(tmp_path: Path) -> None:
+    repair = f"git apply - <<'END'\n{real(FLASK).row['patch']}END\n"
+    further = "git commit --quiet --all --message repaired; rm -rf .git; printf '\\0' > data.bin"
+    result, trajectory = await rolled_out(tmp_path, FLASK, bash(PROBES), bash(repair + further), finish())
+    assert (result.outcome, result.score) == ("submitted", 1.0), (result.why, result.details)
+    for seen in SEEN:
+        assert seen in trajectory, trajectory
+    assert "text: bool = True" in result.answer
+    assert "data.bin" not in result.answer
+    assert result.details["rule"] == "swebench 5.0.2"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+async def test_an_agent_that_changes_nothing_scores_nothing(tmp_path: Path) -> None:
+    result, _ = await rolled_out(tmp_path, FLASK, bash("touch .venv/a && touch src/flask/a.pyc"), finish())
+    assert (result.outcome, result.score, result.answer) == ("submitted", 0.0, "")
+
+
+@pytest.mark.campaign
+@pytest.mark.usefixtures("plain_path")
+def test_every_instance_is_resolved_by_its_reference_solution_and_not_by_nothing(tmp_path: Path) -> None:
+    rows: list[str] = []
+    unfit: list[str] = []
+    for instance in instances(SWEBENCH):
+        if reason := SWEBENCH.skipped(instance):
+            rows.append(f"{instance.id} | skipped: {reason}")
+            continue
+        subject = subject_of(instance)
+        environments.built(subject.recipe)
+        asyncio.run(installations.install(subject))
+        workspace = tmp_path / instance.id
+        workspace.mkdir()
+        began = time.monotonic()
+        SWEBENCH.prepare(instance, workspace)
+        seconds = time.monotonic() - began
+        gold, empty = graded(instance, instance.row["patch"]), graded(instance, "")
+        rows.append(f"{instance.id} | {seconds:.1f} s | gold {gold.resolved} {gold.why} | empty {empty.resolved}")
+        if empty.resolved or (not gold.resolved and instance.id not in FLAKY):
+            unfit.append(rows[-1])
+    print("\n".join(rows))  # noqa: T201 - the table is what this is run for
+    assert not unfit
+    assert sum("gold True" in row for row in rows) >= 60
