@@ -13,8 +13,8 @@ from typing import Any
 from handiwork.errors import HandiworkError
 from handiwork.session.run import RunResult, run
 
-STEPS = 30
-"""The steps that an agent has for its task."""
+STEPS = 50
+"""The steps that an agent has for its task, those of its children included."""
 
 Judge = Callable[[RunResult], str]
 """Returns why the task is not done, "" if it is."""

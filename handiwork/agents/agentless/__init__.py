@@ -147,8 +147,15 @@ class AgentlessAgent(Agent):
             if step := await self._ask(now, [Sample(EXCLUDED, prompt, 0.0, str.strip)]):
                 return step
         if inputs.reproduction:
-            phrases = {"reproduced": REPRODUCED, "resolved": RESOLVED, "other": OTHER}
-            prompt = render("agentless/reproduction", task=now.task, language=line.language.name, **phrases)
+            prompt = render(
+                "agentless/reproduction",
+                task=now.task,
+                language=line.language.name,
+                files=", ".join(line.files),
+                reproduced=REPRODUCED,
+                resolved=RESOLVED,
+                other=OTHER,
+            )
             if step := await self._ask(now, list(_scripts(prompt, inputs))):
                 return step
             if line.untried:

@@ -19,6 +19,14 @@ MOST_WORDS, MOST_FILES = 300, 100
 _SATURATION, _LENGTH = 1.2, 0.75
 """BM25's k1 and b."""
 
+_STOP_WORDS = (
+    "a about all also an any and are as at be been but by can could do does for from get gets has have how i if in "
+    "into is it its just like me my no not of on one only or other our out should so some such than that the their "
+    "them then there these they this to too use used using was we were what when where which while will with without "
+    "would you your"
+)
+"""Words of English that are rare in code and tell nothing of an issue."""
+
 _TESTS = r"(^|/)(tests?|testing|specs?|__tests__)/|(^|/)(test|conftest)[_.]|[_.-](test|spec)\."
 
 BM25 = r"""
@@ -54,7 +62,11 @@ def retrieval_command(task: str, folders: Sequence[str]) -> str:
 
     Tests and the irrelevant ``folders`` are left out.
     """
-    words = list(dict.fromkeys(re.findall(r"[a-z0-9]{2,}", task.lower())))[:MOST_WORDS]
+    # An identifier counts whole and by its parts: HeaderCard is headercard, header and card.
+    split = re.sub(r"([a-z])([A-Z])", r"\1 \2", task)
+    stops = _STOP_WORDS.split()
+    found = dict.fromkeys(re.findall(r"[a-z0-9]{2,}", f"{task} {split}".lower()))
+    words = [word for word in found if word not in stops][:MOST_WORDS]
     suffixes = "|".join(sorted(suffix[1:] for suffix in CODE))
     left_out = "|".join([_TESTS, *(f"^{_escaped(folder)}/" for folder in folders)])
     values = f"-v query={shlex.quote(' '.join(words))} -v size={CHUNK} -v k={_SATURATION} -v b={_LENGTH}"
