@@ -112,9 +112,10 @@ async def _check_that_every_step_follows_from_the_log(workshop: Workshop) -> Non
         for event in events[: start - 1]:
             state.apply(event)
         within = [event for event in own if start < event.id < end]
-        replies = [str(event.response["content"]) for event in within if isinstance(event, CompletionEvent)]
-        step = await ThreeAgentless(ScriptedLLM(replies)).step(state)
         actions = [event for event in within if isinstance(event, Action) and event.source == "agent"]
+        answers = {event.id: str(event.response["content"]) for event in within if isinstance(event, CompletionEvent)}
+        replies = [answers[action.completion] for action in actions if action.completion is not None]
+        step = await ThreeAgentless(ScriptedLLM(replies)).step(state)
         fields = set(Action.model_fields) - {"thought"}
         taken = [step] if isinstance(step, Action) else step
         assert [one.model_dump(exclude=fields) for one in taken] == [one.model_dump(exclude=fields) for one in actions]

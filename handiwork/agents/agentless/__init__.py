@@ -36,6 +36,9 @@ from handiwork.llm.types import Message
 AT_ONCE = 4
 """Model calls of one step, side by side; a kill loses no more."""
 
+RETRIEVAL_SECONDS = 120.0
+"""Seconds after which the retrieval is stopped; then the model's files alone count."""
+
 TRIALS = 64
 """Trials of one step."""
 
@@ -105,7 +108,8 @@ class AgentlessAgent(Agent):
         if step := await self._ask(now, asked):
             return step
         if inputs.retrieval and now.found is None:
-            return CmdRunAction(command=in_workspace(state.workspace, retrieval_command(now.task, line.folders)))
+            command = in_workspace(state.workspace, retrieval_command(now.task, line.folders))
+            return CmdRunAction(command=command, timeout=RETRIEVAL_SECONDS)
         if reads := now.reads(line.found):
             return reads
         if not line.files:

@@ -18,7 +18,6 @@ from handiwork.agents.agentless.reproduction import (
     ScriptLanguage,
     elected,
     language_of,
-    says,
     script_of,
 )
 from handiwork.agents.agentless.retrieval import (
@@ -194,7 +193,7 @@ class Pipeline:
 
     @cached_property
     def scripts(self) -> dict[str, str]:
-        """The reproduction tests so far by label, without repetitions."""
+        """The reproduction tests so far by label."""
         labels = [f"{SCRIPT} {number}" for number in range(1, self.inputs.test_samples + 1)]
         written = {label: script_of(self._replies[label]) for label in labels if label in self._replies}
         return {label: script for label, script in written.items() if script}
@@ -203,7 +202,7 @@ class Pipeline:
     def reproducing(self) -> dict[str, str]:
         """The reproduction tests that reproduce the issue in the unchanged code."""
         outcomes = {script: self.progress.trials.get(label) for label, script in self._distinct_scripts.items()}
-        verified = {script for script, outcome in outcomes.items() if outcome and says(outcome.output, REPRODUCED)}
+        verified = {script for script, outcome in outcomes.items() if outcome and outcome.phrases == (REPRODUCED,)}
         return {label: script for label, script in self.scripts.items() if script in verified}
 
     @property
@@ -231,7 +230,7 @@ class Pipeline:
         """Return the verdict on a candidate: no report of its trial is a failure of every test."""
         outcome = self._outcome(candidate)
         failures = None if outcome is None or outcome.failed is None else len(outcome.failed)
-        resolves = (outcome is not None and says(outcome.output, RESOLVED)) if self.elected else None
+        resolves = (outcome is not None and outcome.phrases == (RESOLVED,)) if self.elected else None
         return Verdict(candidate.patch, failures, resolves)
 
     @cached_property

@@ -51,9 +51,9 @@ def script_of(reply: str) -> str:
     return max(blocks, key=len, default="")
 
 
-def says(output: str, phrase: str) -> bool:
-    """Return whether the output has this phrase of the three, and none of the others."""
-    return [one for one in (REPRODUCED, RESOLVED, OTHER) if one in output] == [phrase]
+def phrases_in(output: str) -> tuple[str, ...]:
+    """Return those of the three phrases that the output has; a verdict is exactly one."""
+    return tuple(phrase for phrase in (REPRODUCED, RESOLVED, OTHER) if phrase in output)
 
 
 def elected(scripts: Mapping[str, str], suffix: str) -> tuple[str, int] | None:

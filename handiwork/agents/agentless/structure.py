@@ -26,9 +26,13 @@ CODE = {
 LONG_VALUE, VALUE_END = 30, 10
 """Lines of an assignment that a skeleton shows whole, and of each end of a longer one."""
 
+LONGEST_RANGE = 200
+"""Lines of a range that a location may be."""
+
 Kind = Literal["class", "function", "variable", "line"]
 
-_LOCATION = re.compile(r"^[\s*`-]*(class|function|method|variable|line)s?\s*:\s*`?([\w.:$~-]+)", re.IGNORECASE)
+_LOCATION = re.compile(r"^[\s*`-]*(class|function|method|variable|line)s?\s*:\s*`?([\w.:$~-]+)(.*)", re.IGNORECASE)
+_RANGE = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
 _DECORATION = " \t`*#:-"
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
@@ -97,10 +101,13 @@ def parse_locations(reply: str, paths: Sequence[str]) -> dict[str, list[Location
     for line in reply.splitlines():
         if match := _LOCATION.match(line):
             kind = match[1].lower().replace("method", "function")
-            if path is not None and (kind != "line" or match[2].isdecimal()):
-                found.setdefault(path, []).append(Location(cast("Kind", kind), match[2]))
+            if path is not None:
+                names = _line_numbers(match[2] + match[3]) if kind == "line" else [match[2]]
+                found.setdefault(path, []).extend(Location(cast("Kind", kind), name) for name in names)
         elif named := named_path(line, paths):
             path = named
+        elif PurePosixPath(line.strip(_DECORATION)).suffix in CODE:
+            path = None  # the locations below are in a file that was not shown
     return found
 
 
@@ -165,6 +172,12 @@ def fit(texts: Mapping[str, str], most: int) -> dict[str, str]:
     while len(kept) > 1 and sum(map(len, kept.values())) > most:
         kept.popitem()
     return {path: text if len(text) <= most else text[:most] for path, text in kept.items()}
+
+
+def _line_numbers(text: str) -> list[str]:
+    """Return the numbers of a text like "12" or "12-15, 20"; of a long range the first LONGEST_RANGE."""
+    ranges = ((int(first), int(last or first)) for first, last in _RANGE.findall(text))
+    return [str(number) for first, last in ranges for number in range(first, min(last, first + LONGEST_RANGE) + 1)]
 
 
 def _merged(spans: Iterable[Span]) -> list[Span]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pydantic import BaseModel
 
 from handiwork.agents.agentless.regression import PASSED, passed_tests, reporting
+from handiwork.agents.agentless.reproduction import phrases_in
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.repair.edits import TextEdit
 from handiwork.agents.repair.files import MAY_REPEAT
@@ -26,9 +27,6 @@ from handiwork.events.observation import CmdOutputObservation, ErrorObservation,
 
 SCRIPT = "agentless_reproduction"
 """The name of the reproduction test in the copy, without its suffix."""
-
-OUTPUT = 2_000
-"""Characters of a reproduction test's output that are kept."""
 
 
 _LINE_NUMBER = re.compile(r"^\d+: ", re.MULTILINE)
@@ -53,11 +51,11 @@ class TrialInputs(BaseModel):
 
 
 class TrialOutputs(BaseModel):
-    """The outcome: the tests that passed, or the selected ones that did not, and the reproduction test's output."""
+    """The outcome: the tests that passed, or the selected ones that did not, and the reproduction test's phrases."""
 
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] | None = None
-    output: str = ""
+    phrases: tuple[str, ...] = ()
 
 
 def trials(inputs: Sequence[TrialInputs]) -> ForkAction:
@@ -90,13 +88,13 @@ class TrialAgent(Agent):
             if isinstance(report, OutputReadAction):
                 return report
             code = done[0].exit_code if isinstance(done[0], CmdOutputObservation) else None
-            passed = passed_tests(report, inputs.check, code)
+            passed = dict.fromkeys(passed_tests(report, inputs.check, code))
             if inputs.tests is None:
                 outputs.passed = tuple(passed)
             else:
-                outputs.failed = tuple(test for test in inputs.tests if test not in set(passed))
+                outputs.failed = tuple(test for test in inputs.tests if test not in passed)
         if inputs.script and done[-1] is not None:
-            outputs.output = done[-1].text[-OUTPUT:]
+            outputs.phrases = phrases_in(done[-1].text)
         return AgentFinishAction(outputs=outputs.model_dump(mode="json", exclude_defaults=True))
 
 

@@ -95,7 +95,7 @@ async def test_the_questions_of_all_stages() -> None:
     (script,) = await walk.step(SCRIPT)
     assert "Issue reproduced" in script.thought
     (fork,) = await walk.step()
-    walk.tried(fork, {"output": "Issue reproduced\n"})
+    walk.tried(fork, {"phrases": ["Issue reproduced"]})
     (fork,) = await walk.step()
     assert isinstance(fork, ForkAction)
     ((_, inputs),) = fork.children

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handiwork.agents.agentless.regression import nearest, passed_tests, reporting
-from handiwork.agents.agentless.reproduction import elected, language_of, normalised_script, says, script_of
+from handiwork.agents.agentless.reproduction import elected, language_of, normalised_script, phrases_in, script_of
 from handiwork.agents.agentless.retrieval import (
     combined,
     named_files,
@@ -108,17 +108,14 @@ class TestLocations:
 
     def test_a_reply_names_them_by_file(self) -> None:
         reply = (
-            "They are:\n```\n### lib/a.py\nclass: Shape\nfunction: Shape.area\n- method: `draw`\nline: 12\nline: x\n"
+            "They are:\n```\n### lib/a.py\nclass: Shape\nfunction: Shape.area\n"
+            "- method: `draw`\nlines: 12-14, 20\nline: x\n"
             "lib/none.py\nfunction: lost\n\nrepo/lib/b.js\nvariable: LIMIT\n```"
         )
         found = parse_locations(reply, ["lib/a.py", "lib/b.js"])
         assert found["lib/b.js"] == [("variable", "LIMIT")]
-        assert found["lib/a.py"][:4] == [
-            ("class", "Shape"),
-            ("function", "Shape.area"),
-            ("function", "draw"),
-            ("line", "12"),
-        ]
+        names = [("class", "Shape"), ("function", "Shape.area"), ("function", "draw")]
+        assert found["lib/a.py"] == [*names, *(("line", number) for number in ("12", "13", "14", "20"))]
 
     def test_spans_have_context_and_are_merged(self) -> None:
         text = "\n".join(map(str, range(100)))
@@ -231,10 +228,10 @@ class TestRegression:
 
 
 class TestReproduction:
-    def test_a_verdict_is_exactly_one_of_the_three(self) -> None:
-        assert says("x\nIssue resolved\n", "Issue resolved")
-        assert not says("Issue resolved\nIssue reproduced\n", "Issue resolved")
-        assert not says("", "Issue resolved")
+    def test_the_phrases_of_an_output(self) -> None:
+        assert phrases_in("x\nIssue resolved\n") == ("Issue resolved",)
+        assert phrases_in("Issue resolved\nIssue reproduced\n") == ("Issue reproduced", "Issue resolved")
+        assert phrases_in("issue resolved?") == ()
 
     def test_the_program_is_a_block_that_can_print_both(self) -> None:
         program = "print('Issue reproduced' if f() else 'Issue resolved')\n"
