@@ -6,9 +6,10 @@ import ast
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
-from handiwork.agents.agentless.structure import parse_python
+from handiwork.agents.agentless.structure import PARSED, parse_python
 from handiwork.agents.repair.edits import code_lines
 from handiwork.agents.repair.functions import functions
 
@@ -76,6 +77,7 @@ def normalised_patch(before: Mapping[str, str], after: Mapping[str, str]) -> str
     return "\n".join(parts)
 
 
+@lru_cache(maxsize=PARSED)
 def normalised(path: str, text: str) -> Sequence[str]:
     """Return the lines of a file without comments, blank lines and, in Python, docstrings and layout."""
     tree = parse_python(path, text)
@@ -85,7 +87,7 @@ def normalised(path: str, text: str) -> Sequence[str]:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = list(_without_docstring(node.body)) or [ast.Pass()]
     try:
-        return [line for line in ast.unparse(tree).split("\n") if line]
+        return tuple(line for line in ast.unparse(tree).split("\n") if line)
     except RecursionError:
         return code_lines(text)
 

@@ -9,6 +9,7 @@ import ast
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Literal, NamedTuple, cast
 
@@ -25,6 +26,9 @@ CODE = {
 
 LONG_VALUE, VALUE_END = 30, 10
 """Lines of an assignment that a skeleton shows whole, and of each end of a longer one."""
+
+PARSED = 256
+"""Results of parsing that are kept: every step computes the artefacts of all stages anew."""
 
 LONGEST_RANGE = 200
 """Lines of a range that a location may be."""
@@ -66,12 +70,14 @@ def parse_python(path: str, text: str) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=PARSED)
 def is_valid(path: str, text: str) -> bool:
     """Return whether the file has no syntax error; only Python is checked."""
     return PurePosixPath(path).suffix != ".py" or parse_python(path, text) is not None
 
 
-def elements(path: str, text: str) -> dict[str, Span]:
+@lru_cache(maxsize=PARSED)
+def elements(path: str, text: str) -> Mapping[str, Span]:
     """Return the classes, functions and variables of a file by name; a method is named ``Class.method``."""
     if (tree := parse_python(path, text)) is not None:
         return dict(_python_elements(tree.body, ""))
