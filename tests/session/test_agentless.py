@@ -67,7 +67,8 @@ def script(name: str, value: str = "area(2, 3)") -> str:
 
 RIGHT, WRONG = edit("    return a + b", "    return a * b"), edit("    return a + b", "    return 2 * a")
 SAME, BREAKS = edit("    return a + b", "    # A.\n    return a * b"), edit("    return x / 2", "    return x")
-CANDIDATES = [WRONG, WRONG, RIGHT, "I do not know.", BREAKS, SAME]
+CRASHES = edit("def half(x):", "import os\n\nos._exit(0)\n\n\ndef half(x):")
+CANDIDATES = [WRONG, WRONG, RIGHT, CRASHES, BREAKS, SAME]
 SCRIPTS = [script("check_one"), script("check", "6"), script("check_two"), script("check", "missing(2, 3)")]
 REPLIES = [*LOCALISED, *CANDIDATES, EXCLUDED, *SCRIPTS]
 
@@ -81,19 +82,16 @@ async def test_the_candidate_that_resolves_the_issue_and_breaks_no_test_wins_aga
     assert state.agent_state == "finished", state.last_error or state.outputs
     assert workshop.changed() == {"lib/area.py": AREA.replace("a + b", "a * b")}
     message = str(state.outputs["message"])
-    assert "Candidate 1.3, one of 5 candidates that change code (of 6 replies)" in message
+    assert "Candidate 1.3, one of 6 candidates that change code (of 6 replies)" in message
     assert "2 of the 2 that the tests left are this patch" in message
     assert f"3 tests that passed before (`{PYTHON}`) still pass" in message
     assert "1 test left out" in message
     assert "resolved by Reproduction test 1, which reproduced the issue before (2 of 2 are the same)" in message
     base, verified, validated = (o for _, o in state.history if isinstance(o, ForkObservation))
-    assert [len(fork.outcomes) for fork in (base, verified, validated)] == [1, 4, 4]
-    assert [child.outputs.get("failed") for child in validated.outcomes] == [
-        [],
-        ["test_half (tests.test_lib.Tests.test_half)"],
-        [],
-        [],
-    ]
+    assert [len(fork.outcomes) for fork in (base, verified, validated)] == [1, 4, 5]
+    names = [f"{name} (tests.test_lib.Tests.{name})" for name in ("test_half", "test_shout", "test_square")]
+    # Candidate 2.1 ends the test run early with the exit code 0: without a report every test has failed.
+    assert [child.outputs.get("failed") for child in validated.outcomes] == [[], names, names[:1], [], []]
     await _check_that_every_step_follows_from_the_log(workshop)
     transcript = Transcript()
     shown = "\n".join(str(line) for event in workshop.events for line in transcript.lines(event))

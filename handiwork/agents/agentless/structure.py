@@ -85,6 +85,7 @@ def elements(path: str, text: str) -> Mapping[str, Span]:
     return {name: Span(lines.first, lines.last) for name, lines in found.items()}
 
 
+@lru_cache(maxsize=PARSED)
 def skeleton(path: str, text: str) -> str:
     """Return the file without the bodies of its functions; long assignments are cut to their ends."""
     if (tree := parse_python(path, text)) is not None:
