@@ -97,6 +97,8 @@ async def test_the_candidate_that_resolves_the_issue_and_breaks_no_test_wins_aga
     shown = "\n".join(str(line) for event in workshop.events for line in transcript.lines(event))
     assert "Suspicious files: lib/area.py" in shown
     assert "Candidate 2.3: changes lib/area.py" in shown
+    assert "TrialAgent: finished, +20 -0 lines; 0 of 3 tests pass, no verdict of the reproduction test" in shown
+    assert "TrialAgent: finished, +16 -1 lines; 3 of 3 tests pass, Issue resolved" in shown
 
 
 async def _check_that_every_step_follows_from_the_log(workshop: Workshop) -> None:

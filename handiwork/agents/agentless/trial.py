@@ -51,11 +51,15 @@ class TrialInputs(BaseModel):
 
 
 class TrialOutputs(BaseModel):
-    """The outcome: the tests that passed, or the selected ones that did not, and the reproduction test's phrases."""
+    """The outcome: the tests that passed, or the selected ones that did not, and the reproduction test's phrases.
+
+    ``message`` tells people the same in short.
+    """
 
     passed: tuple[str, ...] = ()
     failed: tuple[str, ...] | None = None
     phrases: tuple[str, ...] = ()
+    message: str = ""
 
 
 def trials(inputs: Sequence[TrialInputs]) -> ForkAction:
@@ -91,10 +95,14 @@ class TrialAgent(Agent):
             passed = dict.fromkeys(passed_tests(report, inputs.check, code))
             if inputs.tests is None:
                 outputs.passed = tuple(passed)
+                outputs.message = f"{len(passed)} tests pass"
             else:
                 outputs.failed = tuple(test for test in inputs.tests if test not in passed)
+                outputs.message = f"{len(inputs.tests) - len(outputs.failed)} of {len(inputs.tests)} tests pass"
         if inputs.script and done[-1] is not None:
             outputs.phrases = phrases_in(done[-1].text)
+            said = ", ".join(outputs.phrases) or "no verdict of the reproduction test"
+            outputs.message = ", ".join(filter(None, [outputs.message, said]))
         return AgentFinishAction(outputs=outputs.model_dump(mode="json", exclude_defaults=True))
 
 

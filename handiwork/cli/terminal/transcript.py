@@ -381,7 +381,9 @@ class Transcript:
             marks = [line[0] for line in child.diff.splitlines() if re.match(r"[+-](?!\+\+ |-- )", line)]
             changed = f"+{marks.count('+')} -{marks.count('-')} lines"
             outcome = child.outcome.replace("_", " ")
-            yield Text(f"  <- {number} {plain(short_name(child.agent))}: {outcome}, {changed}", "cyan")
+            words = " ".join(str(child.outputs.get("message") or child.outputs.get("reason") or "").split())
+            told = self.outputs.cut(f"; {plain(words)}") if words else ""
+            yield Text(f"  <- {number} {plain(short_name(child.agent))}: {outcome}, {changed}{told}", "cyan")
 
     @_event_lines.register
     def _(self, event: AgentStateChangedObservation) -> Iterator[Text]:
