@@ -13,8 +13,8 @@ from typing import Any
 from handiwork.errors import HandiworkError
 from handiwork.session.run import RunResult, run
 
-STEPS = 30
-"""The maximum number of steps for a task."""
+STEPS = 50
+"""The maximum number of steps for a task, those of subtasks included."""
 
 Judge = Callable[[RunResult], str]
 """Returns why the task is not done, "" if it is."""

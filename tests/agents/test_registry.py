@@ -27,7 +27,7 @@ def test_an_agent_of_a_file_or_a_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("Nobody", "installed: BrowsingAgent, CodeActAgent, CoderAgent, .*, VisualBrowsingAgent; name your own as"),
+        ("Nobody", "installed: AgentlessAgent, BrowsingAgent, CodeActAgent, .*, VisualBrowsingAgent; name your own as"),
         ("missing.py:Mine", "cannot be loaded"),
         ("handiwork.agents.codeact:Other", "cannot be loaded"),
         ("pathlib:Path", "not a subclass"),

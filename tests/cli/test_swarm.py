@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from handiwork.agents.swarm.drawing import draw_graph, draw_learning_curve
 from handiwork.agents.swarm.graph import DECISION, load, save
+from handiwork.agents.swarm.svg import draw_graph, draw_learning_curve
 from tests.cli.program import Program
 from tests.evals import swarm_family
 from tests.evals.swarm_family import TeamServer

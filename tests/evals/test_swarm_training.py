@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from handiwork.agents.swarm.drawing import draw_graph, draw_learning_curve
 from handiwork.agents.swarm.graph import DECISION, Swarm, build, load, save
-from handiwork.agents.swarm.learning import draw, learn
+from handiwork.agents.swarm.reinforce import draw, learn
+from handiwork.agents.swarm.svg import draw_graph, draw_learning_curve
 from handiwork.cli.commands.eval.commands import EvalRequest
 from handiwork.cli.commands.swarm.commands import TrainingRequest, train
 from handiwork.errors import Exit

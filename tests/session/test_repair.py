@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
-import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
-from pathlib import Path
 
 import pytest
 
-from handiwork.agents.base import Agent, Step
-from handiwork.agents.state import State
 from handiwork.events.action import (
-    AgentDelegateAction,
-    AgentFinishAction,
     ChangeAgentStateAction,
     CmdRunAction,
     FileEditAction,
 )
-from handiwork.events.base import Event
-from handiwork.events.observation import AgentDelegateObservation, ErrorObservation, ForkObservation
+from handiwork.events.observation import ForkObservation
 from handiwork.events.record import ApprovalEvent, CompletionEvent, SettingsChanged
-from handiwork.llm.scripted.model import ScriptedLLM
-from handiwork.log.store import Store
-from handiwork.session.config import SessionConfig
-from handiwork.session.open import create, reopen
-from handiwork.session.session import Session
-from handiwork.workspace.changes import Change
+from tests.session.workshop import Workshop, unittest_of
 
-HERE = __name__
-YESTERDAY = time.time() - 24 * 3600
 PYTHON = "python3 -m unittest"
 
 
@@ -47,86 +30,10 @@ def line(old: str, new: str) -> str:
     return json.dumps({"line": old, "new": new})
 
 
-def unittest_of(imports: str, **assertions: str) -> str:
-    """The text of a test file; each assertion is a test."""
-    tests = "".join(f"    def test_{name}(self):\n        self.{text}\n\n" for name, text in assertions.items())
-    return f"import unittest\n{imports}\n\n\nclass Tests(unittest.TestCase):\n{tests}"
-
-
 AREA = {
     "area.py": "def half(x):\n    return x / 2\n\n\ndef area(a, b):\n    return a + b\n",
     "test_area.py": unittest_of("from area import area", area="assertEqual(area(2, 3), 6)"),
 }
-
-
-class RepairDelegator(Agent):
-    """Hands its task, JSON inputs, to RepairAgent, and finishes with the outcome."""
-
-    def step(self, state: State) -> Step:
-        for _, observation in state.history:
-            if isinstance(observation, ErrorObservation):
-                return AgentFinishAction(outputs={"message": observation.content})
-            if isinstance(observation, AgentDelegateObservation):
-                return AgentFinishAction(outputs={"outcome": observation.outcome, **observation.outputs})
-        return [CmdRunAction(command="cd /"), AgentDelegateAction(agent="RepairAgent", inputs=json.loads(state.task))]
-
-
-class Workshop:
-    """A project of files, and sessions of RepairAgent on it."""
-
-    def __init__(self, folder: Path, store: Store, stack: AsyncExitStack) -> None:
-        self.folder, self.store, self._stack = folder, store, stack
-        self.project = folder / "project"
-        self.events: list[Event] = []
-        self.llm = ScriptedLLM([])
-        self.session: Session | None = None
-
-    def write(self, files: Mapping[str, str]) -> None:
-        for path, text in files.items():
-            (self.project / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.project / path).write_bytes(text.encode())
-            # As in a project that was not written this very second: Python takes a file of the same second and size
-            # for the one that it has compiled.
-            os.utime(self.project / path, (YESTERDAY, YESTERDAY))
-
-    async def open(self, *replies: str, agent: str = "RepairAgent", in_place: bool = False) -> Session:
-        self.llm = ScriptedLLM(replies)
-        config = SessionConfig(
-            agent=agent, model="scripted", workspace=str(self.project), sandbox="bubblewrap", in_place=in_place
-        )
-        self.session = await create(self.store, self.folder / "data", config, self.watch, "a repair", llm=self.llm)
-        self._stack.push_async_callback(self.session.close)
-        return self.session
-
-    async def repair(self, task: str, *replies: str, in_place: bool = False) -> State:
-        return await (await self.open(*replies, in_place=in_place)).run(task)
-
-    async def delegate(self, *replies: str, in_place: bool = False, **inputs: object) -> State:
-        session = await self.open(*replies, agent=f"{HERE}:RepairDelegator", in_place=in_place)
-        return await session.run(json.dumps({"task": "Repair it.", **inputs}))
-
-    def changed(self) -> dict[str, str]:
-        """Return the texts of the sources that the session changed, as it leaves them."""
-        assert self.session is not None
-        files = self.session.config.files(self.folder / "data/sessions" / self.session.id)
-        found: list[Change] = [change for change in files.changes() if "__pycache__" not in change.path]
-        return {change.path: change.new.read().decode() if change.new else "" for change in found}
-
-    def watch(self, item: object) -> None:
-        if isinstance(item, Event):
-            self.events.append(item)
-
-    async def until(self, kind: type[Event], *, child: bool, times: int = 1) -> None:
-        """Wait for events of this kind, of the session itself or of its children."""
-        async with asyncio.timeout(30):
-            while times > sum(isinstance(event, kind) and bool(event.subtask) == child for event in self.events):
-                await asyncio.sleep(0.01)
-
-
-@pytest.fixture
-async def workshop(tmp_path: Path) -> AsyncIterator[Workshop]:
-    async with Store.open(tmp_path / "data") as store, AsyncExitStack() as stack:
-        yield Workshop(tmp_path, store, stack)
 
 
 def multiplied(text: str) -> str:
@@ -390,15 +297,7 @@ async def test_an_interrupt_in_the_middle_of_a_round_loses_no_candidate(
         running.cancel()
         await asyncio.wait([running])
     await session.close()
-    script = workshop.folder / "script.jsonl"
-    script.write_text("")
-    workshop.session = await reopen(
-        workshop.store, workshop.folder / "data", session.id, workshop.watch, model=f"scripted:{script}"
-    )
-    try:
-        state = await workshop.session.run()
-    finally:
-        await workshop.session.close()
+    state = await workshop.resume()
     assert state.agent_state == "finished", state.last_error or state.outputs
     assert len({event.id for event in workshop.events if isinstance(event, CompletionEvent)}) == len(replies)
     if in_place:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from pydantic import Field
@@ -13,16 +12,13 @@ from handiwork.agents.repair import check as checks
 from handiwork.agents.repair import localise
 from handiwork.agents.repair.candidates import RETRIES, menu, propose
 from handiwork.agents.repair.edits import edits_between
+from handiwork.agents.repair.files import in_workspace
 from handiwork.agents.repair.outcome import Outcome, patience
 from handiwork.agents.repair.places import READ_MOST, Place, Project, files_to_read, suspects, unread_programs
-from handiwork.agents.repair.progress import LIST, Candidate, RepairProgress, progress
+from handiwork.agents.repair.progress import Candidate, RepairProgress, progress
 from handiwork.agents.repair.validation import fork, waiting
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, FileReadAction, OutputReadAction
-from handiwork.events.base import Action
-
-PIECE = 100
-"""Lines read at once of a file that is too long for one observation."""
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction
 
 LEAST_WARM = 0.6
 """The share of the highest temperature at which the second series of candidates begins."""
@@ -61,14 +57,12 @@ class RepairAgent(Agent):
         now = progress(state)
         if now.is_refused:
             return _reject("An action of the repair was not allowed.")
-        if now.listed is None and now.listing:
-            return OutputReadAction(output=now.listing, start=len(now.page) + 1)
-        if now.listed is None:
-            return CmdRunAction(command=_in_workspace(state, LIST, always=True))
+        if (listing := now.list_files(state.workspace)) is not None:
+            return listing
         if (wait := waiting(state)) is not None:
             return wait
         if now.stale:
-            return _reads(now, sorted(now.stale))
+            return now.reads(sorted(now.stale))
         if changes := now.changes():
             return changes
         return await self._next(state, now, inputs)
@@ -78,23 +72,23 @@ class RepairAgent(Agent):
         listed = now.listed or []
         check = inputs.check.strip() or checks.named_check(now.task)
         if check is None:
-            if reads := _reads(now, checks.runner_files(listed)):
+            if reads := now.reads(checks.runner_files(listed)):
                 return reads
             check = checks.runner(listed, now.originals)
         if check is None:
             return _reject(NO_CHECK)
         current = now.current
+        command = in_workspace(state.workspace, check) if now.prefix else check
         if current is None or now.first is None:
-            return CmdRunAction(command=_in_workspace(state, check, always=bool(now.prefix)))
+            return CmdRunAction(command=command)
         if now.trial is not None:
-            command = _in_workspace(state, check, always=bool(now.prefix))
             return CmdRunAction(command=command, timeout=patience(now.first))
         if current.passed:
             return _finish(now, check)
         if checks.is_missing(check, current.output):
             return _reject(f"The check `{check}` cannot run here: its program is not installed.")
         project = Project(check, current.output, listed, now.base)
-        if reads := _reads(now, files_to_read(project, now.unreadable)):
+        if reads := now.reads(files_to_read(project, now.unreadable)):
             return reads
         return await self._search(now, project, inputs)
 
@@ -105,7 +99,7 @@ class RepairAgent(Agent):
             if localise.WHICH_FILES not in now.replies:
                 return await localise.choose_files(self.llm, project, now.task, unread)
             chosen = localise.chosen_files(now.replies[localise.WHICH_FILES], unread)
-            if reads := _reads(now, chosen):
+            if reads := now.reads(chosen):
                 return reads
         places = suspects(project)
         if len(places) > localise.FEW:
@@ -150,30 +144,8 @@ def _temperature(series: int, highest: float) -> float:
     return 0.0 if series == 0 else highest * min(1.0, LEAST_WARM + WARMER * (series - 1))
 
 
-def _in_workspace(state: State, command: str, *, always: bool) -> str:
-    """Return the command as it runs in the workspace; a delegator's shell may be in another directory."""
-    return f"(cd {shlex.quote(state.workspace)} && {command}\n)" if always and state.workspace else command
-
-
 def _has_room(project: Project) -> bool:
     return len(project.files) < READ_MOST and bool(project.editable)
-
-
-def _reads(now: RepairProgress, paths: Sequence[str]) -> list[Action]:
-    """Return the actions that read those of the files that are not known, or are stale; a long one in pieces."""
-    actions: list[Action] = []
-    for path in paths:
-        length = now.lengths.get(path, 0)
-        if (path in now.actual and path not in now.stale) or path in now.unreadable:
-            continue
-        starts = range(1, length + 1, PIECE) if length else [None]
-        actions += [
-            FileReadAction(path=now.prefix + path)
-            if start is None
-            else FileReadAction(path=now.prefix + path, start=start, end=start + PIECE - 1)
-            for start in starts
-        ]
-    return actions
 
 
 def _finish(now: RepairProgress, check: str) -> AgentFinishAction:

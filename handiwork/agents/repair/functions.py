@@ -78,6 +78,18 @@ def constants(text: str) -> dict[str, Lines]:
     return found
 
 
+def classes(text: str) -> dict[str, Lines]:
+    """Return the classes, structures, traits and the like of a file, the first of each name."""
+    lines = text.splitlines()
+    by_name: dict[str, Lines] = {}
+    for number, line in enumerate(lines):
+        match = _CLASS.match(line) if len(line) <= LONGEST_LINE else None
+        if match is not None and match[1] not in by_name:
+            last = _end(lines, number)
+            by_name[match[1]] = Lines("\n".join(lines[number : last + 1]), number, last)
+    return by_name
+
+
 def definitions(text: str) -> dict[str, Lines]:
     """Return the functions and constants of a file by name."""
     return {**functions(text), **constants(text)}

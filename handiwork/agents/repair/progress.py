@@ -2,55 +2,29 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from pydantic import JsonValue
 
-from handiwork.agents.repair.edits import TextEdit, Texts, applied, code_lines, edits_between
+from handiwork.agents.repair.edits import TextEdit, Texts, applied, code_lines
+from handiwork.agents.repair.files import LIST, REMOVE, FileProgress, fold
 from handiwork.agents.repair.outcome import ENDED, Outcome, outcome_of
 from handiwork.agents.state import State
 from handiwork.events.action import (
-    AgentFinishAction,
-    AgentRejectAction,
-    AgentThinkAction,
     CmdRunAction,
     FileEditAction,
-    FileReadAction,
     FileWriteAction,
     ForkAction,
-    MessageAction,
-    OutputReadAction,
 )
 from handiwork.events.base import Action, Model, Observation
 from handiwork.events.observation import (
     ChildOutcome,
     CmdOutputObservation,
     ErrorObservation,
-    FileEditObservation,
-    FileReadObservation,
-    FileWriteObservation,
     ForkObservation,
-    HookRejectObservation,
-    OutputReadObservation,
-    UserRejectObservation,
 )
-
-LIST = "{ git ls-files -co --exclude-standard 2>/dev/null | grep . || find * -type f 2>/dev/null; } | head -n 5000"
-"""Lists the files of the workspace, one per line."""
-
-REMOVE = "rm -f -- "
-"""Removes a file that a candidate made."""
-
-LONGEST_FILE = 4_000
-"""Lines of the longest file that is read."""
-
-MAY_REPEAT = {"crashed", "interrupted", "sandbox_lost"}
-"""Errors after which it is unknown whether the action ran."""
-
-Pair = tuple[Action, Observation | None]
 
 
 class Candidate(Model):
@@ -96,60 +70,21 @@ class Round:
 
 
 @dataclass
-class RepairProgress:
-    """The state of a repair since the user's last task.
+class RepairProgress(FileProgress):
+    """The state of a repair since the user's last task; ``first`` is the check's outcome before any candidate."""
 
-    ``listed`` are the paths of the workspace, None until they are known; of a list too long for one observation
-    ``listing`` is the output and ``page`` its first lines. ``prefix`` is the way from the shell's directory to the
-    workspace. ``originals`` are the files as they were read first, ``actual`` as they are now; ``stale`` files must be
-    read again, ``blocked`` ones cannot be edited. ``pieces`` are the first lines of files too long for one observation,
-    and ``lengths`` their numbers of lines. ``replies`` are the model's choices of places, by the thought of their
-    actions.
-    """
-
-    task: str
-    listed: list[str] | None = None
-    listing: str = ""
-    page: list[str] = field(default_factory=list[str])
-    prefix: str = ""
-    originals: Texts = field(default_factory=dict[str, str])
-    actual: Texts = field(default_factory=dict[str, str])
-    pieces: Texts = field(default_factory=dict[str, str])
-    lengths: dict[str, int] = field(default_factory=dict[str, int])
-    unreadable: set[str] = field(default_factory=set[str])
-    stale: set[str] = field(default_factory=set[str])
-    blocked: set[str] = field(default_factory=set[str])
-    replies: dict[str, str] = field(default_factory=dict[str, str])
     first: Outcome | None = None
     rounds: list[Round] = field(default_factory=list[Round])
-    is_refused: bool = False
     _started: datetime | None = None
     _output: str = ""
 
     def apply(self, action: Action, observation: Observation | None, reply: str) -> None:
         """Apply the next entry of the history; ``reply`` is the model's, if it is a choice."""
-        match action, observation:
-            case _, UserRejectObservation() | HookRejectObservation():
-                self.is_refused = True
-            case AgentThinkAction(), None if reply:
-                self.replies[action.thought] = reply
-            case CmdRunAction(), CmdOutputObservation():
-                self._run(action, observation)
-            case OutputReadAction(), OutputReadObservation():
-                self.page += observation.content.splitlines()
-                self.listed = self.page if observation.end >= observation.lines else None
-            case OutputReadAction(), ErrorObservation():
-                self.listed = self.page
-            case FileReadAction(), _:
-                self._read(self._inside(action.path), action, observation)
-            case FileEditAction() | FileWriteAction(), _:
-                self._edit(self._inside(action.path), action, observation)
-            case ForkAction(), ForkObservation() | ErrorObservation():
-                outcomes = map(_child_outcome, observation.outcomes) if isinstance(observation, ForkObservation) else ()
-                candidates = [_candidate(inputs) for _, inputs in action.children]
-                self.rounds.append(Round(candidates, isinstance(observation, ErrorObservation), list(outcomes)))
-            case _:
-                pass
+        super().apply(action, observation, reply)
+        if isinstance(action, ForkAction) and isinstance(observation, ForkObservation | ErrorObservation):
+            outcomes = map(_child_outcome, observation.outcomes) if isinstance(observation, ForkObservation) else ()
+            candidates = [_candidate(inputs) for _, inputs in action.children]
+            self.rounds.append(Round(candidates, isinstance(observation, ErrorObservation), list(outcomes)))
 
     @property
     def kept(self) -> list[tuple[Candidate, Outcome]]:
@@ -190,10 +125,7 @@ class RepairProgress:
 
     def changes(self) -> list[Action]:
         """Return the actions that bring the workspace to ``base`` with the ``trial``'s edits."""
-        wanted = applied(self.base, self.trial.edits) if self.trial else self.base
-        edits = [edit.action(self.prefix) for edit in edits_between(self.actual, wanted)]
-        extra = (path for path in self.actual if path not in wanted)
-        return [*edits, *(CmdRunAction(command=REMOVE + shlex.quote(self.prefix + path)) for path in extra)]
+        return self.changes_to(applied(self.base, self.trial.edits) if self.trial else self.base)
 
     def skip_blocked(self) -> None:
         """Give candidates that cannot be applied to the workspace an outcome."""
@@ -217,22 +149,16 @@ class RepairProgress:
                 kept.append(None)
         return kept
 
-    def _inside(self, path: str) -> str:
-        return path.removeprefix(self.prefix)
-
     def _run(self, action: CmdRunAction, observation: CmdOutputObservation) -> None:
-        if LIST in action.command:
-            self.listing = observation.blob or ""
-            self.listed = None if observation.blob else observation.content.splitlines()
-        elif action.command.startswith(REMOVE):
-            self.actual.pop(self._inside(shlex.split(action.command)[-1]), None)
-        else:
-            if action.command:
-                self._started, self._output = action.timestamp, ""
-            self._output += observation.text
-            if observation.status in ENDED and self._started:
-                seconds = (observation.timestamp - self._started).total_seconds()
-                self._take(outcome_of(observation, self._output, seconds))
+        super()._run(action, observation)
+        if LIST in action.command or action.command.startswith(REMOVE):
+            return
+        if action.command:
+            self._started, self._output = action.timestamp, ""
+        self._output += observation.text
+        if observation.status in ENDED and self._started:
+            seconds = (observation.timestamp - self._started).total_seconds()
+            self._take(outcome_of(observation, self._output, seconds))
 
     def _take(self, outcome: Outcome) -> None:
         """Take the outcome of a run of the check in the workspace."""
@@ -244,63 +170,14 @@ class RepairProgress:
             self.rounds[-1].outcomes.append(outcome)
             self.skip_blocked()
 
-    def _read(self, path: str, action: FileReadAction, observation: Observation | None) -> None:
-        match observation:
-            case FileReadObservation(blob=None, start=start, content=content):
-                text = content if start == 1 else self.pieces.get(path, "") + content
-                if observation.end >= observation.lines:
-                    self.originals.setdefault(path, text)
-                    self.actual[path] = text
-                    self.stale.discard(path)
-                else:
-                    self.pieces[path] = text
-            case FileReadObservation() if action.end is None:
-                self.lengths[path] = observation.lines
-                if observation.lines > LONGEST_FILE:
-                    self.unreadable.add(path)
-            case ErrorObservation(error_id="not_found") if path not in self.originals:
-                self.unreadable.add(path)
-                self.actual.pop(path, None)
-                self.stale.discard(path)
-            case ErrorObservation(error_id=error) if error in MAY_REPEAT:
-                pass
-            case _:
-                self.unreadable.add(path)
-                self.stale.discard(path)
-
     def _edit(self, path: str, action: FileEditAction | FileWriteAction, observation: Observation | None) -> None:
-        match action, observation:
-            case FileEditAction(), FileEditObservation():
-                self.actual[path] = self.actual.get(path, "").replace(action.old, action.new, 1)
-            case FileWriteAction(), FileWriteObservation():
-                self.actual[path] = action.content
-            case _:
-                self.stale.add(path)
-                if not (isinstance(observation, ErrorObservation) and observation.error_id in MAY_REPEAT):
-                    self.blocked.add(path)
-                    self.skip_blocked()
+        super()._edit(path, action, observation)
+        self.skip_blocked()
 
 
 def progress(state: State) -> RepairProgress:
-    """Return the progress since the user's last task: the first message, or one after the end of the task before."""
-    start, is_over = 0, True
-    words: list[str] = []
-    for number, (action, _) in enumerate(state.history):
-        if isinstance(action, MessageAction) and action.source == "user":
-            if is_over:
-                start, words, is_over = number, [], False
-            words.append(action.content)
-        is_over = is_over or isinstance(action, AgentFinishAction | AgentRejectAction)
-    task = state.inputs.get("task")
-    result = RepairProgress(task=str(task) if task and start == 0 else "\n".join(words))
-    pairs = state.history[start:]
-    cwd = next((o.cwd for _, o in pairs if isinstance(o, CmdOutputObservation) and o.cwd), state.workspace)
-    if cwd.rstrip("/") != state.workspace.rstrip("/"):
-        result.prefix = f"{state.workspace.rstrip('/')}/"
-    for action, observation in pairs:
-        completion = state.completions.get(action.completion or 0)
-        result.apply(action, observation, str(completion.response.get("content") or "") if completion else "")
-    return result
+    """Return the progress since the user's last task."""
+    return fold(RepairProgress, state)
 
 
 def _candidate(inputs: Mapping[str, JsonValue]) -> Candidate:

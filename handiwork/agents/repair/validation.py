@@ -8,8 +8,9 @@ from pydantic import BaseModel, JsonValue
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.repair.edits import TextEdit
+from handiwork.agents.repair.files import MAY_REPEAT
 from handiwork.agents.repair.outcome import ENDED, Outcome, outcome_of
-from handiwork.agents.repair.progress import MAY_REPEAT, Candidate
+from handiwork.agents.repair.progress import Candidate
 from handiwork.agents.state import State
 from handiwork.events.action import (
     AgentFinishAction,
@@ -80,14 +81,10 @@ class ValidationAgent(Agent):
     def step(self, state: State) -> Step:
         """Return the next edit, the check, or the outcome."""
         inputs = state.inputs_as(ValidationInputs)
-        for edit in inputs.edits:
-            done = [o for a, o in state.history if _makes(a, edit)]
-            if not done or _is_uncertain(done[-1]):
-                return edit.action()
-            repeated = any(map(_is_uncertain, done[:-1]))
-            last = done[-1]
-            if isinstance(last, ErrorObservation) and not (repeated and last.error_id == "not_found"):
-                return _end(Outcome(None, f"{edit.path} could not be edited: {last.content}"))
+        if edits := edits_left(state, inputs.edits):
+            return edits
+        if problem := edit_problem(state, inputs.edits):
+            return _end(Outcome(None, problem))
         return self._check(state, inputs)
 
     def _check(self, state: State, inputs: ValidationInputs) -> Step:
@@ -101,6 +98,24 @@ class ValidationAgent(Agent):
         outputs = [o for _, o in runs[start:] if isinstance(o, CmdOutputObservation)]
         seconds = (outputs[-1].timestamp - runs[start][0].timestamp).total_seconds()
         return _end(outcome_of(outputs[-1], "".join(output.text for output in outputs), seconds))
+
+
+def edits_left(state: State, edits: Sequence[TextEdit]) -> list[Action]:
+    """Return the actions of the edits that were not made yet, or may have been lost."""
+    last = ((edit, next((o for a, o in reversed(state.history) if _makes(a, edit)), None)) for edit in edits)
+    return [edit.action() for edit, observation in last if observation is None or _is_uncertain(observation)]
+
+
+def edit_problem(state: State, edits: Sequence[TextEdit]) -> str:
+    """Return why one of the edits could not be made, "" if all are."""
+    for edit in edits:
+        *before, last = [o for a, o in state.history if _makes(a, edit)]
+        was_made = (
+            any(map(_is_uncertain, before)) and isinstance(last, ErrorObservation) and last.error_id == "not_found"
+        )
+        if isinstance(last, ErrorObservation) and not was_made:
+            return f"{edit.path} could not be edited: {last.content}"
+    return ""
 
 
 def _makes(action: Action, edit: TextEdit) -> bool:

@@ -384,9 +384,10 @@ class Transcript:
     def _(self, event: ForkObservation) -> Iterator[Text]:
         for number, child in enumerate(event.outcomes, 1):
             marks = [line[0] for line in child.diff.splitlines() if re.match(r"[+-](?!\+\+ |-- )", line)]
-            changed = f"+{marks.count('+')} -{marks.count('-')} lines"
-            outcome = child.outcome.replace("_", " ")
-            yield Text(f"  <- {number} {plain(short_name(child.agent))}: {outcome}, {changed}", "cyan")
+            changed = f"{child.outcome.replace('_', ' ')}, +{marks.count('+')} -{marks.count('-')} lines"
+            words = " ".join(str(child.outputs.get("message") or child.outputs.get("reason") or "").split())
+            told = self.outputs.cut(f"; {plain(words)}") if words else ""
+            yield Text(f"  <- {number} {plain(short_name(child.agent))}: {changed}{told}", "cyan")
 
     @_event_lines.register
     def _(self, event: AgentStateChangedObservation) -> Iterator[Text]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 
 from handiwork.agents.swarm.graph import Swarm, save
-from handiwork.agents.swarm.learning import draw, learn
+from handiwork.agents.swarm.reinforce import draw, learn
 from handiwork.evals.benchmark import Instance
 from handiwork.evals.running.plan import RunPlan
 from handiwork.evals.running.results import Result

@@ -8,7 +8,7 @@ import pytest
 
 from handiwork.agents.base import Step
 from handiwork.agents.repair.agent import RepairAgent
-from handiwork.agents.repair.progress import LIST
+from handiwork.agents.repair.files import LIST
 from handiwork.agents.state import State
 from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
 from handiwork.events.base import Event

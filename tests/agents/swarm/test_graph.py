@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from handiwork.agents.registry import find
 from handiwork.agents.swarm import SwarmAgent
 from handiwork.agents.swarm.graph import DECISION, TEMPLATES, Swarm, SwarmEdge, SwarmError, SwarmNode, build, load, save
-from handiwork.agents.swarm.learning import draw, learn
+from handiwork.agents.swarm.reinforce import draw, learn
 
 
 @st.composite

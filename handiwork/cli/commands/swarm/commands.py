@@ -12,8 +12,8 @@ from typing import Any
 from rich.text import Text
 
 from handiwork.agents.registry import find
-from handiwork.agents.swarm.drawing import draw_graph, draw_learning_curve
 from handiwork.agents.swarm.graph import Strategy, Swarm, build, load, save
+from handiwork.agents.swarm.svg import draw_graph, draw_learning_curve
 from handiwork.cli.commands.eval.commands import EvalRequest, conditions_of
 from handiwork.cli.errors import say
 from handiwork.cli.terminal.sanitize import plain

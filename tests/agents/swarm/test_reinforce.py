@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from handiwork.agents.swarm.graph import DECISION, Swarm, build
-from handiwork.agents.swarm.learning import draw, gradient, learn, log_probability
+from handiwork.agents.swarm.reinforce import draw, gradient, learn, log_probability
 from tests.evals.swarm_family import play
 
 LOGITS = [0.3, -0.7, 1.1, 0.0]

@@ -1,0 +1,263 @@
+"""AgentlessAgent, the pipeline of the Agentless paper: localise, repair and validate in fixed stages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from handiwork.agents.agentless.pipeline import (
+    BASE,
+    CANDIDATE,
+    EXCLUDED,
+    FILES,
+    FOLDERS,
+    LOCATIONS,
+    RELATED,
+    SCRIPT,
+    AgentlessInputs,
+    AgentlessProgress,
+    Pipeline,
+)
+from handiwork.agents.agentless.report import no_candidate, report
+from handiwork.agents.agentless.reproduction import OTHER, REPRODUCED, RESOLVED, script_of
+from handiwork.agents.agentless.retrieval import named_files, named_folders, retrieval_command
+from handiwork.agents.agentless.structure import Span, code, fit, skeleton, tree
+from handiwork.agents.agentless.trial import TrialInputs, trials
+from handiwork.agents.base import Agent, Completion, Step
+from handiwork.agents.prompts import render
+from handiwork.agents.repair import check as checks
+from handiwork.agents.repair.edits import applied
+from handiwork.agents.repair.files import fold, in_workspace
+from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, AgentThinkAction, CmdRunAction
+from handiwork.llm.types import Message
+
+AT_ONCE = 4
+"""Model calls of one step, side by side; a kill loses no more."""
+
+RETRIEVAL_SECONDS = 120.0
+"""Seconds after which the retrieval is stopped; then the model's files alone count."""
+
+TRIALS = 64
+"""Trials of one step."""
+
+RETRY_TEMPERATURE = 1.0
+"""The temperature of further calls for a reply that names no place that is there."""
+
+SHARE, UNKNOWN_WINDOW = 1.5, 64_000
+"""Characters of files in a prompt for each token of the window, and a window that the model does not tell."""
+
+NO_COPIES = "Each candidate is validated in a copy of the workspace, and that cannot be made"
+
+
+class Sample(NamedTuple):
+    """A call of the model: ``summary`` says what a reply gives, "" for a reply of no use."""
+
+    label: str
+    prompt: str
+    temperature: float
+    summary: Callable[[str], str]
+    tries: int = 0
+
+
+class AgentlessAgent(Agent):
+    """Localises the issue, asks for many candidates, validates each in a fork, and applies the one it ranks first.
+
+    The model decides nothing but the content of its replies: which stage is next follows from the history. A subclass
+    whose ``inputs`` have other defaults has other counts and temperatures.
+    """
+
+    description = "Agentless: localises an issue, samples many repairs, tests each in its own copy, keeps the best."
+    inputs = AgentlessInputs
+    sends_history = False
+
+    async def step(self, state: State) -> Step:
+        """Return the next action of the stage that the history has come to."""
+        inputs = state.inputs_as(self.inputs)
+        assert isinstance(inputs, AgentlessInputs)
+        now = fold(AgentlessProgress, state)
+        if now.is_refused:
+            return _reject("An action was not allowed.")
+        if now.problem:
+            return _reject(f"{NO_COPIES}: {now.problem}")
+        if (listing := now.list_files(state.workspace)) is not None:
+            return listing
+        if now.stale:
+            return now.reads(sorted(now.stale))
+        check = (inputs.tests.strip() or checks.named_test(now.task)) if inputs.regression else ""
+        if check is None:
+            if reads := now.reads(checks.runner_files(now.listed or [])):
+                return reads
+            check = checks.runner(now.listed or [], now.originals)
+        line = Pipeline(now, inputs, check or None)
+        if not line.programs:
+            return _reject("There is no program to repair: the workspace has no source file that is not a test.")
+        return await self._localise(state, line) or await self._repair(line) or await self._validate(line) or _end(line)
+
+    async def _localise(self, state: State, line: Pipeline) -> Step | None:
+        """Return the next step up to the edit locations, None once they are known."""
+        now, inputs = line.progress, line.inputs
+        if line.check and BASE not in now.trials:
+            return trials([TrialInputs(task=BASE, check=line.check, test_timeout=inputs.test_timeout)])
+        listing = {"task": now.task, "tree": tree(line.programs, self._room)}
+        most = max(5, inputs.files)
+        asked = [Sample(FILES, render("agentless/files", **listing, most=most), 0.0, _files(line, most))]
+        if inputs.retrieval:
+            asked.append(Sample(FOLDERS, render("agentless/folders", **listing), 0.0, _folders(line)))
+        if step := await self._ask(now, asked):
+            return step
+        if inputs.retrieval and now.found is None:
+            command = in_workspace(state.workspace, retrieval_command(now.task, line.folders))
+            return CmdRunAction(command=command, timeout=RETRIEVAL_SECONDS)
+        if reads := now.reads(line.found):
+            return reads
+        if not line.files:
+            return _reject(f"The suspicious files cannot be read: {', '.join(line.found)}.")
+        skeletons = fit({path: skeleton(path, text) for path, text in line.files.items()}, self._room)
+        prompt = render("agentless/related", task=now.task, skeletons=skeletons)
+        if step := await self._ask(now, [Sample(RELATED, prompt, 0.0, _places(line), inputs.tries)]):
+            return step
+        shown = {path: code(line.files[path], spans, numbered=True) for path, spans in line.related.items()}
+        prompt = render("agentless/locations", task=now.task, code=fit(shown, self._room))
+        numbers = range(1, inputs.location_samples + 1)
+        temperature = inputs.temperature if inputs.location_samples > 1 else 0.0
+        return await self._ask(
+            now, [Sample(f"{LOCATIONS} {n}", prompt, temperature, _places(line), inputs.tries) for n in numbers]
+        )
+
+    async def _repair(self, line: Pipeline) -> Step | None:
+        """Return the next candidates of the model, None once it gave all."""
+        samples: list[Sample] = []
+        for group, spans in enumerate(line.locations, 1):
+            shown = fit({path: code(line.files[path], spans[path]) for path in spans}, self._room)
+            prompt = render("agentless/candidate", task=line.progress.task, code=shown, example=next(iter(shown)))
+            for number in range(1, line.inputs.repair_samples + 1):
+                temperature = line.inputs.temperature if number > 1 else 0.0
+                label = f"{CANDIDATE} {group}.{number}"
+                samples.append(Sample(label, prompt, temperature, _changes(line, label, spans)))
+        return await self._ask(line.progress, samples)
+
+    async def _validate(self, line: Pipeline) -> Step | None:
+        """Return the next step until every candidate is validated, None once they are or there is none."""
+        now, inputs = line.progress, line.inputs
+        if not line.distinct:
+            return None
+        if line.passing:
+            tests = line.passing
+            while len(tests) > 1 and sum(map(len, tests)) > self._room:
+                tests = tests[: len(tests) // 2]
+            prompt = render("agentless/regression", task=now.task, tests=tests)
+            if step := await self._ask(now, [Sample(EXCLUDED, prompt, 0.0, str.strip)]):
+                return step
+        if inputs.reproduction:
+            prompt = render(
+                "agentless/reproduction",
+                task=now.task,
+                language=line.language.name,
+                files=", ".join(line.files),
+                reproduced=REPRODUCED,
+                resolved=RESOLVED,
+                other=OTHER,
+            )
+            if step := await self._ask(now, list(_scripts(prompt, inputs))):
+                return step
+            if line.untried:
+                return trials([_script(line, label, script) for label, script in list(line.untried.items())[:TRIALS]])
+        left = [(edits, label) for edits, label in line.distinct.items() if label not in now.trials]
+        if not left or not (line.selected or line.elected):
+            return None
+        chosen = _script(line, line.elected[0], line.scripts[line.elected[0]]) if line.elected else TrialInputs(task="")
+        checked = {"check": line.check, "tests": tuple(line.selected)} if line.selected else {}
+        return trials(
+            [
+                chosen.model_copy(
+                    update={"task": label, "edits": edits, "test_timeout": inputs.test_timeout, **checked}
+                )
+                for edits, label in left[:TRIALS]
+            ]
+        )
+
+    @property
+    def _room(self) -> int:
+        """The characters of files that a prompt has room for."""
+        return int(SHARE * (self.llm.capabilities.window or UNKNOWN_WINDOW))
+
+    async def _ask(self, now: AgentlessProgress, samples: Sequence[Sample]) -> list[AgentThinkAction]:
+        """Ask for the first of the samples that have no reply yet, side by side; return them as thoughts."""
+        missing = [sample for sample in samples if sample.label not in now.replies][:AT_ONCE]
+        try:
+            async with asyncio.TaskGroup() as group:
+                calls = [group.create_task(self._sample(sample)) for sample in missing]
+        except* Exception as errors:  # noqa: BLE001 - the session handles the first error as the step's own
+            raise errors.exceptions[0] from None
+        return [call.result() for call in calls]
+
+    async def _sample(self, sample: Sample) -> AgentThinkAction:
+        message = Message.text("user", sample.prompt)
+        completion: Completion = await self.llm.complete([message], temperature=sample.temperature)
+        for _ in range(sample.tries):
+            if sample.summary(completion.content):
+                break
+            completion = await self.llm.complete([message], temperature=RETRY_TEMPERATURE)
+        summary = sample.summary(completion.content)
+        thought = f"{sample.label}: {summary or 'nothing of use'}"
+        return AgentThinkAction(thought=thought).with_fields(completion=completion.event)
+
+
+def _files(line: Pipeline, most: int) -> Callable[[str], str]:
+    return lambda reply: ", ".join(named_files(reply, line.programs, most))
+
+
+def _folders(line: Pipeline) -> Callable[[str], str]:
+    return lambda reply: ", ".join(named_folders(reply, line.programs))
+
+
+def _places(line: Pipeline) -> Callable[[str], str]:
+    def summary(reply: str) -> str:
+        found = line.located(reply).items()
+        return "; ".join(f"{path} {', '.join(f'{a + 1}-{b + 1}' for a, b in spans)}" for path, spans in found)
+
+    return summary
+
+
+def _changes(line: Pipeline, label: str, spans: Mapping[str, Sequence[Span]]) -> Callable[[str], str]:
+    def summary(reply: str) -> str:
+        candidate = line.candidate(label, reply, spans)
+        return f"changes {', '.join(edit.path for edit in candidate.edits)}" if candidate.patch else ""
+
+    return summary
+
+
+def _scripts(prompt: str, inputs: AgentlessInputs) -> Iterable[Sample]:
+    for number in range(1, inputs.test_samples + 1):
+        temperature = inputs.temperature if number > 1 else 0.0
+        yield Sample(f"{SCRIPT} {number}", prompt, temperature, script_of)
+
+
+def _script(line: Pipeline, label: str, script: str) -> TrialInputs:
+    """Return the trial of a reproduction test in the unchanged code."""
+    return TrialInputs(
+        task=label,
+        script=script,
+        suffix=line.language.suffix,
+        command=line.language.command,
+        script_timeout=line.inputs.script_timeout,
+    )
+
+
+def _end(line: Pipeline) -> Step:
+    """Return the edits of the chosen candidate, and then the end."""
+    if line.choice is None:
+        return _reject(no_candidate(line))
+    candidate = line.candidates[line.choice.number]
+    now = line.progress
+    if blocked := now.blocked & {edit.path for edit in candidate.edits}:
+        return _reject(f"The chosen candidate cannot be applied: {', '.join(sorted(blocked))} cannot be edited.")
+    if changes := now.changes_to(applied(now.originals, candidate.edits)):
+        return changes
+    return AgentFinishAction(outputs={"message": report(line, line.choice)})
+
+
+def _reject(reason: str) -> AgentRejectAction:
+    return AgentRejectAction(outputs={"reason": reason})

@@ -1,0 +1,94 @@
+"""Search/replace edits of a candidate: whole lines of the shown code, and the lines that take their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from handiwork.agents.agentless.structure import Span, is_valid, named_path
+from handiwork.agents.repair.edits import Texts
+
+_SEARCH, _MIDDLE, _END = (re.compile(pattern) for pattern in (r"<{5,9} ?SEARCH\s*$", r"={5,9}\s*$", r">{5,9} ?REPLACE"))
+
+
+class SearchReplace(NamedTuple):
+    """Replaces the lines ``search`` of a file by the lines ``new``."""
+
+    path: str
+    search: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+def parse_edits(reply: str, paths: Sequence[str]) -> list[SearchReplace]:
+    """Return the edits of a reply; the last line before a block that names a path says which file it is in.
+
+    A block without its end, or in no known file, is no edit. A first line ``...`` of either half is left out.
+    """
+    edits: list[SearchReplace] = []
+    path = paths[0] if len(paths) == 1 else None
+    old: list[str] | None = None
+    new: list[str] | None = None
+    for line in reply.splitlines():
+        if _SEARCH.match(line):
+            old, new = [], None
+        elif old is None:
+            path = named_path(line, paths) or path
+        elif new is None and _MIDDLE.match(line):
+            new = []
+        elif new is not None and _END.match(line):
+            if path is not None:
+                edits.append(SearchReplace(path, _without_dots(old), _without_dots(new)))
+            old = new = None
+        else:
+            (old if new is None else new).append(line)
+    return edits
+
+
+def apply_edits(text: str, edits: Iterable[SearchReplace], spans: Sequence[Span]) -> str:
+    """Return the text with the edits made whose lines occur exactly once inside the spans; others change nothing.
+
+    Line ends stay those of the file. Of edits that overlap the first one is made.
+    """
+    lines = text.split("\n")
+    plain = [line.removesuffix("\r") for line in lines]
+    places: list[tuple[Span, SearchReplace]] = []
+    for edit in edits:
+        found = [place for span in spans for place in _occurrences(plain, edit.search, span)]
+        if len(found) == 1 and not any(_overlap(found[0], place) for place, _ in places):
+            places.append((found[0], edit))
+    for place, edit in sorted(places, reverse=True):
+        ending = "\r" if lines[place.first].endswith("\r") else ""
+        lines[place.first : place.last + 1] = [line + ending for line in edit.new]
+    return "\n".join(lines)
+
+
+def edited_texts(reply: str, files: Mapping[str, str], spans: Mapping[str, Sequence[Span]]) -> Texts:
+    """Return the files that a reply's edits change; none if one gets a syntax error or only blank lines change."""
+    edits = parse_edits(reply, list(spans))
+    changed: Texts = {}
+    for path in dict.fromkeys(edit.path for edit in edits):
+        text = apply_edits(files[path], [edit for edit in edits if edit.path == path], spans[path])
+        if text.split() != files[path].split() or _code(text) != _code(files[path]):
+            changed[path] = text
+    return changed if all(is_valid(path, text) for path, text in changed.items()) else {}
+
+
+def _code(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _without_dots(lines: list[str]) -> tuple[str, ...]:
+    return tuple(lines[1:] if lines and lines[0].strip() == "..." else lines)
+
+
+def _occurrences(lines: Sequence[str], search: tuple[str, ...], span: Span) -> list[Span]:
+    count = len(search)
+    if not any(line.strip() for line in search):
+        return []
+    starts = range(span.first, span.last + 2 - count)
+    return [Span(n, n + count - 1) for n in starts if tuple(lines[n : n + count]) == search]
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.first <= other.last and other.first <= one.last

@@ -1,0 +1,63 @@
+"""The existing tests: a test command that names each test, and the tests that its output reports as passed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+PASSED = "PASS|Passed|ok|✓|✔|√"
+"""Finds the lines of an output that may report a passed test."""
+
+MOST_TESTS = 500
+"""Tests that guard a candidate at most; of more, those that are named like the suspicious files come first."""
+
+MOST_REPORTED = 5_000
+"""Passed tests that are read from one output."""
+
+LONGEST_NAME = 200
+"""Characters of a test's name."""
+
+_NAMING = (
+    (re.compile(r"(-m unittest\b(?: discover\b)?)"), r"\1 -v"),
+    (re.compile(r"\bgo test\b"), "go test -v"),
+    (re.compile(r"\b(jest|vitest run|ctest)\b(?!\.)"), r"\1 --verbose"),
+    (re.compile(r"\bphpunit\b(?!\.)"), "phpunit --testdox"),
+)
+"""How the commands of test runners are told to name each test."""
+
+_REPORTS = (
+    re.compile(r"^PASSED (\S.*)$"),  # pytest -rp
+    re.compile(r"^(\S+::\S.*?) PASSED\b"),  # pytest -v
+    re.compile(r"^\s*--- PASS: (\S+)"),  # go
+    re.compile(r"^\s*ok \d+(?: - | )(.+?)(?: # .*)?$"),  # TAP
+    re.compile(r"^(?:test )?(\S.*?) \.\.\. ok$"),  # unittest, cargo
+    re.compile(r"^\s*[✓✔√] (.+?)(?: \(?\d[\d.]* ?m?s\)?)?$"),  # node, mocha, jest, vitest, phpunit
+    re.compile(r"^(\S.* > .+) PASSED$"),  # gradle
+    re.compile(r"^\s*\d+/\d+ Test +#\d+: (\S+) \.+ +Passed\b"),  # ctest
+)
+
+
+def reporting(check: str) -> str:
+    """Return the test command so that it names each test that passes, if its runner is known, and reads no input."""
+    for pattern, verbose in _NAMING:
+        check = pattern.sub(verbose, check)
+    return f'export PYTEST_ADDOPTS="-rpfE $PYTEST_ADDOPTS"; {{ {check}\n}} < /dev/null'
+
+
+def passed_tests(output: str, check: str, exit_code: int | None) -> list[str]:
+    """Return the tests that the output reports as passed, without repetitions.
+
+    If it names none, the command itself is the one test, which passes if its exit code is 0.
+    """
+    names: dict[str, None] = {}
+    for line in output.splitlines():
+        match = next(filter(None, (pattern.match(line) for pattern in _REPORTS)), None)
+        if match is not None:
+            names[match[1][:LONGEST_NAME]] = None
+    return list(names)[:MOST_REPORTED] or ([check] if exit_code == 0 else [])
+
+
+def nearest(tests: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return MOST_TESTS of the tests at most: first those that have one of the words in their name."""
+    named = [test for test in tests if any(word in test for word in words)]
+    return list(dict.fromkeys([*named, *tests]))[:MOST_TESTS]

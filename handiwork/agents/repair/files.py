@@ -1,0 +1,205 @@
+"""The workspace's files as an agent knows them from its history: the list, the texts read, its own edits."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from handiwork.agents.history import History
+from handiwork.agents.repair.edits import Texts, edits_between
+from handiwork.agents.state import State
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentRejectAction,
+    AgentThinkAction,
+    CmdRunAction,
+    FileEditAction,
+    FileReadAction,
+    FileWriteAction,
+    MessageAction,
+    OutputReadAction,
+)
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import (
+    CmdOutputObservation,
+    ErrorObservation,
+    FileEditObservation,
+    FileReadObservation,
+    FileWriteObservation,
+    HookRejectObservation,
+    OutputReadObservation,
+    UserRejectObservation,
+)
+
+LIST = "{ git ls-files -co --exclude-standard 2>/dev/null | grep . || find * -type f 2>/dev/null; } | head -n 5000"
+"""Lists the files of the workspace, one per line."""
+
+REMOVE = "rm -f -- "
+"""Removes a file that a candidate made."""
+
+LONGEST_FILE = 4_000
+"""Lines of the longest file that is read."""
+
+PIECE = 100
+"""Lines read at once of a file that is too long for one observation."""
+
+MAY_REPEAT = {"crashed", "interrupted", "sandbox_lost"}
+"""Errors after which an action may have run or not."""
+
+
+@dataclass
+class FileProgress:
+    """The files since the user's last task, folded from the history.
+
+    ``listed`` are the paths of the workspace, None until they are known; of a list too long for one observation
+    ``listing`` is the output and ``page`` its first lines. ``prefix`` is the way from the shell's directory to the
+    workspace. ``originals`` are the files as they were read first, ``actual`` as they are now; ``stale`` files must be
+    read again, ``blocked`` ones cannot be edited. ``pieces`` are the first lines of files too long for one observation,
+    and ``lengths`` their numbers of lines. ``replies`` are the model's replies by the thought of their actions.
+    """
+
+    task: str
+    listed: list[str] | None = None
+    listing: str = ""
+    page: list[str] = field(default_factory=list[str])
+    prefix: str = ""
+    originals: Texts = field(default_factory=dict[str, str])
+    actual: Texts = field(default_factory=dict[str, str])
+    pieces: Texts = field(default_factory=dict[str, str])
+    lengths: dict[str, int] = field(default_factory=dict[str, int])
+    unreadable: set[str] = field(default_factory=set[str])
+    stale: set[str] = field(default_factory=set[str])
+    blocked: set[str] = field(default_factory=set[str])
+    replies: dict[str, str] = field(default_factory=dict[str, str])
+    is_refused: bool = False
+
+    def apply(self, action: Action, observation: Observation | None, reply: str) -> None:
+        """Apply the next entry of the history; ``reply`` is the model's, if its action is a thought."""
+        match action, observation:
+            case _, UserRejectObservation() | HookRejectObservation():
+                self.is_refused = True
+            case AgentThinkAction(), None if reply:
+                self.replies[action.thought] = reply
+            case CmdRunAction(), CmdOutputObservation():
+                self._run(action, observation)
+            case OutputReadAction(), OutputReadObservation():
+                self.page += observation.content.splitlines()
+                self.listed = self.page if observation.end >= observation.lines else None
+            case OutputReadAction(), ErrorObservation():
+                self.listed = self.page
+            case FileReadAction(), _:
+                self._read(self._inside(action.path), action, observation)
+            case FileEditAction() | FileWriteAction(), _:
+                self._edit(self._inside(action.path), action, observation)
+            case _:
+                pass
+
+    def list_files(self, workspace: str) -> Action | None:
+        """Return the action that lists the files, or reads on in a long list; None once they are known."""
+        if self.listed is None and self.listing:
+            return OutputReadAction(output=self.listing, start=len(self.page) + 1)
+        return CmdRunAction(command=in_workspace(workspace, LIST)) if self.listed is None else None
+
+    def reads(self, paths: Sequence[str]) -> list[Action]:
+        """Return the actions that read those of the files that are not known, or are stale; a long one in pieces."""
+        actions: list[Action] = []
+        for path in paths:
+            length = self.lengths.get(path, 0)
+            if (path in self.actual and path not in self.stale) or path in self.unreadable:
+                continue
+            starts = range(1, length + 1, PIECE) if length else [None]
+            actions += [
+                FileReadAction(path=self.prefix + path)
+                if start is None
+                else FileReadAction(path=self.prefix + path, start=start, end=start + PIECE - 1)
+                for start in starts
+            ]
+        return actions
+
+    def changes_to(self, wanted: Mapping[str, str]) -> list[Action]:
+        """Return the actions that bring the files of the workspace to the ``wanted`` texts."""
+        edits = [edit.action(self.prefix) for edit in edits_between(self.actual, wanted)]
+        extra = (path for path in self.actual if path not in wanted)
+        return [*edits, *(CmdRunAction(command=REMOVE + shlex.quote(self.prefix + path)) for path in extra)]
+
+    def _inside(self, path: str) -> str:
+        return path.removeprefix(self.prefix)
+
+    def _run(self, action: CmdRunAction, observation: CmdOutputObservation) -> None:
+        if LIST in action.command:
+            self.listing = observation.blob or ""
+            self.listed = None if observation.blob else observation.content.splitlines()
+        elif action.command.startswith(REMOVE):
+            self.actual.pop(self._inside(shlex.split(action.command)[-1]), None)
+
+    def _read(self, path: str, action: FileReadAction, observation: Observation | None) -> None:
+        match observation:
+            case FileReadObservation(blob=None, start=start, content=content):
+                text = content if start == 1 else self.pieces.get(path, "") + content
+                if observation.end >= observation.lines:
+                    self.originals.setdefault(path, text)
+                    self.actual[path] = text
+                    self.stale.discard(path)
+                else:
+                    self.pieces[path] = text
+            case FileReadObservation() if action.end is None:
+                self.lengths[path] = observation.lines
+                if observation.lines > LONGEST_FILE:
+                    self.unreadable.add(path)
+            case ErrorObservation(error_id="not_found") if path not in self.originals:
+                self.unreadable.add(path)
+                self.actual.pop(path, None)
+                self.stale.discard(path)
+            case ErrorObservation(error_id=error) if error in MAY_REPEAT:
+                pass
+            case _:
+                self.unreadable.add(path)
+                self.stale.discard(path)
+
+    def _edit(self, path: str, action: FileEditAction | FileWriteAction, observation: Observation | None) -> None:
+        match action, observation:
+            case FileEditAction(), FileEditObservation():
+                self.actual[path] = self.actual.get(path, "").replace(action.old, action.new, 1)
+            case FileWriteAction(), FileWriteObservation():
+                self.actual[path] = action.content
+            case _:
+                self.stale.add(path)
+                if not (isinstance(observation, ErrorObservation) and observation.error_id in MAY_REPEAT):
+                    self.blocked.add(path)
+
+
+P = TypeVar("P", bound=FileProgress)
+
+
+def fold(kind: type[P], state: State) -> P:
+    """Return the progress since the user's last task: the first message, or one after the end of the task before."""
+    task, pairs = _last_task(state)
+    result = kind(task=task)
+    cwd = next((o.cwd for _, o in pairs if isinstance(o, CmdOutputObservation) and o.cwd), state.workspace)
+    if cwd.rstrip("/") != state.workspace.rstrip("/"):
+        result.prefix = f"{state.workspace.rstrip('/')}/"
+    for action, observation in pairs:
+        completion = state.completions.get(action.completion or 0)
+        result.apply(action, observation, str(completion.response.get("content") or "") if completion else "")
+    return result
+
+
+def _last_task(state: State) -> tuple[str, History]:
+    """Return the words of the user's last task, and the history since it."""
+    start, is_over = 0, True
+    words: list[str] = []
+    for number, (action, _) in enumerate(state.history):
+        if isinstance(action, MessageAction) and action.source == "user":
+            if is_over:
+                start, words, is_over = number, [], False
+            words.append(action.content)
+        is_over = is_over or isinstance(action, AgentFinishAction | AgentRejectAction)
+    task = state.inputs.get("task")
+    return str(task) if task and start == 0 else "\n".join(words), state.history[start:]
+
+
+def in_workspace(workspace: str, command: str) -> str:
+    """Return the command as it runs in the workspace; a delegator's shell may be in another directory."""
+    return f"(cd {shlex.quote(workspace)} && {command}\n)" if workspace else command

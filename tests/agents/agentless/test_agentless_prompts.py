@@ -1,0 +1,128 @@
+"""What AgentlessAgent asks the model, stage by stage, on states as a session would have logged them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from handiwork.agents.agentless import AgentlessAgent, AgentlessInputs
+from handiwork.agents.agentless.retrieval import BM25
+from handiwork.agents.repair.files import LIST
+from handiwork.events.action import AgentThinkAction, CmdRunAction, FileReadAction, ForkAction
+from handiwork.events.base import Action, Event
+from handiwork.events.observation import ChildOutcome, ForkObservation
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.types import Capabilities
+from tests.agents.states import check_golden, file_read, ran, reply, shown, state_of, task
+
+AREA = "LIMIT = 3\n\n\ndef half(x):\n    return x / 2\n\n\ndef area(a, b):\n    return a + b\n"
+TESTS = ["tests/test_area.py::test_half", "tests/test_area.py::test_sum"]
+EDIT = "<<<<<<< SEARCH\n    return a + b\n=======\n    return a * b\n>>>>>>> REPLACE\n"
+SCRIPT = "```python\nprint('Issue reproduced' if area(2, 3) == 5 else 'Issue resolved')\n```"
+
+
+class FewInputs(AgentlessInputs):
+    tests: str = "python3 -m pytest -q"
+    context: int = 1
+    location_samples: int = 1
+    repair_samples: int = 2
+    test_samples: int = 1
+
+
+class FewAgentless(AgentlessAgent):
+    """Two candidates and one reproduction test."""
+
+    inputs = FewInputs
+
+
+@dataclass
+class Walk:
+    """An agent's steps on a growing log; ``prompts`` are the questions so far."""
+
+    events: list[Event]
+    window: int | None = None
+    prompts: list[str] = field(default_factory=list[str])
+    temperatures: list[float | None] = field(default_factory=list[float | None])
+
+    async def step(self, *replies: str) -> list[Action]:
+        """Take a step, which uses all the replies, and log the thoughts that have them."""
+        llm = ScriptedLLM(replies, capabilities=Capabilities(window=self.window))
+        step = await FewAgentless(llm).step(state_of(*self.events))
+        assert len(llm.requests) == len(replies)
+        self.prompts += [shown(request) for request in llm.requests]
+        actions = [step] if isinstance(step, Action) else list(step)
+        if all(isinstance(action, AgentThinkAction) for action in actions):
+            for text, action in zip(replies[-len(actions) :], actions, strict=True):
+                self.events += [reply(text), action]
+        return actions
+
+    def tried(self, fork: Action, *outputs: dict[str, object]) -> None:
+        """Log a fork whose trials ended with these outputs."""
+        outcomes = [ChildOutcome.model_validate({"agent": "a", "outcome": "finished", "outputs": o}) for o in outputs]
+        self.events += [fork, ForkObservation(outcomes=tuple(outcomes))]
+
+
+async def walk_to_the_candidates(window: int | None = None) -> Walk:
+    walk = Walk([task("area(2, 3) is 5, but it should be 6."), *ran(LIST, LISTED, 0)], window)
+    (fork,) = await walk.step()
+    assert isinstance(fork, ForkAction)
+    walk.tried(fork, {"passed": TESTS})
+    files, folders = await walk.step("lib/area.py", "docs/")
+    assert (files.thought, folders.thought) == ("Suspicious files: lib/area.py", "Irrelevant folders: docs")
+    (retrieval,) = await walk.step()
+    assert isinstance(retrieval, CmdRunAction)
+    assert BM25 in retrieval.command
+    assert "^docs/" in retrieval.command
+    walk.events += ran(retrieval.command, "2.5 lib/area.py\n1.0 lib/text.py\n", 0)
+    reads = await walk.step()
+    assert [read.path for read in reads if isinstance(read, FileReadAction)] == ["lib/area.py", "lib/text.py"]
+    walk.events += [*file_read("lib/area.py", AREA), *file_read("lib/text.py", "def shout(text):\n    return text\n")]
+    (related,) = await walk.step("lib/area.py\nfunction: area\nvariable: LIMIT")
+    assert related.thought == "Related elements: lib/area.py 1-2, 7-10"
+    (locations,) = await walk.step("lib/area.py\nline: 9")
+    assert locations.thought == "Edit locations 1: lib/area.py 8-10"
+    return walk
+
+
+LISTED = "docs/conf.py\nlib/area.py\nlib/text.py\ntests/test_area.py\n"
+
+
+async def test_the_questions_of_all_stages() -> None:
+    walk = await walk_to_the_candidates()
+    first, second = await walk.step(f"lib/area.py\n{EDIT}", "I do not know.")
+    assert (first.thought, second.thought) == ("Candidate 1.1: changes lib/area.py", "Candidate 1.2: nothing of use")
+    (excluded,) = await walk.step(TESTS[1])
+    assert excluded.thought == f"Tests that may change: {TESTS[1]}"
+    (script,) = await walk.step(SCRIPT)
+    assert "Issue reproduced" in script.thought
+    (fork,) = await walk.step()
+    walk.tried(fork, {"phrases": ["Issue reproduced"]})
+    (fork,) = await walk.step()
+    assert isinstance(fork, ForkAction)
+    ((_, inputs),) = fork.children
+    assert (inputs["task"], inputs["tests"]) == ("Candidate 1.1", TESTS[:1])
+    assert "Issue resolved" in str(inputs["script"])
+    check_golden("agentless", "\n".join(walk.prompts))
+
+
+async def test_a_small_window_shows_less() -> None:
+    large, small = await walk_to_the_candidates(), await walk_to_the_candidates(40)
+    assert all(len(one) <= len(other) for one, other in zip(small.prompts, large.prompts, strict=True))
+    assert "lib/text.py" in large.prompts[2]
+    assert "lib/text.py" not in small.prompts[2]
+
+
+async def test_a_reply_without_a_place_that_is_there_is_asked_for_again() -> None:
+    walk = await walk_to_the_candidates()
+    del walk.events[-4:]
+    (related,) = await walk.step("lib/area.py\nfunction: lost", "None.", "lib/area.py\nfunction: area")
+    assert related.thought == "Related elements: lib/area.py 7-10"
+
+
+async def test_without_any_place_all_that_was_found_is_shown() -> None:
+    walk = await walk_to_the_candidates()
+    del walk.events[-4:]
+    (related,) = await walk.step("?", "?", "?")
+    assert related.thought == "Related elements: nothing of use"
+    await walk.step("lib/area.py\nfunction: area")
+    assert "1|LIMIT = 3" in walk.prompts[-1]
+    assert "1|def shout(text):" in walk.prompts[-1]
