@@ -23,6 +23,7 @@ TOOLS = {
     "read": "FileReadAction",
     "write": "FileWriteAction",
     "edit": "FileEditAction",
+    "search_code": "CodeSearchAction",
     "ipython": "IPythonRunCellAction",
     "browse": "BrowseURLAction",
     "plan_task": "AddTaskAction",

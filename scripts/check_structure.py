@@ -22,11 +22,13 @@ LAYERS: dict[str, set[str]] = {
     "log": {"errors", "events", "process"},
     "llm": {"errors", "events", "paths"},
     "sandbox": {"errors", "events", "paths", "process", "workspace"},
+    "codeindex": {"errors", "paths", "sandbox", "workspace"},
     "settings": {"errors", "events", "hooks", "paths", "sandbox"},
     "context": {"errors", "events", "front_matter", "paths", "workspace"},
     "agents": {"errors", "events", "front_matter", "llm", "paths", "skills"},
     "session": {
         "agents",
+        "codeindex",
         "context",
         "errors",
         "events",
@@ -41,7 +43,20 @@ LAYERS: dict[str, set[str]] = {
     | {"workspace"},
     "evals": {"agents", "errors", "events", "llm", "log", "paths", "sandbox", "session", "workspace"},
     "server": {"agents", "errors", "events", "llm", "log", "process", "session", "settings", "workspace"},
-    "cli": {"agents", "context", "errors", "evals", "events", "hooks", "llm", "log", "paths", "sandbox", "server"}
+    "cli": {
+        "agents",
+        "codeindex",
+        "context",
+        "errors",
+        "evals",
+        "events",
+        "hooks",
+        "llm",
+        "log",
+        "paths",
+        "sandbox",
+        "server",
+    }
     | {"session", "settings", "workspace"},
 }
 """What each part of the package may import besides itself."""

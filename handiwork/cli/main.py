@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from handiwork.cli.command import command
+from handiwork.cli.commands import index as indexing
 from handiwork.cli.commands import mcp
 from handiwork.cli.commands import serve as serving
 from handiwork.cli.commands.eval import app as evals
@@ -333,6 +334,9 @@ def context(
     handiwork context ~/src/project --accept
     handiwork context --json | jq 'select(.state == "loads").path'
     """
+
+
+indexing.add_to(app)
 
 
 @command(app, "listing:models")

@@ -71,6 +71,16 @@ class OutputReadAction(Action):
     pattern: str = ""
 
 
+class CodeSearchAction(Action):
+    """Find blocks of the workspace's code, like functions and classes, by ``query``.
+
+    It has words, or Lucene's syntax with the fields text, type, name, file_path, lines, prototype and docstring.
+    """
+
+    runnable: ClassVar[bool] = True
+    query: str
+
+
 class IPythonRunCellAction(Action):
     """Run ``code`` as one cell of the sandbox's notebook; ``timeout`` is in seconds."""
 

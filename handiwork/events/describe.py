@@ -18,6 +18,7 @@ from handiwork.events.action import (
     BrowseURLAction,
     ChangeAgentStateAction,
     CmdRunAction,
+    CodeSearchAction,
     FileEditAction,
     FileReadAction,
     FileWriteAction,
@@ -54,6 +55,8 @@ def describe(action: Action) -> Description:
         case OutputReadAction():
             matching = f", matching {action.pattern}" if action.pattern else ""
             return Description("read output", f"{action.output}{_lines(action.start, action.end)}{matching}")
+        case CodeSearchAction(query=query):
+            return Description("search the code", query)
         case IPythonRunCellAction(code=code):
             return Description("run in the notebook", code)
         case FileReadAction():

@@ -173,6 +173,13 @@ class BrowserOutputObservation(Observation):
                 return {}
 
 
+class CodeSearchObservation(Observation):
+    """The best code blocks that match ``query``, of ``total``; ``content`` has their places and texts."""
+
+    query: str
+    total: int
+
+
 class MCPCallObservation(Observation):
     """The result of a tool of an MCP server: text in ``content``, pictures in ``images``.
 

@@ -143,7 +143,9 @@ class Delegation:
                 return
             sandbox = await branches.open(parent.executor.branch, child)
             shared = parent.executor
-            executor = Executor(sandbox, parent.journal.interrupt, child, shared.secrets, shared.make_mcp)
+            executor = Executor(
+                sandbox, parent.journal.interrupt, child, shared.secrets, shared.make_mcp, shared.make_search
+            )
             try:
                 await Loop(parent.context, child, agent, executor).run()
             finally:

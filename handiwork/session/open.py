@@ -36,6 +36,7 @@ from handiwork.session.mcp.servers import MCPServers
 from handiwork.session.secrets import Secrets, load
 from handiwork.session.session import Session
 from handiwork.session.skills import load as load_skills
+from handiwork.session.steps.code_search import CodeSearch
 from handiwork.session.steps.live import Observer, Status
 from handiwork.session.storage.branches import WorkspaceBranches
 from handiwork.session.storage.layout import claimed, session_dir
@@ -283,6 +284,7 @@ def _open(
         frozenset[str]().union(*programs),
         catalog,
         make_mcp,
+        lambda branch: CodeSearch(files.of_child(branch)).run,
         conventions=Conventions(config, base, store.folder) if conventions else None,
         started=started,
     )

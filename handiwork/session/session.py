@@ -29,6 +29,7 @@ from handiwork.session.mcp.connection import START
 from handiwork.session.policies.knowledge import Knowledge
 from handiwork.session.policies.rate_limit import RateLimit
 from handiwork.session.secrets import Secrets, announcement
+from handiwork.session.steps.code_search import MakeCodeSearch, no_code_search
 from handiwork.session.steps.executor import Executor, MakeMCP, no_mcp
 from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import Observer
@@ -57,6 +58,7 @@ class Session:
         shadowed: frozenset[str] = frozenset(),
         catalog: MicroCatalog | None = None,
         make_mcp: MakeMCP = no_mcp,
+        make_search: MakeCodeSearch = no_code_search,
         *,
         conventions: Conventions | None = None,
         started: bool = False,
@@ -64,7 +66,8 @@ class Session:
         """``shadowed`` are the names of reading programs that programs of the workspace share.
 
         ``catalog`` has the micro agents that the agent may delegate to, by default those of the user and of packages,
-        and the knowledge that joins the conversation. ``make_mcp`` makes a sandbox's connections to the MCP servers.
+        and the knowledge that joins the conversation. ``make_mcp`` makes a sandbox's connections to the MCP servers,
+        ``make_search`` the search of a branch's code.
         Without ``conventions``, nothing of the project and the user joins the prompts.
 
         ``started``: this process has already written the session's start to the log.
@@ -76,7 +79,9 @@ class Session:
         self._conventions, self._conventions_read = conventions, False
         knowledge = Knowledge([*catalog.knowledge.values()] if catalog else ())
         self._journal = Journal(log, watch, self._companions, knowledge)
-        self._executor = Executor(sandbox, self._journal.interrupt, secrets=secrets, make_mcp=make_mcp)
+        self._executor = Executor(
+            sandbox, self._journal.interrupt, secrets=secrets, make_mcp=make_mcp, make_search=make_search
+        )
         rate_limit = RateLimit(config.requests_per_minute, config.tokens_per_minute)
         self._models = Models(llm, make_llm, config.temperature, config.protocol, rate_limit)
         isolated, names = is_isolated(config.sandbox), frozenset(secrets.values)

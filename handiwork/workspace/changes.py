@@ -224,10 +224,10 @@ def _ignored_paths(base: Path, paths: Iterable[str]) -> list[str]:
     for path in paths:
         directory, _, name = path.rpartition("/")
         by_directory[directory].append(name)
-    cache: dict[str, _Rules] = {}
+    cache: dict[str, Rules] = {}
     ignored: list[str] = []
     for directory, names in by_directory.items():
-        rules = _rules_in(base, directory, cache)
+        rules = rules_in(base, directory, cache)
         if isinstance(rules, IgnoreRules):
             names = [name for name in names if rules.ignores(name, is_directory=False)]
         if rules:
@@ -235,11 +235,11 @@ def _ignored_paths(base: Path, paths: Iterable[str]) -> list[str]:
     return ignored
 
 
-_Rules = IgnoreRules | bool | None
+Rules = IgnoreRules | bool | None
 """The rules in a directory, or whether everything in it is ignored; None beyond a symbolic link."""
 
 
-def _rules_in(base: Path, directory: str, cache: dict[str, _Rules]) -> _Rules:
+def rules_in(base: Path, directory: str, cache: dict[str, Rules]) -> Rules:
     """Return the rules in the directory, from the base's innermost repository around it; False outside of one."""
     if "" not in cache:
         cache[""] = _rules_at(base, "", above=False)
@@ -252,7 +252,7 @@ def _rules_in(base: Path, directory: str, cache: dict[str, _Rules]) -> _Rules:
     return rules
 
 
-def _rules_at(base: Path, directory: str, above: _Rules) -> _Rules:
+def _rules_at(base: Path, directory: str, above: Rules) -> Rules:
     if above is None or os.path.islink(base / directory):
         return None
     if repository := repository_at(base / directory):

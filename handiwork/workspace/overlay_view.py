@@ -17,11 +17,15 @@ EntryKind = Literal["dir", "file", "link"]
 
 @dataclass(frozen=True, slots=True)
 class OverlayEntry:
-    """One entry of a directory; ``size`` is in bytes, 0 for a directory."""
+    """One entry of a directory; ``size`` is in bytes, 0 for a directory.
+
+    ``version`` changes whenever the file does: inode, and the times of its content and its status in nanoseconds.
+    """
 
     name: str
     kind: EntryKind
     size: int = 0
+    version: tuple[int, int, int] = (0, 0, 0)
 
 
 class OverlayView:
@@ -107,4 +111,5 @@ def _entry(layer: Path, path: str, name: str, status: os.stat_result) -> Overlay
         return OverlayEntry(name, "dir")
     if hides_file(layer, path, status):
         return None
-    return OverlayEntry(name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size)
+    kind = "link" if stat.S_ISLNK(status.st_mode) else "file"
+    return OverlayEntry(name, kind, status.st_size, (status.st_ino, status.st_mtime_ns, status.st_ctime_ns))

@@ -77,6 +77,11 @@ class SessionFiles(ABC):
         return self.source
 
     @property
+    def keeps_source(self) -> bool:
+        """Whether the agent's files are a copy, so that nothing it does reaches the user's directory."""
+        return True
+
+    @property
     def history(self) -> OverlayFiles | None:
         """These files, if their earlier states can be restored."""
         return None
@@ -124,6 +129,11 @@ class SessionFiles(ABC):
 @dataclass(frozen=True)
 class InPlaceFiles(SessionFiles):
     """The user's own directory; only the agent's changes to ``.git`` go to the session's folder."""
+
+    @property
+    @override
+    def keeps_source(self) -> bool:
+        return False
 
     @override
     def written(self) -> list[Path]:

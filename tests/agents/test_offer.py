@@ -143,3 +143,11 @@ async def test_a_file_is_not_written_with_the_same_text_again() -> None:
     llm = Small("I write.\n\n```write a.py\n1\n```", END)
     assert isinstance(await step(llm, *began("a.py"), *written(), *ran()), AgentFinishAction)
     assert '"```write"' not in llm.asked[1][0]
+
+
+async def test_code_is_searched_only_where_the_overview_does_not_show_all_of_it() -> None:
+    for shown in (True, False):
+        llm = Small(RUN)
+        await step(llm, *began("a.py", shown=shown))
+        assert ('"```search_code' in llm.asked[0][0]) is not shown
+        assert ("search_code" in llm.prompts[0]) is not shown

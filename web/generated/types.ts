@@ -13,6 +13,7 @@ export type ActionRecord =
   | BrowseURLAction
   | ChangeAgentStateAction
   | CmdRunAction
+  | CodeSearchAction
   | FileEditAction
   | FileReadAction
   | FileWriteAction
@@ -31,6 +32,7 @@ export type ObservationRecord =
   | AgentStateChangedObservation
   | BrowserOutputObservation
   | CmdOutputObservation
+  | CodeSearchObservation
   | ErrorObservation
   | FileEditObservation
   | FileReadObservation
@@ -62,6 +64,8 @@ export type EventRecord =
   | ChangeAgentStateAction
   | CmdOutputObservation
   | CmdRunAction
+  | CodeSearchAction
+  | CodeSearchObservation
   | CompletionEvent
   | CondensationEvent
   | ContextLoaded
@@ -415,6 +419,23 @@ export interface CmdRunAction extends Action {
   is_input: boolean;
   background: boolean;
   timeout: number | null;
+}
+/**
+ * Find blocks of the workspace's code, like functions and classes, by ``query``.
+ *
+ * It has words, or Lucene's syntax with the fields text, type, name, file_path, lines, prototype and docstring.
+ */
+export interface CodeSearchAction extends Action {
+  type: "CodeSearchAction";
+  query: string;
+}
+/**
+ * The best code blocks that match ``query``, of ``total``; ``content`` has their places and texts.
+ */
+export interface CodeSearchObservation extends Observation {
+  type: "CodeSearchObservation";
+  query: string;
+  total: number;
 }
 /**
  * One answer of a model.
@@ -1645,6 +1666,8 @@ export const EVENT_TYPES: readonly string[] = [
   "ChangeAgentStateAction",
   "CmdOutputObservation",
   "CmdRunAction",
+  "CodeSearchAction",
+  "CodeSearchObservation",
   "CompletionEvent",
   "CondensationEvent",
   "ContextLoaded",

@@ -30,8 +30,9 @@ _OTHER_FIELDS = set(Action.model_fields)
 def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
     """Return the tools with something to act on.
 
-    The tools for background jobs, cut outputs and the plan are left out while there are none. So is `edit` if the
-    overview shows all files: models rewrite small files more reliably than they edit them.
+    The tools for background jobs, cut outputs and the plan are left out while there are none. So are `edit` and
+    `search_code` if the overview shows all files: models rewrite small files more reliably than they edit them, and
+    have all of the code before them.
     """
     idle: set[str] = set()
     if not any(isinstance(action, CmdRunAction) and action.background for action, _ in state.history):
@@ -42,7 +43,7 @@ def offered(state: State, tools: Sequence[ActionTool]) -> list[ActionTool]:
         idle.add("modify_task")
     overview = next((o for _, o in state.history if isinstance(o, WorkspaceOverviewObservation)), None)
     if overview is not None and len(overview.shown) == overview.files:
-        idle.add("edit")
+        idle |= {"edit", "search_code"}
     return _without(tools, idle)
 
 

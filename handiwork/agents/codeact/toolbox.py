@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any, cast, get_args
 
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
@@ -14,6 +15,7 @@ from handiwork.events.action import (
     BrowserView,
     BrowseURLAction,
     CmdRunAction,
+    CodeSearchAction,
     FileEditAction,
     FileReadAction,
     FileWriteAction,
@@ -45,6 +47,22 @@ def _delegation(arguments: dict[str, Any]) -> AgentDelegateAction:
 
 
 _AGENT = "CodeActAgent"
+
+_SEARCH = ActionTool(
+    Tool(
+        "search_code",
+        "Find the workspace's functions, classes and other blocks of code by words of theirs; return the best with "
+        "their code.",
+        parameters(
+            ["query"],
+            query=(
+                "string",
+                "Words, or Lucene syntax with the fields type, name, file_path and text: type: CLASS AND name: Parser*",
+            ),
+        ),
+    ),
+    lambda a: CodeSearchAction(query=a["query"]),
+)
 
 TOOLS: Sequence[ActionTool] = (
     ActionTool(
@@ -116,6 +134,7 @@ TOOLS: Sequence[ActionTool] = (
         ),
         lambda a: FileReadAction(path=a["path"], start=a.get("start") or 1, end=a.get("end")),
     ),
+    *([_SEARCH] if find_spec("tantivy") else []),  # the extra that it needs
     ActionTool(
         Tool(
             "write",

@@ -22,6 +22,7 @@ from handiwork.events.action import (
     BrowseInteractiveAction,
     BrowseURLAction,
     CmdRunAction,
+    CodeSearchAction,
     FileEditAction,
     FileReadAction,
     FileWriteAction,
@@ -165,7 +166,7 @@ def _network_reason(action: Action, context: ExecutionContext) -> str | None:
 
 def _has_effect(action: Action) -> bool:
     """Return whether the action does more than think, send a message or read."""
-    if isinstance(action, FileReadAction | WorkspaceOverviewAction):
+    if isinstance(action, CodeSearchAction | FileReadAction | WorkspaceOverviewAction):
         return False
     if isinstance(action, CmdRunAction) and not action.is_input and not action.command.strip():
         return False  # waits for more output

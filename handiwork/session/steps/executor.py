@@ -9,7 +9,7 @@ from contextlib import suppress
 from pydantic import JsonValue
 
 from handiwork.errors import BrowserError, SandboxError, WorkspaceError
-from handiwork.events.action import MCPCallAction, MCPToolsAction
+from handiwork.events.action import CodeSearchAction, MCPCallAction, MCPToolsAction
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import MCPServerEvent, SnapshotEvent
@@ -18,6 +18,7 @@ from handiwork.sandbox.questions import AskModel
 from handiwork.session.mcp.results import look_up
 from handiwork.session.mcp.servers import QUICK, MCPServers
 from handiwork.session.secrets import Secrets
+from handiwork.session.steps.code_search import MakeCodeSearch, no_code_search
 from handiwork.session.steps.interrupt import Interrupt
 from handiwork.session.steps.pending import not_run
 
@@ -39,7 +40,7 @@ class Executor:
     """Runs actions in one sandbox, on the files of ``branch``. A failed action returns an observation.
 
     An action receives only the ``secrets`` that it names. ``make_mcp`` makes the connections to the session's MCP
-    servers, which belong to the sandbox.
+    servers, which belong to the sandbox, ``make_search`` the search of the branch's code.
     """
 
     def __init__(
@@ -49,9 +50,11 @@ class Executor:
         branch: int = 0,
         secrets: Secrets = Secrets(),  # noqa: B008 - frozen
         make_mcp: MakeMCP = no_mcp,
+        make_search: MakeCodeSearch = no_code_search,
     ) -> None:
         self.sandbox, self.branch, self.secrets, self.make_mcp = sandbox, branch, secrets, make_mcp
         self.mcp = make_mcp(self.ready)
+        self.make_search, self._search = make_search, make_search(branch)
         self._interrupt = interrupt
         self._ready: asyncio.Task[None] | None = None
         self._problem = ""
@@ -151,6 +154,8 @@ class Executor:
         async def perform(primitive: Action) -> Observation:
             if isinstance(primitive, MCPCallAction) and self.mcp is not None:
                 return await self.mcp.call(primitive)
+            if isinstance(primitive, CodeSearchAction):
+                return await self._interrupt.unless_set(self._search(primitive), None) or not_run()
             return await self.sandbox.execute(primitive, on_output, secrets, ask)
 
         run = asyncio.create_task(action.execute(perform))

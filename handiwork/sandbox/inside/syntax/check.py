@@ -196,7 +196,7 @@ def is_newer_python(problem: SyntaxProblem, source: bytes, pythons: Pythons = no
     lines = source.split(b"\n")
     if 1 <= problem.line <= len(lines) and _NEWEST.match(lines[problem.line - 1]):
         return True
-    has_grammar = _parser("python") is not None or _LIBRARIES in os.environ
+    has_grammar = parser_of("python") is not None or _LIBRARIES in os.environ
     if has_grammar and not tree_problems("python", source):
         return True
     version = [str(part) for part in sys.version_info[:2]]
@@ -224,7 +224,7 @@ def _parses(source: bytes) -> bool:
 
 def tree_problems(language: str, source: bytes) -> list[SyntaxProblem]:
     """Return the errors that the language's grammar finds, none if there is no grammar."""
-    parser = _parser(language)
+    parser = parser_of(language)
     if parser is None:
         return _problems_elsewhere(language, source)
     root = parser.parse(source).root_node
@@ -245,7 +245,7 @@ def tree_problems(language: str, source: bytes) -> list[SyntaxProblem]:
 
 
 @lru_cache(maxsize=None)  # noqa: UP033 - also runs on Pythons that have it so
-def _parser(language: str) -> Any:
+def parser_of(language: str) -> Any:
     """Return the parser of a language, None if this Python cannot load it."""
     module, function = _GRAMMARS[language]
     try:
@@ -292,7 +292,7 @@ def _json_problems(source: bytes) -> list[SyntaxProblem]:
         return []
     except ValueError as error:
         # The grammar allows comments, which files of some tools have.
-        if _parser("json") is not None and not tree_problems("json", source):
+        if parser_of("json") is not None and not tree_problems("json", source):
             return []
         line = getattr(error, "lineno", 0)
         return [SyntaxProblem(line, getattr(error, "msg", str(error)))]

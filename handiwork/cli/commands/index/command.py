@@ -1,0 +1,135 @@
+"""``handiwork index``: bring the index of a codebase up to date, count its blocks and search them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from handiwork.cli.errors import say
+from handiwork.cli.terminal.jsonlines import write_json
+from handiwork.cli.terminal.sanitize import plain
+from handiwork.cli.terminal.view import terminal_console
+from handiwork.errors import Exit, WorkspaceError
+
+if TYPE_CHECKING:
+    from handiwork.codeindex.index import CodeIndex, Hit, Hits
+
+SHOWN = 10
+"""Blocks that a search shows."""
+PROBLEMS = 5
+"""Files that could not be read and are named."""
+
+NO_EXTRA = "handiwork index needs the extra 'index': install it with pip install 'handiwork[index]'"
+
+# The module itself is not imported, and neither are its packages: those of a dotted name are folders.
+_FIND = (
+    "import importlib.machinery, sys; spec = importlib.machinery.PathFinder.find_spec(sys.argv[1]); "
+    "print('' if spec is None else [*(spec.submodule_search_locations or [spec.origin or ''])][0])"
+)
+
+
+def index(path: Path | None, module: str | None, search: str | None, as_json: bool) -> Exit:
+    """Index ``path``, or the folder of an installed ``module``, and show the blocks that match ``search``, or counts.
+
+    Raises WorkspaceError.
+    """
+    try:
+        from handiwork.codeindex.files import SourceTree
+        from handiwork.codeindex.index import CodeIndex
+        from handiwork.codeindex.query import QueryError, parse_query
+    except ImportError as error:
+        raise WorkspaceError(NO_EXTRA) from error
+    if path is not None and module is not None:
+        raise WorkspaceError("PATH and --module name two codebases: leave one of them out")
+    root = _module_folder(module) if module is not None else (path or Path()).expanduser().resolve()
+    if not root.is_dir():
+        raise WorkspaceError(f"{root} is not a directory: name the folder of a codebase")
+    codes = CodeIndex(str(root))
+    try:
+        if search is not None:
+            parse_query(search)  # a broken query is told of before anything is read
+        began = time.monotonic()
+        refreshed = codes.refresh(SourceTree.of_directory(root))
+        if refreshed.read or refreshed.removed:
+            say(f"read {_number(refreshed.read, 'file')} in {time.monotonic() - began:.1f} s")
+        hits = None if search is None else codes.search(search, SHOWN)
+    except QueryError as error:
+        raise WorkspaceError(str(error)) from error
+    if hits is not None:
+        _show_hits(hits, as_json)
+    else:
+        _show_counts(codes, as_json)
+    return Exit.FINISHED
+
+
+def _module_folder(module: str) -> Path:
+    """Return the folder of an installed module, of the project's Python: nothing of the module runs."""
+    name, *below = module.split(".")
+    python = shutil.which("python") or shutil.which("python3") or sys.executable
+    try:
+        command = [python, "-I", "-c", _FIND, name]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise WorkspaceError(f"{python} cannot look for the module {module}: {error}") from error
+    folder = Path(ended.stdout.strip() or "/nonexistent").joinpath(*below)
+    if not folder.is_dir():
+        raise WorkspaceError(
+            f"{python} has no package {module}: install it there, or activate the environment that has it"
+        )
+    return folder.resolve()
+
+
+def _show_counts(codes: CodeIndex, as_json: bool) -> None:
+    counts, problems = codes.counts(), codes.problems()
+    if as_json:
+        row = {"path": codes.name, "files": codes.files(), "blocks": counts, "problems": problems}
+        write_json(json.dumps(row, ensure_ascii=False))
+        return
+    console = terminal_console()
+    total, files = sum(counts.values()), codes.files()
+    heading = f"{_number(total, 'block')} of {_number(files, 'file')} in {plain(codes.name)}"
+    console.print(Text(heading), soft_wrap=True)
+    for kind, count in counts.items():
+        console.print(Text(f"{count:>9,}  {kind}"))
+    for file, why in list(problems.items())[:PROBLEMS]:
+        console.print(Text(f"not read: {plain(file)}: {plain(why)}", "yellow"), soft_wrap=True)
+    if len(problems) > PROBLEMS:
+        console.print(Text(f"not read: {len(problems) - PROBLEMS} more files", "yellow"))
+
+
+def _show_hits(hits: Hits, as_json: bool) -> None:
+    if as_json:
+        for hit in hits.hits:
+            row = {"file_path": hit.file_path, **hit.block._asdict(), "score": round(hit.score, 3), "code": hit.code}
+            write_json(json.dumps(row, ensure_ascii=False))
+        return
+    console = terminal_console()
+    for hit in hits.hits:
+        for line in _lines(hit):
+            console.print(line, soft_wrap=True)
+    if hits.extended:
+        console.print(Text("No block has these words; these have words that begin with them.", "dim"))
+    shown = f", the best {len(hits.hits)} are shown" if hits.total > len(hits.hits) else ""
+    matching = f"{_number(hits.total, 'block')} match{'es' if hits.total == 1 else ''}"
+    console.print(Text(f"{matching}{shown}.", "dim"), soft_wrap=True)
+
+
+def _number(count: int, thing: str) -> str:
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
+
+
+def _lines(hit: Hit) -> Iterator[Text]:
+    block = hit.block
+    place = Text(f"{plain(hit.file_path)}:{block.first}-{block.last}", "bold").append(f"  {block.type}", "dim")
+    yield place
+    yield Text(f"    {plain(block.prototype or hit.code.partition(chr(10))[0][:200])}")
+    if block.docstring:
+        yield Text(f"    {plain(block.docstring.partition(chr(10))[0][:200])}", "dim")

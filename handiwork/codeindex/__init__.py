@@ -1,0 +1,1 @@
+"""The code index: blocks of a codebase, found by Lucene-style queries, read again only where files change."""

@@ -1,0 +1,170 @@
+"""Turns a query into one of tantivy, over the fields of the index's documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import tantivy
+from tantivy import Occur, Query
+
+from handiwork.codeindex.blocks import TYPES, identifiers, sub_words
+from handiwork.codeindex.query import Group, Occurrence, QueryError, QueryNode, Term, parse_query
+
+STEMMED, PLAIN = "handiwork_stemmed", "handiwork_plain"
+"""Tokenizers: words between blanks in lower case, of the first also only the stem."""
+
+_LONGEST_WORD = 255
+_OCCURRENCES: dict[Occurrence, Occur] = {"should": Occur.Should, "must": Occur.Must, "must_not": Occur.MustNot}
+_NAME_WEIGHT, _PATH_WEIGHT, _PREFIX_WEIGHT = 3.0, 0.5, 1.0
+"""How much more, or less, a word counts in a block's name or file path than in its text."""
+
+
+def make_schema() -> tantivy.Schema:
+    """Return the fields of a document, which is a block.
+
+    ``words`` has the sub-words of its text in order, ``names`` each identifier and sub-word once, ``name``,
+    ``prototype``, ``docstring`` and ``path`` their sub-words and identifiers, ``defined`` those of the name without the
+    classes around it. ``payload`` is what a search returns. One document has a ``generation`` alone: the name of the
+    list of files that belongs to all others.
+    """
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("file_path", tokenizer_name="raw", index_option="basic")
+    builder.add_text_field("type", tokenizer_name="raw", index_option="basic")
+    builder.add_unsigned_field("first", indexed=True, fast=True)
+    builder.add_unsigned_field("last", indexed=True, fast=True)
+    builder.add_text_field("words", tokenizer_name=STEMMED, index_option="position")
+    builder.add_text_field("names", tokenizer_name=PLAIN, index_option="basic")
+    for name in ("name", "defined", "prototype", "docstring", "path"):
+        builder.add_text_field(name, tokenizer_name=PLAIN, index_option="position")
+    builder.add_text_field("generation", tokenizer_name="raw", index_option="basic")
+    builder.add_bytes_field("payload", stored=True)
+    return builder.build()
+
+
+def register_tokenizers(index: tantivy.Index) -> None:
+    """Give an opened index the tokenizers of its fields."""
+    for name, filters in ((STEMMED, [tantivy.Filter.stemmer("english")]), (PLAIN, [])):
+        builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+        for one in (tantivy.Filter.remove_long(_LONGEST_WORD), tantivy.Filter.lowercase(), *filters):
+            builder = builder.filter(one)
+        index.register_tokenizer(name, builder.build())
+
+
+def compile_query(index: tantivy.Index, text: str, *, prefixes: bool = False) -> Query:
+    """Return tantivy's query; with ``prefixes``, words also match identifiers that begin with them.
+
+    Raises QueryError.
+    """
+    return _Compiler(index, prefixes).node(parse_query(text))
+
+
+class _Compiler:
+    def __init__(self, index: tantivy.Index, prefixes: bool) -> None:
+        self._index, self._schema, self._prefixes = index, index.schema, prefixes
+
+    def node(self, node: QueryNode) -> Query:
+        query = self._group(node) if isinstance(node, Group) else self._term(node)
+        return query if node.boost == 1.0 else Query.boost_query(query, node.boost)
+
+    def _group(self, group: Group) -> Query:
+        clauses = [(_OCCURRENCES[occurrence], self.node(node)) for occurrence, node in group.clauses]
+        if all(occurrence == "must_not" for occurrence, _ in group.clauses):
+            clauses.append((Occur.Must, Query.term_set_query(self._schema, "type", list(TYPES))))
+        return Query.boolean_query(clauses)
+
+    def _term(self, term: Term) -> Query:
+        match term.field:
+            case "type":
+                return self._type(term)
+            case "lines":
+                return self._lines(term)
+            case "file_path":
+                return self._path(term)
+            case "name" | "prototype" | "docstring" as field:
+                return self._in_field(field, term)
+            case _:
+                return self._in_text(term)
+
+    def _type(self, term: Term) -> Query:
+        kind = term.text.strip().upper()
+        if term.kind not in ("word", "phrase") or kind not in TYPES:
+            raise QueryError(f"There is no type {term.text!r}: the types are {', '.join(TYPES)}.")
+        return Query.term_query(self._schema, "type", kind)
+
+    def _lines(self, term: Term) -> Query:
+        bounds = term.text if term.kind == "range" else f"{term.text} TO {term.text}"
+        low, _, high = bounds.partition(" TO ")
+        if not low.isdecimal() or len(low) > 9 or (term.kind not in ("range", "word")):
+            raise QueryError(
+                f"lines: takes a number or a range, like lines: 12 or lines:[10 TO 20], not {term.text!r}."
+            )
+        unsigned = tantivy.FieldType.Unsigned
+        clauses = [Query.range_query(self._schema, "last", unsigned, lower_bound=int(low))]
+        if high != "*":
+            clauses.append(Query.range_query(self._schema, "first", unsigned, upper_bound=int(high)))
+        return Query.boolean_query([(Occur.Must, clause) for clause in clauses])
+
+    def _path(self, term: Term) -> Query:
+        """Match the whole path, a part of it that begins after a slash, or words of it in their order."""
+        if term.kind in ("wildcard", "regex"):
+            return self._regex("file_path", f"(.*/)?({term.text})")
+        path = term.text.strip().removeprefix("./").strip("/")
+        phrase = self._phrase("path", path, term.slop)
+        whole = Query.term_query(self._schema, "file_path", path)
+        return Query.boolean_query([(Occur.Should, whole), (Occur.Should, phrase)])
+
+    def _in_field(self, field: str, term: Term) -> Query:
+        if term.kind == "fuzzy":
+            return Query.fuzzy_term_query(self._schema, field, term.text.lower(), term.slop)
+        if term.kind in ("wildcard", "regex"):
+            return self._regex(field, term.text.lower())
+        words = identifiers(term.text)
+        if term.kind == "word" and len(words) == 1 and self._prefixes:
+            return self._regex(field, f"{re.escape(words[0].lower())}.*")
+        return self._phrase(field, term.text, term.slop)
+
+    def _in_text(self, term: Term) -> Query:
+        if term.kind == "fuzzy":
+            return Query.fuzzy_term_query(self._schema, "names", term.text.lower(), term.slop)
+        if term.kind in ("wildcard", "regex"):
+            return self._regex("names", term.text.lower())
+        clauses = [self._stemmed(term.text, term.slop)]
+        words = identifiers(term.text)
+        if len(words) == 1:
+            whole = Query.term_query(self._schema, "defined", words[0].lower())
+            clauses.append(Query.boost_query(whole, _NAME_WEIGHT))
+        if len(words) == 1 and self._prefixes:
+            prefix = self._regex("names", f"{re.escape(words[0].lower())}.*")
+            clauses.append(Query.boost_query(prefix, _PREFIX_WEIGHT))
+        if term.field is None:
+            clauses.append(Query.boost_query(self._phrase("path", term.text, term.slop), _PATH_WEIGHT))
+        return Query.boolean_query([(Occur.Should, clause) for clause in clauses])
+
+    def _stemmed(self, text: str, slop: int) -> Query:
+        """Return the phrase of a text's sub-words, by tantivy's own stemmer."""
+        words = _parts(text)
+        if not words:
+            return Query.empty_query()
+        return self._index.parse_query(f'words:"{" ".join(words)}"' + (f"~{slop}" if slop and len(words) > 1 else ""))
+
+    def _phrase(self, field: str, text: str, slop: int) -> Query:
+        words: list[str | tuple[int, str]] = [word.lower() for word in _parts(text)]
+        if not words:
+            return Query.empty_query()
+        if len(words) == 1:
+            return Query.term_query(self._schema, field, str(words[0]))
+        return Query.phrase_query(self._schema, field, words, slop)
+
+    def _regex(self, field: str, pattern: str) -> Query:
+        if len(pattern) > 200:
+            raise QueryError("A wildcard or regular expression may have 200 characters.")
+        try:
+            return Query.regex_query(self._schema, field, pattern)
+        except ValueError as error:
+            raise QueryError(f"The regular expression /{pattern}/ cannot be read: {error}.") from None
+
+
+def _parts(text: str) -> Sequence[str]:
+    """Return the sub-words of a text; underscores alone are none."""
+    return [part for word in identifiers(text) for part in sub_words(word)]

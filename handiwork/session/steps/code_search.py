@@ -1,0 +1,112 @@
+"""Search the code of a branch: its index follows the agent's files, which the host reads without following links.
+
+A session's first search begins with the index of the user's directory, which all its sessions share, and reads what
+differs. The files are parsed in processes that can reach nothing (handiwork/codeindex/worker.py); none is run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any
+
+from handiwork.errors import WorkspaceError
+from handiwork.events.action import CodeSearchAction
+from handiwork.events.base import Observation
+from handiwork.events.observation import CodeSearchObservation, ErrorObservation
+from handiwork.workspace.session_files import SessionFiles
+
+if TYPE_CHECKING:
+    from handiwork.codeindex.index import Hit, Hits
+
+EXPANDED, LISTED = 3, 10
+"""Blocks that are shown with their code, and all that are shown."""
+LINES, CHARACTERS = 60, 3_000
+"""Maximum lines and characters of a block's code."""
+
+NO_EXTRA = "Code search is not installed here: find code with grep in bash."
+NOTHING = "No block matches. Try fewer or other words, a wildcard like name: parse*, or another field."
+UNAVAILABLE = "There is no code search in this session: find code with grep in bash."
+
+SearchCode = Callable[[CodeSearchAction], Coroutine[Any, Any, Observation]]
+MakeCodeSearch = Callable[[int], SearchCode]
+"""Makes the search of a branch's code; branch 0 is the session's own files."""
+
+
+def no_code_search(_: int) -> SearchCode:
+    """Return a search that only says that there is none."""
+
+    async def search(_: CodeSearchAction) -> Observation:
+        return ErrorObservation(content=UNAVAILABLE, error_id="unsupported")
+
+    return search
+
+
+class CodeSearch:
+    """The search of one branch's ``files``."""
+
+    def __init__(self, files: SessionFiles) -> None:
+        self._files = files
+        self._turn = asyncio.Lock()
+
+    async def run(self, action: CodeSearchAction) -> Observation:
+        """Bring the index up to date and search it. Cancelling this stops the reading; what was read remains."""
+        stop = threading.Event()
+        async with self._turn:
+            work = asyncio.create_task(asyncio.to_thread(self._search, action.query, stop))
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                stop.set()
+                await asyncio.wait([work])
+                raise
+
+    def _search(self, query: str, stop: threading.Event) -> Observation:
+        try:
+            from handiwork.codeindex.files import SourceTree
+            from handiwork.codeindex.index import CodeIndex
+            from handiwork.codeindex.query import QueryError
+        except ImportError:
+            return ErrorObservation(content=NO_EXTRA, error_id="unsupported")
+        files = self._files
+        index = CodeIndex(str(files.folder))
+        try:
+            if files.keeps_source and not index.exists:
+                shared = CodeIndex(str(files.source))
+                shared.refresh(SourceTree.of_directory(files.source), stop)
+                index.start_from(shared)
+            index.refresh(SourceTree(files.view(), files.workspace.base, files.workspace.mounts), stop)
+            hits = index.search(query, LISTED)
+        except QueryError as error:
+            return ErrorObservation(content=str(error), error_id="bad_query")
+        except (WorkspaceError, OSError) as error:
+            return ErrorObservation(content=f"The code cannot be searched: {error}.", error_id="no_index")
+        return CodeSearchObservation(query=query, total=hits.total, content="\n".join(_lines(hits)))
+
+
+def _lines(hits: Hits) -> Iterator[str]:
+    if not hits.hits:
+        yield NOTHING
+        return
+    if hits.extended:
+        yield "No block has these words; these have words that begin with them.\n"
+    for hit in hits.hits[:EXPANDED]:
+        yield f"{_place(hit)}:\n```\n{_code(hit)}\n```"
+    if further := hits.hits[EXPANDED:]:
+        yield "\nFurther blocks:"
+        yield from (f"{_place(hit)}: {hit.block.prototype or hit.code.partition(chr(10))[0][:200]}" for hit in further)
+    if hits.total > len(hits.hits):
+        yield f"{hits.total - len(hits.hits)} more match: narrow it down with more words, AND, type: or file_path:."
+
+
+def _place(hit: Hit) -> str:
+    return f"{hit.file_path}, lines {hit.block.first} to {hit.block.last}, {hit.block.type}"
+
+
+def _code(hit: Hit) -> str:
+    lines = hit.code.split("\n")
+    shown = "\n".join(lines[:LINES])[:CHARACTERS]
+    if len(shown) == len(hit.code):
+        return shown
+    return f"{shown}\n[... cut: read the lines up to {hit.block.last} ...]"

@@ -1,0 +1,71 @@
+"""``handiwork index``: the blocks of a codebase counted, and found by a query."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.program import Program
+
+SOURCE = '''\
+import math
+
+
+class Circle:
+    """A round thing."""
+
+    def area(self, radius):
+        return math.pi * radius**2
+
+
+def area_of_square(side):
+    """Return the area."""
+    return side**2
+'''
+
+
+def test_it_counts_blocks_finds_them_and_reads_only_what_has_changed(program: Program) -> None:
+    (program.workspace / "shapes.py").write_text(SOURCE)
+    counted = program("index")
+    assert counted.returncode == 0, counted.stderr
+    assert "read 1 file in" in counted.stderr
+    assert counted.stdout.splitlines()[:3] == [
+        f"4 blocks of 1 file in {program.workspace}",
+        "        1  FUNCTION",
+        "        1  CLASS",
+    ]
+    found = program("index", "--search", "type: FUNCTION AND area")
+    assert found.stdout.splitlines() == [
+        "shapes.py:11-13  FUNCTION",
+        "    def area_of_square(side)",
+        "    Return the area.",
+        "1 block matches.",
+    ]
+    assert found.stderr == ""
+    (row,) = [
+        json.loads(line) for line in program("index", "--search", "name: Circle.area", "--json").stdout.splitlines()
+    ]
+    assert (row["file_path"], row["first"], row["last"], row["type"]) == ("shapes.py", 7, 8, "METHOD")
+    assert row["code"].startswith("    def area(self, radius):")
+    assert sorted(path.name for path in program.workspace.iterdir()) == ["greeting.txt", "shapes.py"]
+
+
+@pytest.mark.slow
+def test_an_installed_package_is_found_by_its_name(program: Program) -> None:
+    done = program("index", "--module", "json", "--search", "prototype: raw_decode")
+    assert "decoder.py" in done.stdout
+    missing = program("index", "--module", "no_such_package")
+    assert missing.returncode == 2
+    assert "has no package no_such_package: install it there" in missing.stderr
+
+
+def test_a_broken_query_and_a_missing_folder_are_told(program: Program) -> None:
+    broken = program("index", "--search", "(area")
+    assert broken.returncode == 2
+    assert broken.stderr == ("handiwork: The query cannot be read at character 1: the parenthesis is not closed.\n")
+    missing = program("index", "no-such-folder")
+    assert missing.returncode == 2
+    assert "is not a directory: name the folder of a codebase" in missing.stderr
+    both = program("index", ".", "--module", "json")
+    assert both.returncode == 2
