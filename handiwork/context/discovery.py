@@ -55,14 +55,15 @@ class ContextFinding:
 
 
 def at_begin(workspace: Path, user: Path, *, copy: Path | None = None, packages: bool = True) -> list[Convention]:
-    """Return what a session may load before its first step: of the user, the workspace's top, and packages.
+    """Return what a session may load before its first step: of the user, the workspace's top and around, and packages.
 
     The workspace's files are read from its ``copy`` if there is one; ``user`` is the settings folder. Raises
     WorkspaceError.
     """
     found = instructions.of_user(user)
     with opened(copy or workspace) as descriptor:
-        found += instructions.in_folder(descriptor)
+        top = instructions.in_folder(descriptor)
+        found += [*top, *instructions.around(workspace, top)]
         found += skills.of_workspace(descriptor)
         found += skills.of_user(user / skills.USER)
         found += skills.of_packages() if packages else []

@@ -64,7 +64,8 @@ class CodeActAgent(Agent):
         may_delegate = any(tool.name == "delegate" for tool in self.toolbox)
         if guided and may_delegate and (delegation := await self._repair(state)) is not None:
             return delegation
-        tools = with_mcp(with_functions(self.toolbox, self.tools), state)
+        tools = with_functions(self.toolbox, self.tools)
+        tools = with_mcp(tools, state) if self.uses_mcp else tools
         tools = offered(state, tools) if guided else tools
         if (end := confirmed(state, tools)) is not None:
             return end

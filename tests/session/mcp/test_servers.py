@@ -24,7 +24,7 @@ from handiwork.events.observation import (
     UserRejectObservation,
 )
 from handiwork.events.record import MCPServerEvent, MCPTool
-from handiwork.llm.types import Completion
+from handiwork.llm.types import Capabilities, Completion
 from handiwork.sandbox.pipe import LINE_LIMIT
 from handiwork.session.approval.rules import ExecutionContext, matches, needs_approval, rule_for
 from handiwork.session.mcp.connection import STARTS
@@ -179,7 +179,7 @@ async def test_pages_of_a_long_result(sessions: Sessions) -> None:
 
 
 async def test_pictures_are_blobs_and_bad_ones_are_left_out(sessions: Sessions) -> None:
-    await sessions.run({"a": small()}, [mcp_call("a", "draw"), finish()], vision=True)
+    await sessions.run({"a": small()}, [mcp_call("a", "draw"), finish()], capabilities=Capabilities(vision=True))
     (drawn,) = sessions.all(MCPCallObservation)
     (picture,) = drawn.images
     assert picture.blob is not None
