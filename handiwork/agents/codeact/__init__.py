@@ -99,12 +99,13 @@ class CodeActAgent(Agent):
         """Ask with a prompt of all ``tools``; the request offers the ``allowed`` ones."""
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-            vision = self.llm.capabilities.vision
+            capabilities = self.llm.capabilities
             descriptions = tuple(tool.tool for tool in tools)
-            source = (protocol.name, small, vision, state.workspace, state.skills, descriptions)
+            senses = (capabilities.vision, capabilities.hearing)
+            source = (protocol.name, small, senses, state.workspace, state.skills, descriptions)
 
             def build(*_: object) -> Iterable[Message]:
-                return prompt_messages(protocol, small, state.workspace, tools, state.skills, vision=vision)
+                return prompt_messages(protocol, small, state.workspace, tools, state.skills, capabilities)
 
             return self._message_cache.get_or_build(0, source, build)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from handiwork.agents.prompts import render
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
-from handiwork.llm.types import Message
-from handiwork.skills import SEEING
+from handiwork.llm.types import Capabilities, Message
+from handiwork.skills import HEARING, SEEING
 from handiwork.skills.documentation import documentation
 
 _TASK = """Files:
@@ -64,12 +64,11 @@ def prompt_messages(
     workspace: str,
     tools: Sequence[ActionTool],
     skills: Sequence[str],
-    *,
-    vision: bool,
+    capabilities: Capabilities,
 ) -> Iterator[Message]:
     """Yield the messages before the conversation; those for a small window are compact, and tell of no skills.
 
-    ``skills`` are the lines of the user's own; without ``vision`` those of the platform that need it are left out.
+    ``skills`` are the lines of the user's own; of the platform's, those are left out that need what the model lacks.
     """
     instructions = protocol.instructions(tools, compact=small)
     native = protocol is NATIVE
@@ -78,7 +77,8 @@ def prompt_messages(
     if small:
         prompt = render("codeact/compact", **values, tools=names)
     else:
-        lines = [*(skill.line for skill in documentation() if vision or skill.name not in SEEING), *skills]
+        useless = (*(() if capabilities.vision else SEEING), *(() if capabilities.hearing else HEARING))
+        lines = [*(skill.line for skill in documentation() if skill.name not in useless), *skills]
         prompt = render("codeact/system", **values, tools=names, skills=lines)
     yield Message.text("system", prompt)
     if small and not native and _has_example(tools):
