@@ -68,8 +68,8 @@ def parse_xlsx(file_path: str) -> None:
     _print("xlsx", file_path)
 
 
-def parse_image(file_path: str, task: str = "Describe this picture in as much detail as you can.") -> None:
-    """Ask the session's model about a picture, and print its answer.
+def parse_image(file_path: str, task: str = "Describe this picture in detail.") -> None:
+    """Print what the model says about a picture.
 
     Args:
         file_path: The file, absolute or from the current directory: PNG, JPEG, GIF, WebP, BMP, TIFF and others.
@@ -80,8 +80,8 @@ def parse_image(file_path: str, task: str = "Describe this picture in as much de
     print(ask_model(task, picture, media_type))
 
 
-def parse_audio(file_path: str, task: str = "Write down word for word what is said.") -> None:
-    """Ask the session's model about a sound file, or the sound of a video, and print its answer, part by part.
+def parse_audio(file_path: str, task: str = "Write down what is said.") -> None:
+    """Print what the model says about a sound.
 
     Args:
         file_path: The file, absolute or from the current directory: WAV, MP3, FLAC, Ogg, M4A, MP4, WebM and others.
@@ -95,10 +95,8 @@ def parse_audio(file_path: str, task: str = "Write down word for word what is sa
         print(f"[from {_clock(second)}]\n{ask_model(task, data, 'audio/wav')}")
 
 
-def parse_video(
-    file_path: str, task: str = "Describe this frame of a video in a few sentences.", frame_interval: int = 30
-) -> None:
-    """Ask the session's model about frames of a video, 30 at most, and print its answers; parse_audio reads its sound.
+def parse_video(file_path: str, task: str = "Describe this frame.", frame_interval: int = 30) -> None:
+    """Print what the model says about frames of a video, 30 at most.
 
     Args:
         file_path: The file, absolute or from the current directory: MP4, WebM, MKV and others.

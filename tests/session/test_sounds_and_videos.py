@@ -56,7 +56,7 @@ async def test_a_small_sound_goes_to_the_model_as_it_is(bench: Bench, data: byte
     assert outputs(bench)[0].content == "A beep.\n"
     (question,) = bench.llm.requests[1]
     text, sound = question.content
-    assert (text.text, sound.media_type) == ("Write down word for word what is said.", kind)
+    assert (text.text, sound.media_type) == ("Write down what is said.", kind)
     assert await bench.store.blobs.get(sound.blob or "") == data
     assert [event.response["content"] for event in bench.events if isinstance(event, CompletionEvent)][1] == "A beep."
     assert state.usage.total == sum(e.usage.total for e in bench.events if isinstance(e, CompletionEvent))
