@@ -68,7 +68,7 @@ def parse_xlsx(file_path: str) -> None:
     _print("xlsx", file_path)
 
 
-def parse_image(file_path: str, task: str = "Describe this picture in detail.") -> None:
+def parse_image(file_path: str, task: str = "Describe this picture.") -> None:
     """Print what the model says about a picture.
 
     Args:
@@ -96,7 +96,7 @@ def parse_audio(file_path: str, task: str = "Write down what is said.") -> None:
 
 
 def parse_video(file_path: str, task: str = "Describe this frame.", frame_interval: int = 30) -> None:
-    """Print what the model says about frames of a video, 30 at most.
+    """Print what the model says about at most 30 frames of a video.
 
     Args:
         file_path: The file, absolute or from the current directory: MP4, WebM, MKV and others.
