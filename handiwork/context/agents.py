@@ -6,12 +6,18 @@ The workspace has such a folder, and so may each folder around it up to the repo
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from handiwork.context.characters import visible
-from handiwork.context.conventions import Convention, UnreadableError, digest, opened, read_file, text_of, warnings
-from handiwork.errors import WorkspaceError
+from handiwork.context.conventions import (
+    Convention,
+    UnreadableError,
+    digest,
+    folders_around,
+    read_file,
+    text_of,
+    warnings,
+)
 from handiwork.workspace.files.safe_open import entries_of, join, open_folder
 
 FOLDER = ".handiwork/agents"
@@ -25,19 +31,9 @@ def of_repository(root: int, workspace: Path) -> list[Convention]:
     ``root`` may be a copy of the workspace. Nobody parses a text before it is accepted.
     """
     found = _in_folder(root, "")
-    prefix = ""
-    for above in _around(workspace):
-        prefix += "../"
-        with suppress(WorkspaceError), opened(above) as descriptor:  # the user may not be allowed to read it
-            found += _in_folder(descriptor, prefix)
+    for prefix, descriptor in folders_around(workspace):
+        found += _in_folder(descriptor, prefix)
     return found
-
-
-def _around(workspace: Path) -> list[Path]:
-    """Return the folders around the workspace, the nearest first, the last the repository's root; none outside."""
-    folders = [workspace, *workspace.parents]
-    number = next((number for number, folder in enumerate(folders) if os.path.exists(folder / ".git")), 0)
-    return folders[1 : number + 1]
 
 
 def _in_folder(root: int, prefix: str) -> list[Convention]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,9 @@ LARGEST = 256 * 1024
 
 LONGEST, LONGEST_TOGETHER = 32_000, 65_000
 """Characters of one text that join the prompt, and of all instructions together."""
+
+ABOVE = "../"
+"""Begins the paths of conventions from the folders around the workspace, which no sandbox has."""
 
 LINKED = "a part of its path is a symbolic link or no folder, and links are not followed"
 
@@ -90,6 +93,18 @@ def opened(root: Path) -> Generator[int]:
         os.close(descriptor)
 
 
+def folders_around(workspace: Path) -> Iterator[tuple[str, int]]:
+    """Yield the folders around a workspace up to its repository's root, the nearest first; none without a repository.
+
+    Each is a prefix of paths, like ``../``, and a descriptor. Folders that the user may not read are left out.
+    """
+    folders = [workspace, *workspace.parents]
+    number = next((number for number, folder in enumerate(folders) if os.path.lexists(folder / ".git")), 0)
+    for height in range(1, number + 1):
+        with suppress(WorkspaceError), opened(folders[height]) as descriptor:
+            yield ABOVE * height, descriptor
+
+
 def read_file(root: int, path: str) -> bytes | None:
     """Return the bytes of a regular file beneath an open directory; None if there is none. Raises UnreadableError.
 
@@ -148,7 +163,7 @@ def instructions(origin: ContextOrigin, path: str, content: bytes) -> Convention
         return Convention("instructions", origin, path, sha256=digest(content), problem="it is empty")
     if len(loaded) > LONGEST:
         rest = len(loaded) - LONGEST
-        where = f": read {one_line(path)}" if origin == "workspace" else ""
+        where = f": read {one_line(path)}" if origin == "workspace" and not path.startswith(ABOVE) else ""
         loaded = f"{loaded[:LONGEST]}\n[{rest} more characters are left out{where}]"
         notes = (*notes, f"its last {rest} of {LONGEST + rest} characters are cut")
     return Convention("instructions", origin, path, loaded, shown, digest(content), notes=notes)

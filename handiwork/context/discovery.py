@@ -55,14 +55,15 @@ class ContextFinding:
 
 
 def at_begin(workspace: Path, user: Path, *, copy: Path | None = None, packages: bool = True) -> list[Convention]:
-    """Return the conventions of the user, the workspace's top and packages, which may load before the first step.
+    """Return the conventions of the user, of packages and of the workspace that may load before the first step.
 
     The workspace's files are read from its ``copy`` if there is one; ``user`` is the settings folder. Raises
     WorkspaceError.
     """
     found = instructions.of_user(user)
     with opened(copy or workspace) as descriptor:
-        found += instructions.in_folder(descriptor)
+        top = instructions.in_folder(descriptor)
+        found += [*top, *instructions.around(workspace, top)]
         found += skills.of_workspace(descriptor)
         found += skills.of_user(user / skills.USER)
         found += skills.of_packages() if packages else []

@@ -1,7 +1,7 @@
-"""AGENTS.md and CLAUDE.md: those of the workspace, of its folders, and the user's own.
+"""AGENTS.md and CLAUDE.md: those of the workspace, of its folders, of the folders around it, and the user's own.
 
 A line that consists of ``@path`` in one of the workspace's imports that file, if it is in the workspace; the path
-starts at the folder of the importing file.
+starts at the folder of the importing file. One of a folder around the workspace imports files below that folder.
 """
 
 from __future__ import annotations
@@ -9,12 +9,20 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from handiwork.context.characters import one_line
-from handiwork.context.conventions import LARGEST, Convention, UnreadableError, digest, instructions, read_file
+from handiwork.context.conventions import (
+    LARGEST,
+    Convention,
+    UnreadableError,
+    digest,
+    folders_around,
+    instructions,
+    read_file,
+)
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.files.safe_open import entries_of, join, open_folder, parts_of
 
@@ -33,17 +41,38 @@ _IMPORT = re.compile(r"^@(\S+)$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 
 
-def in_folder(root: int, folder: str = "") -> list[Convention]:
-    """Return the conventions of one folder of an open workspace, "" for its top, each file before its imports."""
+def in_folder(root: int, folder: str = "", prefix: str = "") -> list[Convention]:
+    """Return the conventions of one folder of an open workspace, "" for its top, each file before its imports.
+
+    ``prefix`` comes before the paths of an open folder around the workspace.
+    """
     found: dict[str, Convention] = {}
     for name in NAMES:
-        _add(root, join(folder, name), 0, found)
+        _add(root, join(folder, name), prefix, 0, found)
     texts = {one.sha256: path for path, one in reversed(found.items()) if not one.problem}
     for path, convention in found.items():
         other = _link_target(root, path) if convention.problem else texts[convention.sha256]
         if other in texts.values() and other != path:
-            found[path] = replace(convention, text="", problem=f"its text is that of {other}", redundant=True)
+            problem = f"its text is that of {prefix}{other}"
+            found[path] = replace(convention, text="", problem=problem, redundant=True)
     return list(found.values())
+
+
+def around(workspace: Path, found: Sequence[Convention]) -> list[Convention]:
+    """Return the conventions of the folders around a workspace up to its repository's root, with paths like ``../``.
+
+    A text that is among those ``found`` in the workspace, or nearer to it, is redundant.
+    """
+    texts = {one.sha256: one.path for one in found if not one.problem}
+    above: list[Convention] = []
+    for prefix, descriptor in folders_around(workspace):
+        for one in in_folder(descriptor, prefix=prefix):
+            other = one.path if one.problem else texts.setdefault(one.sha256, one.path)
+            is_new = other == one.path
+            above.append(
+                one if is_new else replace(one, text="", problem=f"its text is that of {other}", redundant=True)
+            )
+    return above
 
 
 def nested_folders(root: int) -> Iterator[str]:
@@ -99,29 +128,29 @@ def _link_target(root: int, path: str) -> str:
     return _inside(path.rpartition("/")[0], target) or ""
 
 
-def _add(root: int, path: str, depth: int, found: dict[str, Convention]) -> None:
+def _add(root: int, path: str, prefix: str, depth: int, found: dict[str, Convention]) -> None:
     if path in found:
         return
     try:
         content = read_file(root, path)
     except UnreadableError as error:
-        found[path] = Convention("instructions", "workspace", path, problem=str(error))
+        found[path] = Convention("instructions", "workspace", prefix + path, problem=str(error))
         return
     if content is None:
         if depth:
             problem = "it is imported, and does not exist"
-            found[path] = Convention("instructions", "workspace", path, problem=problem)
+            found[path] = Convention("instructions", "workspace", prefix + path, problem=problem)
         return
-    found[path] = convention = instructions("workspace", path, content)
+    found[path] = convention = instructions("workspace", prefix + path, content)
     refused: list[str] = []
     for target in _imports(convention.text):
-        imported = _inside(convention.folder, target)
+        imported = _inside(path.rpartition("/")[0], target)
         if imported is None:
             refused.append(f"its import @{one_line(target)} leads out of the workspace and is left out")
         elif depth == DEPTH or len(found) > IMPORTS:
             refused.append(f"its import @{one_line(target)} is one too many and is left out")
         else:
-            _add(root, imported, depth + 1, found)
+            _add(root, imported, prefix, depth + 1, found)
     if refused:
         found[path] = replace(convention, notes=(*convention.notes, *refused))
 

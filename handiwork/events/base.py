@@ -37,7 +37,7 @@ class Model(BaseModel):
 
 
 class Part(Model):
-    """One part of a message: text, or an image kept as a blob.
+    """One part of a message: text, or an image or sound kept as a blob.
 
     Exactly one of ``text`` and ``blob`` is set; ``blob`` is a SHA-256 in hex and needs ``media_type``.
     """

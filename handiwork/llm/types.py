@@ -32,7 +32,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Message:
-    """One message of a conversation; its content is parts, text or images by blob.
+    """One message of a conversation; its content is parts, text, or images and sounds by blob.
 
     A "tool" message answers the call ``tool_call_id``. ``thinking`` holds the provider's own reasoning parts, which are
     sent back to it unchanged. Messages compare by identity: the wire form of each is built once and cached, so pass the
@@ -85,16 +85,23 @@ class Completion:
 class Capabilities:
     """The capabilities of a model. ``window`` is its context in tokens, None if unknown.
 
-    ``tools`` means that native tool calls work, ``schema`` that its server can bind a reply to a JSON schema,
-    ``grammar`` to a grammar. ``protocol`` is the one to use, "auto" for the best of those it supports.
+    ``vision`` and ``hearing`` mean that it takes pictures and sounds, ``tools`` that native tool calls work, ``schema``
+    that its server can bind a reply to a JSON schema, ``grammar`` to a grammar. ``protocol`` is the one to use, "auto"
+    for the best of those it supports.
     """
 
     tools: bool = True
     schema: bool = True
     grammar: bool = False
     vision: bool = False
+    hearing: bool = False
     window: int | None = None
     protocol: ProtocolName = "auto"
+
+
+def is_sound(part: Part) -> bool:
+    """Return whether the part is a sound."""
+    return (part.media_type or "").startswith("audio/")
 
 
 def with_protocol(capabilities: Capabilities, protocol: ProtocolName) -> Capabilities:

@@ -73,8 +73,9 @@ def _from_list(answer: Mapping[str, Any], model: str, capabilities: Capabilities
         windows = (_tokens(entry.get(key)) for key in _WINDOW_KEYS)
         window = next((window for window in windows if window is not None), capabilities.window)
         inputs = object_of(entry.get("architecture")).get("input_modalities")
-        vision = "image" in inputs if isinstance(inputs, list) else capabilities.vision
-        return replace(capabilities, window=window, vision=vision)
+        if isinstance(inputs, list):
+            capabilities = replace(capabilities, vision="image" in inputs, hearing="audio" in inputs)
+        return replace(capabilities, window=window)
     return capabilities
 
 
@@ -84,8 +85,9 @@ def _from_llama_cpp(answer: Mapping[str, Any], capabilities: Capabilities) -> Ca
         return capabilities
     template = answer.get("chat_template")
     tools = capabilities.tools and (not isinstance(template, str) or "tools" in template)
-    vision = bool(object_of(answer.get("modalities")).get("vision"))
-    return replace(capabilities, window=window, vision=vision, tools=tools, grammar=True)
+    senses = object_of(answer.get("modalities"))
+    vision, hearing = bool(senses.get("vision")), bool(senses.get("audio"))
+    return replace(capabilities, window=window, vision=vision, hearing=hearing, tools=tools, grammar=True)
 
 
 def _from_ollama(answer: Mapping[str, Any], model: str, capabilities: Capabilities) -> Capabilities:

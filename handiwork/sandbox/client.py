@@ -47,6 +47,11 @@ IMAGE_LIMIT, IMAGE_COUNT = 3_750_000, 16
 IMAGE_BEGINNINGS = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 """The accepted media types of pictures, and the first bytes of their files."""
 
+SOUND_BEGINNINGS = {"audio/wav": b"RIFF", "audio/mpeg": (b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa")}
+"""The accepted media types of sounds, and how their files may begin."""
+
+Beginning = bytes | tuple[bytes, ...]
+
 _REFUSED, _NOT_FOUND = 409, 404
 _MAX_STATE = 2 << 20  # bytes; a shell's state takes at most half of that
 _SHORT, _FETCH, _IDLE = 60.0, 300.0, 60.0  # seconds for a short request, for a spool, between two pieces of a file
@@ -99,7 +104,7 @@ class Client:
 
         ``ask`` answers the questions of a cell's skills; those that are open when the action ends are dropped.
         """
-        questions = ModelQuestions(ask, self._fetch_picture, self._send_answer)
+        questions = ModelQuestions(ask, self._fetch_media, self._send_answer)
         try:
             async with _time_limit(self._timeout_of(action) + self._grace):
                 fields = await self._request_action(action, on_output, secrets, questions)
@@ -125,12 +130,12 @@ class Client:
         except AnswerError as error:
             raise SandboxError(f"the sandbox's server gave an invalid answer: {error}.") from error
 
-    async def _fetch_picture(self, image: object) -> Part:
-        """Return the picture of a question. Raises QuestionError."""
-        parts, problems = await self._fetch_images([image])
-        if problems:
-            raise QuestionError(problems[0].strip("[]"))
-        return Part(**parts[0])
+    async def _fetch_media(self, media: object) -> Part:
+        """Return the picture or sound of a question. Raises QuestionError."""
+        part = await self._fetch_part(media, {**IMAGE_BEGINNINGS, **SOUND_BEGINNINGS})
+        if part is None:
+            raise QuestionError("it is no picture or sound of usual kind and size")
+        return Part(**part)
 
     async def _send_answer(self, number: int, text: str, problem: str) -> None:
         body = {"question": number, "text": text, "problem": problem}
@@ -151,8 +156,8 @@ class Client:
                         if on_output is not None:
                             # JSON can hold a lone surrogate, which cannot be printed.
                             on_output(text.encode("utf-8", "replace").decode())
-                    case {"question": int(number), "prompt": str(prompt), "image": dict()} if fields is None:
-                        questions.add(number, prompt, line["image"])
+                    case {"question": int(number), "prompt": str(prompt), "media": dict()} if fields is None:
+                        questions.add(number, prompt, line["media"])
                     case {"observation": dict()} if fields is None:
                         fields = cast(dict[str, Any], line["observation"])
                     case _:
@@ -261,18 +266,24 @@ class Client:
         parts: list[dict[str, Any]] = []
         problems: list[str] = []
         for image in cast(list[object], images):
-            if not isinstance(image, dict):
-                raise SandboxError(NOT_UNDERSTOOD)
-            picture = cast(dict[str, Any], image)
-            media_type = picture.get("media_type")
-            data = await self._take_spool(picture.get("spool"), IMAGE_LIMIT)
-            beginning = IMAGE_BEGINNINGS.get(media_type) if isinstance(media_type, str) else None
-            # A model's provider refuses a whole conversation if one of its pictures is invalid.
-            if beginning is None or not data.startswith(beginning) or len(data) > IMAGE_LIMIT:
+            if (part := await self._fetch_part(image, IMAGE_BEGINNINGS)) is None:
                 problems.append(f"[a picture is left out: it is no {' or '.join(IMAGE_BEGINNINGS)} of usual size]")
             else:
-                parts.append({"blob": await self._save_blob(_once(data)), "media_type": media_type})
+                parts.append(part)
         return parts, problems
+
+    async def _fetch_part(self, media: object, beginnings: Mapping[str, Beginning]) -> dict[str, Any] | None:
+        """Save a picture or sound of one of these kinds as a blob; return it as a part, None for any other."""
+        if not isinstance(media, dict):
+            raise SandboxError(NOT_UNDERSTOOD)
+        fields = cast(dict[str, Any], media)
+        media_type = fields.get("media_type")
+        data = await self._take_spool(fields.get("spool"), IMAGE_LIMIT)
+        beginning = beginnings.get(media_type) if isinstance(media_type, str) else None
+        # A model's provider refuses a whole conversation if one of its pictures is invalid.
+        if beginning is None or not data.startswith(beginning) or len(data) > IMAGE_LIMIT:
+            return None
+        return {"blob": await self._save_blob(_once(data)), "media_type": media_type}
 
     async def _take_spool(self, spool: object, limit: int) -> bytes:
         """Return the first bytes of a spool, slightly over the limit if it is longer, and delete it."""

@@ -13,7 +13,7 @@ MAX_QUESTIONS = 100
 """Questions of one action."""
 
 AskModel = Callable[[str, Part], Awaitable[str]]
-"""Returns the answer of the session's model to a question about a picture. Raises QuestionError."""
+"""Returns the answer of the session's model to a question about a picture or sound. Raises QuestionError."""
 
 
 class QuestionError(Exception):
@@ -23,7 +23,7 @@ class QuestionError(Exception):
 class ModelQuestions:
     """The questions of one action, answered one after the other beside it.
 
-    ``fetch`` returns a question's picture from the sandbox, ``send`` brings the answer, or the problem, there.
+    ``fetch`` returns a question's picture or sound from the sandbox, ``send`` brings the answer, or the problem, there.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class ModelQuestions:
         self._turn = asyncio.Lock()
         self._tasks: list[asyncio.Task[None]] = []
 
-    def add(self, number: int, prompt: str, image: object) -> None:
+    def add(self, number: int, prompt: str, media: object) -> None:
         """Answer a question in the background. Raises SandboxError for more than MAX_QUESTIONS."""
         if len(self._tasks) == MAX_QUESTIONS:
             raise SandboxError(f"a cell asked the model more than {MAX_QUESTIONS} questions.")
-        self._tasks.append(asyncio.create_task(self._answer(number, prompt, image)))
+        self._tasks.append(asyncio.create_task(self._answer(number, prompt, media)))
 
     async def drop(self) -> None:
         """Cancel the unanswered questions and their model calls. Raises the error of a failed one."""
@@ -50,14 +50,14 @@ class ModelQuestions:
             if isinstance(outcome, Exception):
                 raise outcome
 
-    async def _answer(self, number: int, prompt: str, image: object) -> None:
+    async def _answer(self, number: int, prompt: str, media: object) -> None:
         async with self._turn:
             text, problem = "", ""
             try:
-                picture = await self._fetch(image)
+                part = await self._fetch(media)
                 if self._ask is None:
                     raise QuestionError("there is no session whose model could answer")
-                text = await self._ask(prompt[:TEXT_LIMIT], picture)
+                text = await self._ask(prompt[:TEXT_LIMIT], part)
             except QuestionError as error:
                 problem = str(error)
             await self._send(number, text, problem)

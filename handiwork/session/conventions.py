@@ -12,9 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from handiwork.agents.totals import Totals
-from handiwork.context import devcontainer, instructions, skills
+from handiwork.context import agents, devcontainer, instructions, skills
 from handiwork.context.characters import one_line
-from handiwork.context.conventions import Convention, UnreadableError, opened
+from handiwork.context.conventions import ABOVE, Convention, UnreadableError, opened
 from handiwork.context.discovery import ACCEPT, ContextFinding, at_begin, folders_of, in_folders, judge
 from handiwork.context.trust import Trust
 from handiwork.events.action import CmdRunAction
@@ -78,7 +78,8 @@ class Conventions:
         found = at_begin(self._workspace, settings_file().parent, copy=self._base)
         findings = judge(found, self._workspace, self._trust)
         # Of the folders that the agent has worked in, the user may have accepted more since.
-        folders = {path.rpartition("/")[0] for path in totals.withheld if path.endswith(instructions.NAMES)}
+        below = [path for path in totals.withheld if not path.startswith((ABOVE, f"{agents.FOLDER}/"))]
+        folders = {path.rpartition("/")[0] for path in below if path.endswith(instructions.NAMES)}
         loaded = [self._loaded(finding.convention) for finding in findings if finding.state == "loads"]
         events = [*_new(loaded, totals), *self._withheld(findings, totals)]
         return [*events, *self._in_folders(folders - {""}, totals)]

@@ -14,15 +14,18 @@ MODULES = {
     "viewer": ("open_file", "goto_line", "scroll_down", "scroll_up", "create_file"),
     "edit": ("edit_file", "edit_file_by_replace", "insert_content_at_line", "append_file"),
     "search": ("search_dir", "search_file", "find_file"),
-    "readers": ("parse_pdf", "parse_docx", "parse_latex", "parse_pptx", "parse_xlsx", "parse_image"),
+    "readers": (
+        *("parse_pdf", "parse_docx", "parse_latex", "parse_pptx", "parse_xlsx"),
+        *("parse_audio", "parse_image", "parse_video"),
+    ),
 }
 """The names of the skills, by the module that has them, in the order of their documentation."""
 
 SKILLS = tuple(name for names in MODULES.values() for name in names)
 """The names of all skills."""
 
-SEEING = ("parse_image",)
-"""The skills that need a model with vision."""
+SEEING, HEARING = ("parse_image", "parse_video"), ("parse_audio",)
+"""The skills that need a model that takes pictures, and one that takes sounds."""
 
 _MODULE_OF = {name: module for module, names in MODULES.items() for name in names}
 

@@ -16,7 +16,7 @@ _root: str | None = PREFIX if os.path.exists(PREFIX) else None
 
 
 Ask = Callable[[str, bytes, str], "tuple[str, str]"]
-"""Asks the session's model about a picture, given with its media type; returns the answer, or "" and the problem."""
+"""Asks the session's model about a picture or sound, given with its media type; returns the answer, or "" and why."""
 
 _ask: Ask | None = None
 
@@ -41,11 +41,11 @@ def use_model(ask: Ask) -> None:
     _ask = ask
 
 
-def ask_model(prompt: str, picture: bytes, media_type: str) -> str:
-    """Return the answer of the session's model about a picture. Raises SkillError."""
+def ask_model(prompt: str, data: bytes, media_type: str) -> str:
+    """Return the answer of the session's model about a picture or sound. Raises SkillError."""
     if _ask is None:
         raise SkillError("There is no session whose model could be asked.")
-    text, problem = _ask(prompt, picture, media_type)
+    text, problem = _ask(prompt, data, media_type)
     if problem:
         raise SkillError(f"{problem[0].upper()}{problem[1:]}.")
     return text

@@ -156,12 +156,39 @@ async def test_an_image_travels_by_value(server: StandIn, chat: Make) -> None:
     ]
 
 
-async def test_a_model_that_cannot_see_gets_one_clear_error(server: StandIn, chat: Make) -> None:
+@pytest.mark.parametrize(("media_type", "kind"), [("audio/wav", "wav"), ("audio/mpeg", "mp3")])
+async def test_a_sound_travels_by_value(server: StandIn, chat: Make, media_type: str, kind: str) -> None:
+    server.replies = [Reply(content="a bell")]
+    await chat(blobs=bytes.fromhex).complete([Message("user", (Part(blob="00ff", media_type=media_type),))])
+    assert server.requests[0]["messages"][0]["content"] == [
+        {"type": "input_audio", "input_audio": {"data": "AP8=", "format": kind}}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("senses", "media_type", "problem"),
+    [
+        ({"vision": False, "audio": True}, "image/png", "standin-1 cannot see images"),
+        ({"vision": True, "audio": False}, "audio/wav", "standin-1 cannot hear"),
+        ({}, "audio/wav", "standin-1 cannot hear"),
+    ],
+)
+async def test_a_model_that_cannot_take_a_part_gets_one_clear_error(
+    server: StandIn, chat: Make, senses: dict[str, bool], media_type: str, problem: str
+) -> None:
     settings = {"n_ctx": 4096}
-    server.pages["/props"] = {"default_generation_settings": settings, "modalities": {"vision": False}}
-    with pytest.raises(RequestRejectedError, match="standin-1 cannot see images"):
-        await chat().complete([Message("user", (Part(blob="00", media_type="image/png"),))])
+    server.pages["/props"] = {"default_generation_settings": settings, "modalities": senses}
+    with pytest.raises(RequestRejectedError, match=problem):
+        await chat().complete([Message("user", (Part(blob="00", media_type=media_type),))])
     assert server.requests == []
+
+
+async def test_a_sound_goes_to_a_model_that_hears_and_cannot_see(server: StandIn, chat: Make) -> None:
+    settings = {"n_ctx": 4096}
+    server.pages["/props"] = {"default_generation_settings": settings, "modalities": {"vision": False, "audio": True}}
+    server.replies = [Reply(content="a bell")]
+    message = Message("user", (Part(blob="00", media_type="audio/wav"),))
+    assert (await chat(blobs=bytes.fromhex).complete([message])).content == "a bell"
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,18 @@ def notices(events: Sequence[Event]) -> list[str]:
     return [event.content for event in events if isinstance(event, ContextWithheld)]
 
 
+async def resumed(project: Project) -> list[str]:
+    """Resume the last session; return the paths of the conventions that it has loaded."""
+    file = project.data / "more.jsonl"
+    file.write_text('{"content": "What next?"}\n' * 5)
+    async with Store.open(project.data) as store:
+        changes = {"model": f"scripted:{file}", "agent": "CodeActAgent"}
+        session = await reopen(store, project.data, project.session, lambda _: None, **changes)
+        async with session.hold_lease():
+            await session.run("go on")
+    return loaded(await project._events())
+
+
 @pytest.fixture
 def project(tmp_path: Path, new_user: None) -> Project:
     return Project(tmp_path)
@@ -208,6 +220,48 @@ def test_a_nested_file_joins_when_the_agent_first_works_in_its_folder(project: P
     assert last.index("the root's") < last.index("the web's") < last.index("the app's")
 
 
+def test_the_files_of_the_folders_around_join_up_to_the_repositorys_root(project: Project) -> None:
+    project.root = project.root / "apps/web"
+    places = {"AGENTS.md": "the web's", "../AGENTS.md": "the apps'", "../../AGENTS.md": "the root's\n@docs/style.md"}
+    for path, text in {**places, "../CLAUDE.md": "the web's", "../../../AGENTS.md": "a stranger's"}.items():
+        project.write(path, text)
+    project.write("../../docs/style.md", "the style" + "!" * 40_000)
+    assert loaded(project.run()) == []
+    assert "AGENTS.md; see" in notices(project.run())[0], "without a repository there is nothing around"
+    (project.root.parents[1] / ".git").mkdir()
+    assert "not loaded until you accept them: AGENTS.md, ../AGENTS.md, ../../AGENTS.md" in notices(project.run())[0]
+    project.accept()
+    events = project.run(write("new/x.txt", ""))
+    assert loaded(events) == ["AGENTS.md", "../AGENTS.md", "../../AGENTS.md", "../../docs/style.md"]
+    assert notices(events) == []
+    prompt = project.prompts()[0]
+    assert prompt.index("the root's") < prompt.index("the apps'") < prompt.index("the web's")
+    assert prompt.count("the web's") == 1
+    assert "a stranger's" not in prompt
+    assert "characters are left out]" in prompt, "the agent cannot read the rest"
+
+
+def test_a_file_that_is_named_like_instructions_among_micro_agents_is_none(project: Project) -> None:
+    project.root = project.root / "part"
+    project.write("AGENTS.md", RULE)
+    for place in (".handiwork/agents", "../.handiwork/agents"):
+        project.write(f"{place}/AGENTS.md", "---\ndescription: x\n---\nDo it.\n")
+    (project.root.parent / ".git").mkdir()
+    project.run(Reply(content="What next?"))
+    project.accept()
+    assert asyncio.run(resumed(project)) == ["AGENTS.md"]
+
+
+@pytest.mark.parametrize("agent", ["CodeActAgent", "PlannerAgent", "MonologueAgent", "ManagerAgent", "SWEAgent"])
+def test_each_agent_that_asks_for_one_step_after_the_other_has_them(project: Project, agent: str) -> None:
+    project.write("AGENTS.md", RULE)
+    project.write(".claude/skills/tables/SKILL.md", "---\nname: tables\ndescription: Makes tables.\n---\nDraw.\n")
+    project.accept()
+    project.run(call("reject", reason="no"), call("submit"), agent=agent)
+    assert all(prompt.count(RULE) == 1 for prompt in project.prompts())
+    assert "- tables: Makes tables. (.claude/skills/tables/SKILL.md)" in project.prompts()[0]
+
+
 def test_what_an_agent_writes_is_no_convention(project: Project) -> None:
     events = project.run(
         write("AGENTS.md", "planted"),
@@ -217,23 +271,12 @@ def test_what_an_agent_writes_is_no_convention(project: Project) -> None:
     assert loaded(events) == notices(events) == []
 
 
-def test_what_the_user_accepts_later_joins_when_the_session_resumes(project: Project, tmp_path: Path) -> None:
+def test_what_the_user_accepts_later_joins_when_the_session_resumes(project: Project) -> None:
     project.write("AGENTS.md", "the root's")
     project.write("web/AGENTS.md", "the web's")
     project.run(write("web/a.txt", "1"))
     project.accept()
-    file = tmp_path / "more.jsonl"
-    file.write_text('{"content": "What next?"}\n' * 5)
-
-    async def resume() -> list[str]:
-        async with Store.open(project.data) as store:
-            changes = {"model": f"scripted:{file}", "agent": "CodeActAgent"}
-            session = await reopen(store, project.data, project.session, lambda _: None, **changes)
-            async with session.hold_lease():
-                await session.run("go on")
-        return loaded(await project._events())
-
-    assert asyncio.run(resume()) == ["AGENTS.md", "web/AGENTS.md"]
+    assert asyncio.run(resumed(project)) == ["AGENTS.md", "web/AGENTS.md"]
 
 
 def test_a_delegate_has_them_too(project: Project) -> None:

@@ -64,7 +64,8 @@ class CodeActAgent(Agent):
         may_delegate = any(tool.name == "delegate" for tool in self.toolbox)
         if guided and may_delegate and (delegation := await self._repair(state)) is not None:
             return delegation
-        tools = with_mcp(with_functions(self.toolbox, self.tools), state)
+        tools = with_functions(self.toolbox, self.tools)
+        tools = with_mcp(tools, state) if self.uses_mcp else tools
         tools = offered(state, tools) if guided else tools
         if (end := confirmed(self.llm, state, tools)) is not None:
             return end
@@ -98,13 +99,14 @@ class CodeActAgent(Agent):
         """Ask with a prompt of all ``tools``; the request offers the ``allowed`` ones."""
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-            vision = self.llm.capabilities.vision
+            capabilities = self.llm.capabilities
             descriptions = tuple(tool.tool for tool in tools)
+            senses = (capabilities.vision, capabilities.hearing)
             network = tuple(state.totals.network)
-            source = (protocol.name, small, vision, state.workspace, state.skills, network, descriptions)
+            source = (protocol.name, small, senses, state.workspace, state.skills, network, descriptions)
 
             def build(*_: object) -> Iterable[Message]:
-                return prompt_messages(protocol, small, state, tools, vision=vision)
+                return prompt_messages(protocol, small, state, tools, capabilities)
 
             return self._message_cache.get_or_build(0, source, build)
 

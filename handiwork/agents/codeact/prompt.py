@@ -9,8 +9,8 @@ from handiwork.agents.prompts import render
 from handiwork.agents.protocols import JSON, NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.state import State
-from handiwork.llm.types import Message
-from handiwork.skills import SEEING
+from handiwork.llm.types import Capabilities, Message
+from handiwork.skills import HEARING, SEEING
 from handiwork.skills.documentation import documentation
 
 _TASK = """Files:
@@ -64,12 +64,11 @@ def prompt_messages(
     small: bool,
     state: State,
     tools: Sequence[ActionTool],
-    *,
-    vision: bool,
+    capabilities: Capabilities,
 ) -> Iterator[Message]:
     """Yield the messages before the conversation; those for a small window are compact and without skills.
 
-    Without ``vision`` the platform's skills that need it are left out.
+    Skills of the platform that need a sense that the model's ``capabilities`` lack are left out.
     """
     instructions = protocol.instructions(tools, compact=small)
     native = protocol is NATIVE
@@ -78,7 +77,8 @@ def prompt_messages(
     if small:
         prompt = render("codeact/compact", **values, tools=names, network=state.totals.network)
     else:
-        lines = [*(skill.line for skill in documentation() if vision or skill.name not in SEEING), *state.skills]
+        useless = (*(() if capabilities.vision else SEEING), *(() if capabilities.hearing else HEARING))
+        lines = [*(skill.line for skill in documentation() if skill.name not in useless), *state.skills]
         prompt = render("codeact/system", **values, tools=names, skills=lines)
     yield Message.text("system", prompt)
     if small and not native and _has_example(tools):

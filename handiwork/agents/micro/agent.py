@@ -22,13 +22,17 @@ from handiwork.llm.types import Tool
 ENDS = ("finish", "reject")
 """Tools that every micro agent has."""
 
+MCP = "mcp"
+"""Stands for the tools of the session's MCP servers."""
+
 
 def agent_class(micro: MicroFile, find: Callable[[str], type[Agent]]) -> type[Agent]:
     """Return the agent class of a file; ``find`` returns the reused agent by its name.
 
     It is a subclass of the reused agent, with the file's rendered prompt as the task's first message. If the file names
-    tools, it has only those, `finish` and `reject`; if the file declares outputs, `finish` takes them. Raises
-    MicroFileError for tools or outputs that the reused agent does not support, and the errors of ``find``.
+    tools, it has only those, `finish` and `reject`; "mcp" stands for the tools of MCP servers. If the file declares
+    outputs, `finish` takes them. Raises MicroFileError for tools or outputs that the reused agent does not support, and
+    the errors of ``find``.
     """
     base = find(micro.keys.agent)
     inputs = model_of(f"{micro.name}Inputs", micro.inputs)
@@ -40,6 +44,7 @@ def agent_class(micro: MicroFile, find: Callable[[str], type[Agent]]) -> type[Ag
         "outputs": model_of(f"{micro.name}Outputs", micro.keys.outputs) if micro.keys.outputs else AnyOutputs,
         "micro_file": micro.path,
         "toolbox": _toolbox(micro, base),
+        "uses_mcp": base.uses_mcp and (micro.keys.tools is None or MCP in micro.keys.tools),
         "model": micro.keys.model or base.model,
         "step": _step_of(base, micro, inputs),
     }
@@ -79,9 +84,10 @@ def _toolbox(micro: MicroFile, base: type[Agent]) -> Sequence[ActionTool]:
     for key in ("tools", "outputs"):
         if key in micro.front.values and not set(ENDS) <= set(names):
             raise micro.error((key,), f"{keys.agent} has a fixed set of tools: remove {key}, or reuse CodeActAgent")
-    unknown = next((n for n, name in enumerate(keys.tools or ()) if name not in names), None)
+    known = [*names, *([MCP] if base.uses_mcp else [])]
+    unknown = next((n for n, name in enumerate(keys.tools or ()) if name not in known), None)
     if keys.tools is not None and unknown is not None:
-        problem = f"{keys.agent} has no tool {keys.tools[unknown]!r}; it has: {', '.join(names)}"
+        problem = f"{keys.agent} has no tool {keys.tools[unknown]!r}; it has: {', '.join(known)}"
         raise micro.error(("tools", unknown), problem)
     chosen = names if keys.tools is None else [*keys.tools, *ENDS]
     finish = _finish(micro) if keys.outputs else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import stat
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -128,7 +130,9 @@ def _packages(catalog: MicroCatalog) -> Iterator[tuple[str, Path]]:
 def _text(path: Path, catalog: MicroCatalog) -> str | None:
     """Return the file's text; None, with the reason in the catalog's problems, if it is not readable text."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+                raise ValueError("it is a pipe, not a file")
             data = file.read(LONGEST + 1)
         if len(data) > LONGEST:
             raise ValueError(f"it is larger than {LONGEST} bytes: shorten it")

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from traceback import extract_tb
+from typing import Annotated, Any, cast
 
 import jinja2
 from jinja2 import meta, nodes
@@ -23,6 +24,19 @@ TASK = "task"
 
 _AGENT_KEYS = ("agent", "inputs", "outputs", "tools", "model")
 _ENVIRONMENT = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+# A prompt may be a repository's, and is rendered on the user's machine: it can neither call anything nor build a text
+# or a loop that takes long.
+_ENVIRONMENT.globals.clear()
+_ALLOWED = (
+    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Const, nodes.List, nodes.Tuple),
+    *(nodes.If, nodes.For, nodes.CondExpr, nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Test),
+    *(nodes.Filter, nodes.Concat, nodes.Add, nodes.Sub, nodes.Neg, nodes.Getattr, nodes.Getitem, nodes.Slice),
+)
+_FILTERS = (
+    *("count", "default", "first", "join", "last", "length", "list", "lower", "sort", "title", "tojson", "trim"),
+    *("unique", "upper"),
+)
+_LOOPS = 2  # deep
 
 
 class MicroFileError(HandiworkError):
@@ -33,7 +47,11 @@ class MicroFileError(HandiworkError):
 
 
 def _as_list(value: object) -> object:
-    return [value] if isinstance(value, str) else value
+    """Return a word as a list. Raises ValueError for what is no list of words."""
+    words: object = [value] if isinstance(value, str) else value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in cast("list[object]", words)):
+        raise ValueError("write words, like [git, commit]")
+    return cast("object", words)
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_as_list)]
@@ -84,8 +102,13 @@ class MicroFile:
         return self.keys.inputs if TASK in self.keys.inputs else task | self.keys.inputs
 
     def prompt(self, values: dict[str, Any]) -> str:
-        """Return the body with the inputs' values in it."""
-        return _ENVIRONMENT.from_string(self.body).render(values).strip()
+        """Return the body with the inputs' values in it. Raises MicroFileError if it does not fit them."""
+        try:
+            return _ENVIRONMENT.from_string(self.body).render(values).strip()
+        except Exception as error:  # noqa: BLE001 - a template may fail in any way
+            lines = [frame.lineno for frame in extract_tb(error.__traceback__) if frame.filename == "<template>"]
+            line = self.front.body_line + (lines[-1] or 1) - 1 if lines else self.front.body_line
+            raise MicroFileError(self.path, line, f"the prompt cannot be written: {error}") from None
 
     @cached_property
     def _trigger(self) -> re.Pattern[str]:
@@ -111,7 +134,8 @@ def parse(path: Path, text: str) -> MicroFile:
         name = ".".join(str(step) for step in first["loc"])
         problem = f"unknown key {name!r}; known: {', '.join(Keys.model_fields)}"
         if first["type"] != "extra_forbidden" or len(first["loc"]) > 1:
-            problem = f"{name}: {first['msg'][0].lower()}{first['msg'][1:]}"
+            said = first["msg"].removeprefix("Value error, ")
+            problem = f"{name}: {said[0].lower()}{said[1:]}"
         raise MicroFileError(path, front.line(first["loc"]), problem) from None
     micro = MicroFile(path, keys, front)
     _check(micro)
@@ -140,11 +164,36 @@ def _check_prompt(micro: MicroFile) -> None:
     first = micro.front.body_line
     try:
         tree = _ENVIRONMENT.parse(micro.body)
+        if not_allowed := _not_allowed(tree):
+            line, problem = not_allowed
+            raise MicroFileError(micro.path, first + line - 1, problem)
     except jinja2.TemplateSyntaxError as error:
         raise MicroFileError(micro.path, first + error.lineno - 1, str(error.message)) from None
+    except RecursionError:
+        raise MicroFileError(micro.path, first, "the prompt is nested too deep: simplify it") from None
     unknown = meta.find_undeclared_variables(tree) - set(micro.inputs)
     if unknown:
         name = min(unknown)
         line = next(node.lineno for node in tree.find_all(nodes.Name) if node.name == name)
         problem = f"{name!r} is not an input: declare it below inputs; the inputs are {', '.join(micro.inputs)}"
         raise MicroFileError(micro.path, first + line - 1, problem)
+
+
+def _not_allowed(node: nodes.Node, loops: int = 0) -> tuple[int, str] | None:
+    """Return the line of a part of a template that no prompt may have, and the problem."""
+    loops += isinstance(node, nodes.For)
+    if not isinstance(node, _ALLOWED):
+        return node.lineno, f"a prompt cannot have {type(node).__name__.lower()}: it has if, for, inputs and filters"
+    if loops > _LOOPS:
+        return node.lineno, f"a prompt cannot have more than {_LOOPS} loops in one another"
+    if isinstance(node, nodes.Filter) and not _is_simple(node):
+        return node.lineno, f"a prompt has the filters {', '.join(_FILTERS)}, with texts as arguments"
+    for child in node.iter_child_nodes():
+        if (problem := _not_allowed(child, loops)) is not None:
+            return problem
+    return None
+
+
+def _is_simple(node: nodes.Filter) -> bool:
+    texts = all(isinstance(argument, nodes.Const) and isinstance(argument.value, str) for argument in node.args)
+    return node.name in _FILTERS and texts and not (node.kwargs or node.dyn_args or node.dyn_kwargs)

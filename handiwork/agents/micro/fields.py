@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, create_model
@@ -58,7 +59,7 @@ FieldSpec.model_rebuild()
 
 def problem_of(name: str, spec: FieldSpec) -> str:
     """Return why a field cannot have this name or type; "" if it can."""
-    if not name.isidentifier() or name.startswith("_") or hasattr(BaseModel, name):
+    if not name.isidentifier() or iskeyword(name) or name.startswith("_") or hasattr(BaseModel, name):
         return f"a field cannot be named {name!r}: take another word of letters, digits and _"
     if spec.enum is not None and spec.type != "string":
         return "enum is for strings"

@@ -14,6 +14,7 @@ from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool, parameters
 from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.rendering import observation_text, shorten
 from handiwork.agents.state import State
@@ -50,6 +51,7 @@ class MonologueAgent(Agent):
 
     description = "Thinks in a monologue of its last steps and recalls older ones; its prompts stay short."
     sends_history = False
+    uses_mcp = True
     toolbox = tuple(tool for tool in TOOLS if tool.name in _TOOLS)
 
     def reset(self) -> None:
@@ -68,16 +70,18 @@ class MonologueAgent(Agent):
         self._memory = state.history
         size = SMALL_MONOLOGUE if is_small(self.llm.capabilities) else MONOLOGUE
         state.history = monologue(state.history, size)
+        tools = with_mcp(self._tools, state) if self.uses_mcp else self._tools
+        descriptions = tuple(tool.tool for tool in tools)
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
             def build(*_: object) -> Iterable[Message]:
-                instructions = protocol.instructions(self._tools, compact=small)
+                instructions = protocol.instructions(tools, compact=small)
                 values = {"workspace": state.workspace, "instructions": instructions, "native": protocol is NATIVE}
                 yield Message.text("system", render("monologue/system", **values))
 
-            return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace), build)
+            return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace, descriptions), build)
 
-        return await ask(self.llm, state, self._message_cache, prompt, self._tools)
+        return await ask(self.llm, state, self._message_cache, prompt, tools)
 
     def _recall(self, query: str) -> Action:
         return MessageAction(content="\n\n".join(self.search_memory(query)) or NOTHING, source="environment")

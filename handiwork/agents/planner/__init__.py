@@ -12,6 +12,7 @@ from handiwork.agents.prompts import render
 from handiwork.agents.protocols import NATIVE, ReplyProtocol
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.mcp_tools import MCP_TOOLS, with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
 from handiwork.events.action import (
@@ -44,6 +45,7 @@ class PlannerAgent(Agent):
 
     description = "Makes a plan first, and works through its tasks one by one; its prompts stay short."
     sends_history = False
+    uses_mcp = True
     toolbox = tuple(tool for tool in TOOLS if tool.name in (*_WORK, *_PLAN, *_ENDS))
 
     def reset(self) -> None:
@@ -55,19 +57,21 @@ class PlannerAgent(Agent):
         if (change := next_change(state.plan)) is not None:
             return change
         last = SMALL_LAST if is_small(self.llm.capabilities) else LAST
+        tools = with_mcp(self.toolbox, state) if self.uses_mcp else self.toolbox
+        descriptions = tuple(tool.tool for tool in tools)
         situation = MessageAction(content=_situation(state), source="environment")
         state.history = [*recent(state.history, last), (situation, None)]
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
             def build(*_: object) -> Iterable[Message]:
-                instructions = protocol.instructions(self.toolbox, compact=small)
+                instructions = protocol.instructions(tools, compact=small)
                 values = {"workspace": state.workspace, "instructions": instructions, "native": protocol is NATIVE}
                 yield Message.text("system", render("planner/system", **values))
 
-            return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace), build)
+            return self._message_cache.get_or_build(-1, (protocol.name, small, state.workspace, descriptions), build)
 
-        offered = _offered(state.plan, self.toolbox)
-        actions = await ask(self.llm, state, self._message_cache, prompt, self.toolbox, offered=offered)
+        offered = _offered(state.plan, tools)
+        actions = await ask(self.llm, state, self._message_cache, prompt, tools, offered=offered)
         names = ", ".join(f"{task.id} {task.goal}" for task in open_leaves(state.plan))
         if names and any(isinstance(action, AgentFinishAction) for action in actions):
             raise MalformedReplyError(f"Open tasks of the plan: {names}. Do them, or set them abandoned, then finish.")
@@ -113,7 +117,7 @@ def _offered(plan: Plan, tools: Sequence[ActionTool]) -> list[ActionTool]:
     if not plan.tasks:
         names = ("plan_task", "ask", "reject")
     elif open_leaves(plan):
-        names = (*_WORK, *_PLAN, "ask", "reject")
+        names = (*_WORK, *MCP_TOOLS, *_PLAN, "ask", "reject")
     else:
         names = ("plan_task", "finish", "reject")
     return [tool for tool in tools if tool.name in names]

@@ -46,8 +46,8 @@ def _messages(loaded: tuple[ContextLoaded, ...], window: int | None) -> Iterator
     instructions = [event for event in loaded if event.category == "instructions"]
     parts = [HEADING] if instructions else []
     rest = None if window is None else int(window * SHARE) - sum(map(len, skills))
-    # The user's own first, then the workspace's from the top down: the nearest is read last, and cut last.
-    instructions.sort(key=lambda event: (event.origin != "user", event.path.count("/")))
+    # The user's own first, then the repository's from its root down: the nearest is read last, and cut last.
+    instructions.sort(key=lambda event: (event.origin != "user", _depth(event.path)))
     texts: list[str] = []
     for event in reversed(instructions):
         text = event.text if rest is None else _cut(event, rest)
@@ -63,5 +63,10 @@ def _cut(event: ContextLoaded, length: int) -> str:
     if len(event.text) <= length:
         return event.text
     length = max(0, length)
-    where = f": read {event.path}" if event.origin == "workspace" else ""
+    where = f": read {event.path}" if event.origin == "workspace" and not event.path.startswith("../") else ""
     return event.text[:length] + CUT.format(len(event.text) - length, where)
+
+
+def _depth(path: str) -> int:
+    """Return how deep below the workspace's top the file's folder is; below 0 for the folders around it."""
+    return path.count("/") - 2 * path.count("../")

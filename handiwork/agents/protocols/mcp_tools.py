@@ -16,6 +16,10 @@ from handiwork.events.action import MCPCallAction, MCPToolsAction
 from handiwork.events.record import MCPServerEvent
 from handiwork.llm.types import Tool
 
+LOOK_UP, CALL = "mcp_tools", "mcp_call"
+MCP_TOOLS = (LOOK_UP, CALL)
+"""The names of the tools."""
+
 
 def with_mcp(tools: Sequence[ActionTool], state: State) -> Sequence[ActionTool]:
     """Return the tools and those for the session's MCP servers; the same tools if it has none."""
@@ -26,7 +30,7 @@ def with_mcp(tools: Sequence[ActionTool], state: State) -> Sequence[ActionTool]:
 def _lookup() -> ActionTool:
     return ActionTool(
         Tool(
-            "mcp_tools",
+            LOOK_UP,
             "Show what tools of an MCP server do and which arguments they take. Look up a tool before you first call "
             "it with mcp_call.",
             parameters(
@@ -44,7 +48,7 @@ def _call(servers: Mapping[str, MCPServerEvent]) -> ActionTool:
     text = "\n".join([heading, *_lines(servers)])
     return ActionTool(
         Tool(
-            "mcp_call",
+            CALL,
             text.replace(". ", "; "),  # prompts of small windows have a description's first sentence alone
             parameters(
                 ["server", "tool", "arguments"],

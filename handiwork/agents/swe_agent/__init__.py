@@ -14,6 +14,7 @@ from handiwork.agents.base import Agent, MalformedReplyError, Step
 from handiwork.agents.protocols import JSON, NATIVE
 from handiwork.agents.protocols.action_tools import ActionTool
 from handiwork.agents.protocols.ask import actions_of, is_small
+from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import LIMIT, SMALL_LIMIT
 from handiwork.agents.state import State
@@ -28,6 +29,7 @@ from handiwork.agents.swe_agent.install import (
     PatchAction,
     PatchObservation,
 )
+from handiwork.agents.swe_agent.mcp_commands import COMMANDS, action_of
 from handiwork.agents.swe_agent.parsers import ONE_CALL, parse_text
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action, Observation
@@ -94,6 +96,7 @@ class SWEAgent(Agent[SWENotes]):
 
     description = "SWE-agent's way: a windowed viewer, guarded edits, one command a turn; submits a patch."
     outputs = SWEOutputs
+    uses_mcp = True
     config: ClassVar[SWEConfig | None] = None
 
     def reset(self) -> None:
@@ -230,7 +233,8 @@ class SWEAgent(Agent[SWENotes]):
 
     async def _ask(self, state: State[SWENotes]) -> Step:
         """Ask the model for the next command; return it, and the command that prints the prompt's variables."""
-        tools = [tool.action_tool(self._config.tools.execution_timeout) for tool in self._tools]
+        commands = [tool.action_tool(self._config.tools.execution_timeout) for tool in self._tools]
+        tools = with_mcp(commands, state)
         while True:
             capabilities = self.llm.capabilities
             form = self._form(capabilities)
@@ -242,7 +246,7 @@ class SWEAgent(Agent[SWENotes]):
                 form,
                 _reply_form(form, tools),
                 limit=limit,
-                vision=capabilities.vision,
+                capabilities=capabilities,
             )
             try:
                 completion: Completion = await self.llm.complete(prompt, *_request(form, tools, capabilities))
@@ -262,6 +266,8 @@ class SWEAgent(Agent[SWENotes]):
             if completion.finish_reason == "length":
                 text = f"Your reply reached its length limit and was cut: write less. {text}"
             raise MalformedReplyError(text) from None
+        if not isinstance(action, CmdRunAction):
+            return action.with_fields(completion=completion.event or None)
         command = action.command
         if why := why_blocked(command, self._config.tools.filter):
             raise MalformedReplyError(why)
@@ -270,16 +276,19 @@ class SWEAgent(Agent[SWENotes]):
             command = tool.guarded(command)
         return action.with_fields(command=command, completion=completion.event or None)
 
-    def _read(self, form: Parser, completion: Completion, tools: Sequence[ActionTool]) -> CmdRunAction:
+    def _read(self, form: Parser, completion: Completion, tools: Sequence[ActionTool]) -> Action:
         if form not in ("function_calling", "json"):
-            thought, command = parse_text(form, completion.content, {tool.name: tool for tool in self._tools})
+            has_mcp = len(tools) > len(self._tools)
+            known = {tool.name: tool for tool in (*self._tools, *(COMMANDS if has_mcp else ()))}
+            thought, command = parse_text(form, completion.content, known)
+            if has_mcp and (action := action_of(command)) is not None:
+                return action.with_fields(thought=thought)
             return CmdRunAction(command=command, thought=thought, timeout=self._config.tools.execution_timeout)
         protocol = NATIVE if form == "function_calling" else JSON
         reply = protocol.read(completion.content, completion.tool_calls, tools)
         if len(reply.calls) != 1:
             raise MalformedReplyError(ONE_CALL.format(count=len(reply.calls) or "none"))
         (action,) = actions_of(reply.calls, reply.text, tools)
-        assert isinstance(action, CmdRunAction)
         return action
 
 

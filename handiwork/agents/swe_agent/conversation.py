@@ -13,17 +13,26 @@ import jinja2
 from pydantic import JsonValue
 
 from handiwork.agents.protocols import NATIVE
+from handiwork.agents.protocols.conventions import convention_messages
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import calls_of, content_of, user_message
 from handiwork.agents.rendering import observation_text
 from handiwork.agents.state import State
 from handiwork.agents.swe_agent.config import SWEConfig, TemplateConfig
+from handiwork.agents.swe_agent.mcp_commands import command_of, docs_of
 from handiwork.agents.swe_agent.processors import SWETurn, without_failures
-from handiwork.events.action import AgentFinishAction, AgentThinkAction, CmdRunAction, MessageAction
+from handiwork.events.action import (
+    AgentFinishAction,
+    AgentThinkAction,
+    CmdRunAction,
+    MCPCallAction,
+    MCPToolsAction,
+    MessageAction,
+)
 from handiwork.events.base import Action, Observation, Part
 from handiwork.events.observation import CmdOutputObservation, ErrorObservation, UserRejectObservation
 from handiwork.events.record import CompletionEvent
-from handiwork.llm.types import Message
+from handiwork.llm.types import Capabilities, Message
 
 _GUARDED = re.compile(r"^Your (?:proposed )?edit has introduced new|^Your changes have NOT been applied", re.MULTILINE)
 """The output of refused edits, of the shipped bundle and of SWE-agent's own."""
@@ -32,6 +41,10 @@ _SYNTAX = re.compile(r"bash: (?:eval: )?(?:line \d+: )?(?:syntax error|unexpecte
 
 _DEMONSTRATION = re.compile(r"\{\{\s*demonstration\b")
 """A template for demonstrations that are trajectories, which are not shown."""
+
+
+REPLIES = CmdRunAction | MCPToolsAction | MCPCallAction | AgentThinkAction
+"""The actions that replies become; a reply that is no action becomes a thought."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +63,7 @@ class SWEStep:
     @property
     def command(self) -> str:
         """The reply's command, "" for a reply that was no action."""
-        return self.action.command if isinstance(self.action, CmdRunAction) else ""
+        return self.action.command if isinstance(self.action, CmdRunAction) else command_of(self.action)
 
     @property
     def thought(self) -> str:
@@ -87,7 +100,7 @@ def read_history(state: State, config: SWEConfig) -> list[SWEStep]:
         if is_message and not seen_task and action.source == "user":
             seen_task = True
             continue
-        is_reply = completion is not None and isinstance(action, CmdRunAction | AgentThinkAction)
+        is_reply = completion is not None and isinstance(action, REPLIES)
         if is_message or is_reply or isinstance(action, AgentFinishAction):
             steps.append(SWEStep(action, observation, completion, variables, is_message or not is_reply))
     return steps
@@ -112,11 +125,12 @@ def messages(
     reply_form: str,
     *,
     limit: int,
-    vision: bool = False,
+    capabilities: Capabilities = Capabilities(),  # noqa: B008 - frozen
 ) -> list[Message]:
     """Return the conversation for the model, which replies in the ``form`` that ``reply_form`` tells it.
 
-    ``limit`` is the length of an output in characters, if the configuration has no smaller one.
+    The conventions that the session has loaded stand before the task. ``limit`` is the length of an output in
+    characters, if the configuration has no smaller one.
     """
     writer = _TemplateWriter(state, config, reply_form, min(limit, config.templates.max_observation_length))
     steps = read_history(state, config)
@@ -128,10 +142,13 @@ def messages(
     by_step = dict(zip(kept, shown, strict=True))
     cache.begin()
 
+    vision, docs = capabilities.vision, docs_of(state)
+
     def build_head(*_: object) -> list[Message]:
         return writer.head(vision)
 
-    result = [*cache.get_or_build("head", (reply_form, state.task, vision), build_head)]
+    *system, task = cache.get_or_build("head", (reply_form, state.task, docs, vision), build_head)
+    result = [*system, *convention_messages(state, cache, capabilities.window), task]
     number = -1
     for step in steps:
         number += not step.message
@@ -152,7 +169,7 @@ class _TemplateWriter:
     def __init__(self, state: State, config: SWEConfig, reply_form: str, limit: int) -> None:
         self._state, self._config, self._limit = state, config, limit
         self._templates: TemplateConfig = config.templates
-        docs = "\n".join(tool.docs(config.variables) for tool in config.commands)
+        docs = "\n".join(tool.docs(config.variables) for tool in config.commands) + docs_of(state)
         self._constants = {
             **config.variables,
             "command_docs": docs,

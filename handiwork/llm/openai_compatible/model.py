@@ -16,7 +16,7 @@ from handiwork.llm.failure import lacking, refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.openai_compatible.capability_cache import recall, remember
 from handiwork.llm.openai_compatible.stream import Assembly, StreamError
-from handiwork.llm.openai_compatible.wire import Blobs, Wire, dumps, no_blobs, require_vision, schema_form, tool_form
+from handiwork.llm.openai_compatible.wire import Blobs, Wire, dumps, no_blobs, require_senses, schema_form, tool_form
 from handiwork.llm.price import price
 from handiwork.llm.retry import Patience, retry_after_seconds, with_retries
 from handiwork.llm.types import Capabilities, Completion, Grammar, Message, OnDelta, ReplyForm, Tool
@@ -57,7 +57,7 @@ class ChatLLM:
         connect: Connect,
         *,
         blobs: Blobs = no_blobs,
-        capabilities: Capabilities = Capabilities(vision=True),  # noqa: B008 - frozen, so sharing it is safe
+        capabilities: Capabilities = Capabilities(vision=True, hearing=True),  # noqa: B008 - frozen, so sharing it is safe
         patience: Patience | None = None,
         free: bool = False,
         extra: Mapping[str, Any] | None = None,
@@ -119,8 +119,7 @@ class ChatLLM:
 
         async def attempt() -> Completion:
             client = await self._open()
-            if not self._capabilities.vision:
-                require_vision(messages, self._name)
+            require_senses(messages, self._capabilities, self._name)
             texts = self._wire.texts(self._normaliser.normalise(messages))
             # Every message is encoded once: encoding a long conversation for every call takes milliseconds.
             content = f'{{"messages":[{",".join(texts)}],{dumps(body)[1:]}'

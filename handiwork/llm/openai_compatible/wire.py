@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from handiwork.events.base import Part
 from handiwork.llm.errors import RequestRejectedError
 from handiwork.llm.strict_json import parse
-from handiwork.llm.types import JsonSchema, Message, Tool
+from handiwork.llm.types import Capabilities, JsonSchema, Message, Tool, is_sound
 
 Blobs = Callable[[str], bytes]
 """Returns the bytes of a blob with this SHA-256 in hex."""
@@ -24,9 +24,14 @@ def no_blobs(digest: str) -> bytes:
     raise RequestRejectedError(f"the conversation has image {digest[:12]}, but this model was given no blob store")
 
 
-def require_vision(messages: Sequence[Message], model: str) -> None:
-    """Raise RequestRejectedError if a message has an image."""
-    if any(part.blob is not None for message in messages for part in message.content):
+def require_senses(messages: Sequence[Message], capabilities: Capabilities, model: str) -> None:
+    """Raise RequestRejectedError if a message has an image or a sound that the model does not take."""
+    if capabilities.vision and capabilities.hearing:
+        return
+    parts = [part for message in messages for part in message.content if part.blob is not None]
+    if not capabilities.hearing and any(is_sound(part) for part in parts):
+        raise RequestRejectedError(f"{model} cannot hear, and the conversation has a sound; choose a model with audio")
+    if not capabilities.vision and not all(is_sound(part) for part in parts):
         raise RequestRejectedError(
             f"{model} cannot see images and the conversation has one; choose a model with vision"
         )
@@ -115,6 +120,10 @@ class Wire:
         for part in parts:
             if part.blob is not None:
                 data = base64.b64encode(self._blobs(part.blob)).decode()
+                if is_sound(part):
+                    kind = "wav" if part.media_type == "audio/wav" else "mp3"
+                    forms.append({"type": "input_audio", "input_audio": {"data": data, "format": kind}})
+                    continue
                 url = f"data:{part.media_type};base64,{data}"
                 forms.append({"type": "image_url", "image_url": {"url": url}})
             elif part.text:

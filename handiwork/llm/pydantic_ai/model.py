@@ -40,7 +40,7 @@ from handiwork.llm.errors import (
 from handiwork.llm.failure import lacking, refusal
 from handiwork.llm.normalise import Normaliser
 from handiwork.llm.openai_compatible.model import ChatLLM, ServerAddress
-from handiwork.llm.openai_compatible.wire import Blobs, require_vision
+from handiwork.llm.openai_compatible.wire import Blobs, require_senses
 from handiwork.llm.price import price
 from handiwork.llm.pydantic_ai.parts import MessageParts, calls_of, thinking_of
 from handiwork.llm.retry import Patience, with_retries
@@ -148,6 +148,7 @@ class ProviderLLM:
             tools=profile.get("supports_tools", True),
             schema=profile.get("supports_json_schema_output", False),
             vision=profile.get("supports_image_input", True),
+            hearing=profile.get("supports_audio_file_input", True),
             window=profile.get("context_window"),
         )
 
@@ -180,8 +181,7 @@ class ProviderLLM:
         temperature: float | None = None,
     ) -> Completion:
         """Return the model's answer, with the retries of Patience; see LLM.complete."""
-        if not self._capabilities.vision:
-            require_vision(messages, self._name)
+        require_senses(messages, self._capabilities, self._name)
         await self.open()
         forms = self._parts.forms(self._normaliser.normalise(messages))
         parameters = _parameters(tools, form)

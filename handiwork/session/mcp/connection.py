@@ -59,14 +59,23 @@ class MCPOptions:
 
 @dataclass
 class _Run:
-    """One start of a server: ``client`` is its client, or the reason why it did not start."""
+    """One start of a server: ``client`` is its client, or the reason why it did not start.
+
+    ``problem`` is what its program did wrong, if the session ended it.
+    """
 
     client: asyncio.Future[Client] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     pipe: Pipe | None = None
     refusal: str = ""
+    problem: str = ""
     task: asyncio.Task[None] | None = None
+
+    def end(self, problem: str) -> None:
+        """Record that the program has ended; ``problem`` is the reason, "" if it ended by itself."""
+        self.problem = self.problem or problem
+        self.ended.set()
 
 
 class Connection:
@@ -85,7 +94,7 @@ class Connection:
         self._sandbox, self._report = sandbox, report
         self._run: _Run | None = None
         self._starts = 0
-        self._calls: set[asyncio.Task[types.CallToolResult]] = set()
+        self._calls: set[asyncio.Task[Observation]] = set()
 
     def start(self) -> asyncio.Future[Client]:
         """Start the server if it does not run; return the future of its client, which may raise MCPServerError."""
@@ -103,28 +112,17 @@ class Connection:
 
     async def call(self, action: MCPCallAction) -> Observation:
         """Call a tool; errors of the server, and of the call, are ErrorObservations. Raises SandboxError."""
-        try:
-            client = await asyncio.shield(self.start())
-        except MCPServerError as error:
-            return _problem(f"The MCP server {self.name} cannot be used: {error}")
-        assert self._run is not None
-        run, seconds = self._run, self._settings.timeout
-        call = asyncio.create_task(client.call_tool(action.tool, action.arguments, read_timeout_seconds=seconds))
+        call = asyncio.create_task(self._call(action))
         self._calls.add(call)
         try:
-            async with asyncio.timeout(seconds + _CLOSING):
-                result = await call
+            return await call
         except asyncio.CancelledError:
             if (current := asyncio.current_task()) is not None and current.cancelling():
                 call.cancel()
                 raise
             return ErrorObservation(content="The call was interrupted.", error_id="interrupted")
-        except Exception as error:  # noqa: BLE001 - the SDK raises errors of many kinds, none of which is ours
-            return await self._call_failed(run, error)
         finally:
             self._calls.discard(call)
-        self._starts = 0
-        return await observation_of(action, result, self._options.save)
 
     def interrupt(self) -> None:
         """Cancel the calls that run."""
@@ -142,12 +140,27 @@ class Connection:
         with suppress(asyncio.CancelledError):
             await run.task
 
+    async def _call(self, action: MCPCallAction) -> Observation:
+        try:
+            client = await asyncio.shield(self.start())
+        except MCPServerError as error:
+            return _problem(f"The MCP server {self.name} cannot be used: {error}")
+        assert self._run is not None
+        run, seconds = self._run, self._settings.timeout
+        try:
+            async with asyncio.timeout(seconds + _CLOSING):
+                result = await client.call_tool(action.tool, action.arguments, read_timeout_seconds=seconds)
+        except Exception as error:  # noqa: BLE001 - the SDK raises errors of many kinds, none of which is ours
+            return await self._call_failed(run, error)
+        self._starts = 0
+        return await observation_of(action, result, self._options.save)
+
     async def _call_failed(self, run: _Run, error: Exception) -> Observation:
         with suppress(TimeoutError):  # the end of a program follows the end of its output
             await asyncio.wait_for(run.ended.wait(), SETTLE)
         if not run.ended.is_set():
             late = f"{self.name} gave no answer in {self._settings.timeout:g} s"
-            return _problem(run.refusal or (late if isinstance(error, TimeoutError) else _reason(error)))
+            return _problem(run.refusal or (late if _is_timeout(error) else _reason(error)))
         text = f"The MCP server {self.name} ended during the call; the next call starts it again. {self._ending(run)}"
         return _problem(text.rstrip())
 
@@ -178,8 +191,11 @@ class Connection:
         if run.client.done():
             self._report(self._event(run, "ended", _reason(error)))
             return
-        reason = f"it did not answer in {START:.0f} s" if isinstance(error, TimeoutError) else _reason(error)
-        reason = run.refusal or (self._ending(run, with_errors=False) if run.ended.is_set() else "") or reason
+        if isinstance(error, TimeoutError):
+            reason = run.refusal or f"it did not answer in {START:.0f} s"
+        else:
+            ending = self._ending(run, with_errors=False) if run.ended.is_set() else ""
+            reason = run.refusal or ending or _reason(error)
         event = self._event(run, "failed", reason)
         self._report(event)
         run.client.set_exception(MCPServerError(f"{reason}\n{event.errors}".rstrip()))
@@ -205,7 +221,7 @@ class Connection:
         sandbox = await self._sandbox()
         async with (
             sandbox.pipe([self._settings.command, *self._settings.args], variables) as pipe,
-            pipe_transport(pipe, run.ended) as streams,
+            pipe_transport(pipe, run.end) as streams,
         ):
             run.pipe = pipe
             yield streams
@@ -226,6 +242,7 @@ class Connection:
             return ""
         code = run.pipe.exit_code
         ending = "its output ended" if code is None else f"its program ended with exit code {code}"
+        ending = run.problem or ending
         errors = run.pipe.errors.strip()
         return f"{ending}; on stderr:\n{errors}" if with_errors and errors else ending
 
@@ -256,6 +273,14 @@ async def _first(*waits: Awaitable[object]) -> None:
     finally:
         for task in tasks:
             task.cancel()
+
+
+def _is_timeout(error: Exception) -> bool:
+    """Return whether nobody answered in time: the SDK has an error of its own for that."""
+    from mcp import MCPError
+    from mcp_types import REQUEST_TIMEOUT
+
+    return isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.error.code == REQUEST_TIMEOUT)
 
 
 def _reason(error: BaseException) -> str:

@@ -76,7 +76,9 @@ def look_up(servers: Mapping[str, MCPServerEvent], action: MCPToolsAction) -> Ob
     server = servers.get(action.server)
     if server is None or not server.tools:
         known = ", ".join(name for name, each in servers.items() if each.tools) or "none"
-        why = f" It {server.state}: {server.content}" if server is not None else ""
+        why = "" if server is None else f" It {server.state}: {server.content}."
+        if server is not None and server.state == "ready":
+            why = " It has no tools."
         text = f"There is no MCP server {action.server!r} to use.{why} There are: {known}."
         return ErrorObservation(content=text, error_id="no_server")
     names = {tool.name for tool in server.tools}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -22,8 +21,8 @@ Streams = tuple[Any, Any]
 
 
 @asynccontextmanager
-async def pipe_transport(pipe: Pipe, ended: asyncio.Event) -> AsyncGenerator[Streams]:
-    """Return streams to the program behind the pipe; ``ended`` is set when it ends or breaks its protocol."""
+async def pipe_transport(pipe: Pipe, end: Callable[[str], None]) -> AsyncGenerator[Streams]:
+    """Return streams to the program behind the pipe; ``end`` is called when it ends, with the reason if known."""
     import anyio
     import mcp_types as types
     from mcp.shared.message import SessionMessage
@@ -32,6 +31,7 @@ async def pipe_transport(pipe: Pipe, ended: asyncio.Event) -> AsyncGenerator[Str
     write, from_session = anyio.create_memory_object_stream[SessionMessage](0)
 
     async def receive() -> None:
+        problem = ""
         try:
             async with to_session:
                 async for line in pipe.lines():
@@ -43,10 +43,11 @@ async def pipe_transport(pipe: Pipe, ended: asyncio.Event) -> AsyncGenerator[Str
                         await to_session.send(error)  # a line of a log on stdout, say
                     else:
                         await to_session.send(SessionMessage(message))
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, SandboxError):
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass  # the session sees its stream closed
-        finally:
-            ended.set()
+        except SandboxError as error:
+            problem = str(error)
+        end(problem)
 
     async def send() -> None:
         try:
@@ -54,7 +55,7 @@ async def pipe_transport(pipe: Pipe, ended: asyncio.Event) -> AsyncGenerator[Str
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await pipe.write(text.encode(errors="replace") + b"\n")
         except SandboxError:
-            ended.set()
+            end("")
 
     async with anyio.create_task_group() as group, read, write, from_session:
         group.start_soon(receive)

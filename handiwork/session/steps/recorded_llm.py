@@ -14,7 +14,7 @@ from handiwork.agents.base import InterruptedCallError
 from handiwork.events.base import Part
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.errors import LLMError
-from handiwork.llm.types import Capabilities, Completion, Message, ReplyForm, Tool
+from handiwork.llm.types import Capabilities, Completion, Message, ReplyForm, Tool, is_sound
 from handiwork.sandbox.questions import QuestionError
 from handiwork.session.policies.budget import LimitReachedError, check_model_budget
 from handiwork.session.policies.rate_limit import Call, throttled, window_of
@@ -60,13 +60,15 @@ class RecordedLLM:
         async with self._models.first_call_lock if unpriced else nullcontext():
             return await self._complete(messages, tools, form, effective_temperature)
 
-    async def ask_about(self, prompt: str, image: Part) -> str:
-        """Return the model's answer to a skill's question about a picture. Raises QuestionError."""
+    async def ask_about(self, prompt: str, media: Part) -> str:
+        """Return the model's answer to a skill's question about a picture or sound. Raises QuestionError."""
         last_event = self.last_event
         try:
-            if not self.capabilities.vision:
-                raise QuestionError(f"the model {self._journal.state.model} takes no pictures")
-            return (await self.complete([Message("user", (Part(text=prompt), image))])).content
+            takes = self.capabilities.hearing if is_sound(media) else self.capabilities.vision
+            if not takes:
+                kind = "sounds" if is_sound(media) else "pictures"
+                raise QuestionError(f"the model {self._journal.state.model} takes no {kind}")
+            return (await self.complete([Message("user", (Part(text=prompt), media))])).content
         except (LLMError, LimitReachedError) as error:
             raise QuestionError(f"the model did not answer: {error}") from error
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -87,6 +88,7 @@ def test_broken_files_are_told_and_the_others_work(user: Path) -> None:
     (user / "bytes.md").write_bytes(b"\xff\xfe")
     (user / "large.md").write_text("x" * (LONGEST + 1))
     (user / "folder.md").mkdir()
+    os.mkfifo(user / "pipe.md")
     agent_file(user, "CodeActAgent")
     (user / "twice.md").write_text("---\nname: Good\n---\nx\n")
     catalog = read_catalog()
@@ -96,6 +98,7 @@ def test_broken_files_are_told_and_the_others_work(user: Path) -> None:
         "bytes.md:1: it is not UTF-8 text",
         "folder.md:1: it cannot be read: Is a directory",
         f"large.md:1: it is larger than {LONGEST} bytes: shorten it",
+        "pipe.md:1: it is a pipe, not a file",
         "twice.md:2: Good.md has the name Good as well: rename one",
     ]
     with pytest.raises(AgentNotFoundError, match=r"bytes.md:1: it is not UTF-8 text"):

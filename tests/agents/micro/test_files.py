@@ -45,6 +45,31 @@ def test_the_files_name_is_the_default_name_and_task_the_default_input() -> None
     assert not micro.inputs["task"].required
 
 
+def test_what_a_prompt_may_have() -> None:
+    inputs = "inputs: {files: array, note: {type: object, default: {}}}\n"
+    body = """{% for file in files | sort %}
+{{ loop.index }}. {{ file | upper }}{{ "!" if file == files[0] else "" }}
+{% endfor %}
+{{ files | join(", ") }}{{ ": " ~ note.text if note else "" }}; {{ task[:3] | trim or "nothing" }}
+"""
+    micro = parse(FILE, f"---\nname: a\n{inputs}---\n{body}")
+    values = {"files": ["b", "a"], "note": {"text": "x"}, "task": ""}
+    assert micro.prompt(values) == "1. A\n2. B!\nb, a: x; nothing"
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("\n\nOne.\n{{ task.nothing }}", ":7: the prompt cannot be written: 'str object' has no attribute 'nothing'"),
+        ("{{ task + 1 }}", ":4: the prompt cannot be written: can only concatenate str"),
+    ],
+)
+def test_a_prompt_that_does_not_fit_its_inputs_is_told_with_its_line(body: str, told: str) -> None:
+    with pytest.raises(MicroFileError) as error:
+        parse(FILE, f"---\nname: a\n---\n{body}\n").prompt({"task": "x"})
+    assert f"{FILE}{told}" in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("message", "trigger"),
     [
@@ -89,6 +114,16 @@ def test_knowledge_is_no_template() -> None:
         ("---\nname: a\noutputs:\n  copy: string\n---\nx\n", ":4: a field cannot be named 'copy'"),
         ("---\nname: a\ninputs:\n  e: {type: integer, enum: [a]}\n---\nx\n", ":4: enum is for strings"),
         ("---\nname: a\ntriggers: []\n---\nx\n", ":3: triggers needs a word"),
+        ("---\nname: a\ntriggers: yes\n---\nx\n", ":3: triggers: write words, like [git, commit]"),
+        ("---\nname: a\ntools: [bash, 5]\n---\nx\n", ":3: tools: write words"),
+        ("---\nname: a\noutputs:\n  class: string\n---\nx\n", ":4: a field cannot be named 'class'"),
+        ("---\nname: a\n---\n{{ task }}\n{{ 'x' * 3000000000 }}\n", ":5: a prompt cannot have mul"),
+        ("---\nname: a\n---\n{{ range(9) }}\n", ":4: a prompt cannot have call"),
+        ("---\nname: a\n---\n{{ task | center(999999999) }}\n", ":4: a prompt has the filters count"),
+        ("---\nname: a\n---\n{{ task | default(5) }}\n", ":4: a prompt has the filters count"),
+        ("---\nname: a\n---\n{% include '/etc/passwd' %}\n", ":4: a prompt cannot have include"),
+        (f"---\nname: a\n---\n{'{% for a in task %}' * 3}{'{% endfor %}' * 3}\n", ":4: a prompt cannot have more than"),
+        (f"---\nname: a\n---\n{{{{ {'(' * 9_000} }}}}\n", ":4: the prompt is nested too deep"),
         ("---\nname: a\ntriggers: git\ntools: [bash]\n---\nx\n", ":4: tools is for agents"),
         ("---\nname: a\n---\n\nSee {{ b }}.\n", ":5: 'b' is not an input: declare it below inputs"),
         ("---\nname: a\n---\nx\n{% if task %}\n", ":5: Unexpected end of template"),

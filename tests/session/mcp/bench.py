@@ -50,10 +50,15 @@ class Sessions:
             self.events.append(item)
 
     async def open(
-        self, servers: dict[str, Any], replies: Iterable[Reply | str], *, vision: bool = False, **settings: Any
+        self,
+        servers: dict[str, Any],
+        replies: Iterable[Reply | str],
+        *,
+        capabilities: Capabilities = Capabilities(),
+        **settings: Any,
     ) -> Session:
         self.events.clear()
-        self.llm = ScriptedLLM(replies, capabilities=Capabilities(vision=vision))
+        self.llm = ScriptedLLM(replies, capabilities=capabilities)
         flags = {"sandbox": "none", "model": "scripted:none", "mcp": servers, **settings}
         config = SessionConfig.of(load(flags), self.workspace)
         task = MessageAction(content="the task")

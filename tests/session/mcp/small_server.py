@@ -22,6 +22,7 @@ def tool(name: str, description: str, **arguments: str) -> dict:
 TOOLS = [
     tool("echo", "Say it again. With a longer explanation that only a look-up shows.", text="string"),
     tool("long", "Print many lines.", lines="integer"),
+    tool("line", "Return one long line.", size="integer"),
     tool("draw", "Return a picture and one that is none."),
     tool("environment", "Return a variable.", variable="string"),
     tool("die", "End the server."),
@@ -42,6 +43,8 @@ def call(name: str, arguments: dict) -> dict:
             return text(arguments["text"])
         case "long":
             return text("\n".join(f"line {number}" for number in range(arguments["lines"])))
+        case "line":
+            return text("x" * arguments["size"])
         case "draw":
             pictures = [{"type": "image", "data": data, "mimeType": "image/png"} for data in (PNG, "AAAA")]
             return {"content": [{"type": "text", "text": "a picture"}, *pictures]}

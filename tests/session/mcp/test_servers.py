@@ -14,7 +14,7 @@ from handiwork.agents.protocols.ask import read
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.state import State
 from handiwork.errors import HandiworkError
-from handiwork.events.action import MCPCallAction, MCPToolsAction
+from handiwork.events.action import ChangeAgentStateAction, MCPCallAction, MCPToolsAction
 from handiwork.events.observation import (
     CmdOutputObservation,
     ErrorObservation,
@@ -24,7 +24,8 @@ from handiwork.events.observation import (
     UserRejectObservation,
 )
 from handiwork.events.record import MCPServerEvent, MCPTool
-from handiwork.llm.types import Completion
+from handiwork.llm.types import Capabilities, Completion
+from handiwork.sandbox.pipe import LINE_LIMIT
 from handiwork.session.approval.rules import ExecutionContext, matches, needs_approval, rule_for
 from handiwork.session.mcp.connection import STARTS
 from handiwork.session.open import reopen
@@ -51,7 +52,7 @@ async def test_a_tool_is_one_line_until_it_is_looked_up(sessions: Sessions) -> N
     assert lookup.name == "mcp_tools"
     lines = [line for line in mcp.tool.description.splitlines() if line.startswith("- ")]
     assert lines[0] == "- a echo: Say it again"
-    assert len(lines) == len(ready.tools) == 8
+    assert len(lines) == len(ready.tools) == 9
     assert "no name" in ready.content
 
 
@@ -178,7 +179,7 @@ async def test_pages_of_a_long_result(sessions: Sessions) -> None:
 
 
 async def test_pictures_are_blobs_and_bad_ones_are_left_out(sessions: Sessions) -> None:
-    await sessions.run({"a": small()}, [mcp_call("a", "draw"), finish()], vision=True)
+    await sessions.run({"a": small()}, [mcp_call("a", "draw"), finish()], capabilities=Capabilities(vision=True))
     (drawn,) = sessions.all(MCPCallObservation)
     (picture,) = drawn.images
     assert picture.blob is not None
@@ -199,8 +200,6 @@ async def test_a_secret_is_passed_by_name(sessions: Sessions, monkeypatch: pytes
 
 @pytest.mark.slow
 async def test_an_interrupt_ends_a_call(sessions: Sessions) -> None:
-    from handiwork.events.action import ChangeAgentStateAction
-
     session = await sessions.open({"a": small()}, [mcp_call("a", "sleep", seconds=60), finish()])
 
     async def interrupt() -> None:
@@ -214,6 +213,41 @@ async def test_an_interrupt_ends_a_call(sessions: Sessions) -> None:
         await interrupting
     assert state.agent_state == "paused"
     assert sessions.all(ErrorObservation)[0].content == "The call was interrupted."
+
+
+@pytest.mark.slow
+async def test_an_interrupt_ends_the_wait_for_a_server_that_never_answers(sessions: Sessions) -> None:
+    silent = {"command": "sleep", "args": ["600"]}
+    session = await sessions.open({"a": silent}, [mcp_call("a", "echo", text="1"), finish()])
+
+    async def interrupt() -> None:
+        while not sessions.all(MCPCallAction):
+            await asyncio.sleep(0.01)
+        await session.log.append(ChangeAgentStateAction(agent_state="paused", source="user"))
+
+    async with session.hold_lease():
+        interrupting = asyncio.create_task(interrupt())
+        state = await session.run()
+        await interrupting
+    assert state.agent_state == "paused"
+    assert [each.content for each in sessions.all(ErrorObservation)] == ["The call was interrupted."]
+    assert [event.state for event in sessions.all(MCPServerEvent)] == ["starting"]
+
+
+async def test_what_a_server_does_wrong_is_told_and_the_session_goes_on(sessions: Sessions) -> None:
+    replies = [
+        mcp_call("a", "sleep", seconds=600),
+        mcp_call("b", "line", size=2 * LINE_LIMIT),
+        mcp_call("b", "echo", text="again"),
+        bash("echo on"),
+        finish(),
+    ]
+    await sessions.run({"a": small(timeout=0.5), "b": small()}, replies)
+    late, long = sessions.all(ErrorObservation)
+    assert late.content == "a gave no answer in 0.5 s"
+    assert f"printed a line of more than {LINE_LIMIT} characters" in long.content
+    assert sessions.all(MCPCallObservation)[0].content == "again"
+    assert sessions.events[-1].kind == "AgentFinishAction"
 
 
 async def test_a_call_is_asked_about_and_remembered_by_server_and_tool(sessions: Sessions) -> None:

@@ -10,8 +10,8 @@ socket and a pipe for output, {"pid": N} of the new kernel and at its end {"code
 "directory": PATH, "secrets": {NAME: VALUE}} from its own socket, before the first one perhaps {"skills": [{"name":
 TEXT, "source": TEXT, "functions": [NAME]}]} with a user's own skills, and writes {"image": BASE64, "media_type": TEXT}
 for each picture and {"done": true, "error": NAME, "directory": PATH, "leaving": BOOL} once. A skill may ask the
-session's model about a picture: {"question": N, "prompt": TEXT, "data": BASE64, "media_type": TEXT} is answered by
-{"question": N, "text": TEXT, "problem": TEXT}. All messages are lines of JSON.
+session's model about a picture or sound: {"question": N, "prompt": TEXT, "data": BASE64, "media_type": TEXT} is
+answered by {"question": N, "text": TEXT, "problem": TEXT}. All messages are lines of JSON.
 """
 
 # Cells print their results; IPython is found at run time, not when this is checked.
@@ -178,12 +178,12 @@ class _Kernel:
         self._server.sendall(json.dumps(message).encode() + b"\n")
 
     def _ask(self, prompt: str, data: bytes, media_type: str) -> tuple[str, str]:
-        """Ask the session's model about a picture; return its answer, or "" and the problem."""
+        """Ask the session's model about a picture or sound; return its answer, or "" and the problem."""
         if threading.current_thread() is not threading.main_thread():
             return "", "only the notebook's main thread may ask the model"
         self._questions += 1
-        picture = base64.b64encode(data).decode()
-        self._send(question=self._questions, prompt=prompt, data=picture, media_type=media_type)
+        encoded = base64.b64encode(data).decode()
+        self._send(question=self._questions, prompt=prompt, data=encoded, media_type=media_type)
         for line in self._lines:
             answer = json.loads(line)
             if answer["question"] == self._questions:

@@ -53,7 +53,7 @@ class Notebook:
     ``exit()`` or because a cell could not be interrupted, the text says so and the next cell gets a new one. The text
     names the Python only if a module is not found, to keep it out of other outputs. Kernels that start later have
     ``own_skills``, in the form that kernel.py tells. ``on_question`` receives the questions of skills to the session's
-    model while somebody waits for the cell: {"question": N, "prompt": TEXT, "image": {"spool", "media_type"}}.
+    model while somebody waits for the cell: {"question": N, "prompt": TEXT, "media": {"spool", "media_type"}}.
     """
 
     def __init__(
@@ -164,9 +164,9 @@ class Notebook:
         try:
             self._spools.path(spool).write_bytes(base64.b64decode(data))
         except (OSError, binascii.Error) as error:
-            self.answer(number, "", f"the picture cannot be sent: {error}")
+            self.answer(number, "", f"it cannot be sent to the model: {error}")
             return
-        self.on_question({"question": number, "prompt": prompt, "image": {"spool": spool, "media_type": media_type}})
+        self.on_question({"question": number, "prompt": prompt, "media": {"spool": spool, "media_type": media_type}})
 
     def on_exit(self, code: int) -> None:
         """Handle the end of the kernel."""
