@@ -16,7 +16,7 @@ LAYERS: dict[str, set[str]] = {
     "process": set(),
     "events": set(),
     "hooks": {"events"},
-    "workspace": {"errors", "paths"},
+    "workspace": {"errors", "paths", "process"},
     "skills": set(),
     "front_matter": set(),
     "log": {"errors", "events", "process"},

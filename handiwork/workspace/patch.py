@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.changes import Change, Side
 from handiwork.workspace.files.names import quoted
+from handiwork.workspace.files.temp_dir import temporary_dir
 from handiwork.workspace.git.command import run_git_alone
 
 _HEADER = re.compile(rb"^diff --git .*?(\d+)\n(?:(?![@d]).*\n)*", re.MULTILINE)
@@ -61,8 +60,7 @@ def _compare(jobs: Sequence[tuple[Side | None, Side | None]]) -> list[str]:
     if not jobs:
         return []
     texts = [""] * len(jobs)
-    with tempfile.TemporaryDirectory(prefix="handiwork-diff-") as name:
-        private = Path(name)
+    with temporary_dir() as private:
         for at, job in enumerate(jobs):
             for folder, side in zip("ab", job, strict=True):
                 (private / folder).mkdir(exist_ok=True)

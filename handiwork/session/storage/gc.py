@@ -18,6 +18,7 @@ from handiwork.paths import locked
 from handiwork.session.steps.live import Observer, Status
 from handiwork.session.storage.layout import UNLISTED, session_dir, snapshots_alone
 from handiwork.workspace.copy import Workspace
+from handiwork.workspace.files.temp_dir import remove_abandoned
 from handiwork.workspace.in_place import recover
 from handiwork.workspace.session_files import GIGABYTE, snapshot_store
 from handiwork.workspace.snapshots.object_store import GRACE, Objects, remove_tree
@@ -49,6 +50,7 @@ async def clean(store: Store, data: Path, budget: int) -> Cleaned:
     directories of in-place sessions. Raises SandboxError if that fails.
     """
     await asyncio.to_thread(recover, data)
+    await asyncio.to_thread(remove_abandoned)
     folders = await asyncio.to_thread(lambda: [mark.parent for mark in (data / "sessions").glob(f"*/{UNLISTED}")])
     freed = 0
     for folder in folders:

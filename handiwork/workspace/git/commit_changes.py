@@ -13,6 +13,7 @@ from typing import IO
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import Applied, ConflictError, apply
 from handiwork.workspace.changes import Change, side_at
+from handiwork.workspace.files.temp_dir import temporary_dir
 from handiwork.workspace.git.command import run_git
 from handiwork.workspace.git.repository import repository_at
 
@@ -38,8 +39,8 @@ def commit_changes(
         raise CommitError(f"{workspace} is not a git repository: apply the changes, or download them as a patch")
     git_dir = repository.git_dir
     commit = _resolve(git_dir, f"{parent}^{{commit}}")
-    with tempfile.TemporaryDirectory(prefix="handiwork-commit-") as name:
-        folder = Path(name, "files")
+    with temporary_dir() as private:
+        folder = private / "files"
         folder.mkdir()
         present = _export(git_dir, commit, [change.path for change in changes], folder) if commit else set[str]()
         # A file that git does not track is not in the parent, whatever the session's base has.
@@ -51,7 +52,7 @@ def commit_changes(
         if not applied.written and not applied.deleted:
             return None, applied
         made = f"refs/handiwork/{branch.rpartition('/')[2]}"
-        with Path(name, "stream").open("xb+") as stream:
+        with (private / "stream").open("xb+") as stream:
             _write_stream(stream, made, _identity(git_dir), commit, message, folder, applied)
             stream.seek(0)
             _git(git_dir, "fast-import", "--quiet", "--force", stdin=stream)
