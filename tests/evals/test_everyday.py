@@ -10,8 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from handiwork.agents.registry import find as find_agent
 from handiwork.evals.benchmark import DataError, Instance, Rollout, Score, UnfitError
-from handiwork.evals.benchmarks.everyday.benchmark import FOLDER, Everyday, EverydayTask, Submission, split_of
+from handiwork.evals.benchmarks.everyday.benchmark import (
+    FOLDER,
+    SPECIALISTS,
+    Everyday,
+    EverydayTask,
+    Submission,
+    split_of,
+)
 from handiwork.evals.registry import find
 from handiwork.evals.running import plan
 from handiwork.evals.running.conditions import Conditions
@@ -19,7 +27,7 @@ from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import Result
 from handiwork.evals.scoring.data import folder_of, missing
 from handiwork.evals.scoring.execution import new_sandbox
-from handiwork.events.action import AgentRejectAction, CmdRunAction, MessageAction
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, CmdRunAction, MessageAction
 from handiwork.events.codec import from_json
 from handiwork.sandbox.base import Sandbox
 from tests.agents.states import state_of
@@ -27,15 +35,22 @@ from tests.evals.rollouts import SAMPLE, rollout
 from tests.evals.runs import by_id, finished, script
 
 HERE = Path(__file__).with_name("everyday")
-TASKS = sorted((FOLDER / "tasks").glob("*.toml"))
+TASKS = sorted([*(FOLDER / "tasks").glob("*.toml"), *(FOLDER / "specialists").glob("*/*.toml")])
 
 OWN = "follow-up-budget", "git-commit-notes", "impossible-password", "missing-function-spread"
 BUDGET, COMMIT, PASSWORD, SPREAD = OWN
 SPLITS = {"dev": [BUDGET, PASSWORD], "test": [COMMIT, SPREAD]}
 
 
-def instance_of(name: str, data: Path = HERE) -> Instance:
-    return next(one for one in Everyday().load(data, split_of(name)) if one.id == name)
+def instance_of(name: str, data: Path = HERE, split: str = "") -> Instance:
+    return next(one for one in Everyday().load(data, split or split_of(name)) if one.id == name)
+
+
+def instance_in(file: Path) -> Instance:
+    """The instance of a file, in the folder of all tasks or in an agent's."""
+    if file.parent.name == "tasks":
+        return instance_of(file.stem, file.parents[1])
+    return instance_of(file.stem, file.parents[2], file.parent.name)
 
 
 def task_of(instance: Instance) -> EverydayTask:
@@ -59,7 +74,8 @@ class Trial:
     def _rollout(self, submission: Submission) -> Rollout:
         done = rollout(self.instance, submission.answer, self.sandbox)
         if submission.outcome == "finished":
-            return done
+            finish = AgentFinishAction(outputs={"message": submission.answer, **submission.outputs})
+            return replace(done, state=state_of(MessageAction(content="The task.", source="user"), finish))
         rejection = AgentRejectAction(outputs={"reason": submission.answer})
         return replace(done, state=state_of(MessageAction(content="The task.", source="user"), rejection))
 
@@ -85,11 +101,11 @@ async def trial(instance: Instance, place: Path) -> AsyncGenerator[Trial]:
             pytest.param(file, id=f"{file.stem}, of a sample", marks=pytest.mark.slow)
             for file in TASKS[:: max(1, len(TASKS) // SAMPLE)]
         ),
-        *(pytest.param(file, id=file.stem, marks=pytest.mark.campaign) for file in TASKS),
+        *(pytest.param(file, id=f"{file.parent.name}/{file.stem}", marks=pytest.mark.campaign) for file in TASKS),
     ],
 )
 async def test_the_solution_scores_1_and_nothing_and_the_wrong_one_0(file: Path, tmp_path: Path) -> None:
-    instance = instance_of(file.stem, file.parent.parent)
+    instance = instance_in(file)
     if why := Everyday().skipped(instance):
         pytest.skip(why)
     task = task_of(instance)
@@ -191,7 +207,14 @@ def test_the_tasks_come_with_the_package() -> None:
     assert folder_of(find("everyday"), HERE) == HERE
     assert missing(Everyday(), "dev", HERE) == []
     names = [one.id for split in Everyday.splits for one in Everyday().load(FOLDER, split)]
-    assert sorted(names) == [file.stem for file in TASKS]
+    assert sorted(names) == sorted(file.stem for file in TASKS)
+
+
+@pytest.mark.parametrize("agent", SPECIALISTS)
+def test_each_specialist_of_the_hub_has_tasks_of_its_own(agent: str) -> None:
+    assert len(Everyday().load(FOLDER, agent)) >= 3
+    assert missing(Everyday(), agent, FOLDER) == []
+    assert find_agent(agent).__name__ == agent
 
 
 def written(data: Path, name: str, more: str = "", **values: str) -> Path:
@@ -254,3 +277,19 @@ async def test_the_agent_works_in_the_workspace_as_the_set_up_left_it(tmp_path: 
     reply = "I commit it.\n```bash\ngit commit -qm 'Note the call' notes.md && git log --format=%s -1\n```"
     (result,) = await results(tmp_path, COMMIT, reply)
     assert (result.score, result.answer) == (1, "I commit it.\n\nNote the call")
+
+
+@pytest.mark.slow
+async def test_the_outputs_of_a_specialist_reach_its_verifier(tmp_path: Path) -> None:
+    answers = {"digit-sum": "597", "two-aces": "1/2"}
+    calls = [{"name": "finish", "arguments": {"answer": answer}} for answer in answers.values()]
+    model = script(tmp_path / "script", *({"tool_calls": [call]} for call in calls))
+    conditions = Conditions(
+        benchmark="everyday", split="MathAgent", data=str(FOLDER), agent="MathAgent", model=model, user_model=model
+    )
+    scores: dict[str, float | None] = {}
+    for name in answers:
+        planned = await plan.new(Everyday(), conditions, InstanceSelection(ids=[name]), 1, lambda _: None)
+        (result,) = (await finished(tmp_path / name, planned)).values()
+        scores[name] = result.score
+    assert scores == {"digit-sum": 1, "two-aces": 0}

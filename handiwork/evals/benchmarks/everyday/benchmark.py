@@ -1,7 +1,8 @@
 """The benchmark ``everyday``: small tasks of many kinds, as a user gives them, each with its own verifier.
 
 A task is a TOML file, named KIND-NAME.toml. Its name is the instance's id; a coin, the parity of the first byte of the
-name's SHA-256, puts it into the split "dev" (even) or "test" (odd).
+name's SHA-256, puts it into the split "dev" (even) or "test" (odd). The tasks for agents of the hub that have one trade
+are splits of their own: those in specialists/CommitWriterAgent are the split "CommitWriterAgent", and so on.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from pathlib import Path
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from pydantic import Field, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
+from handiwork.agents.state import State
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score, UnfitError
 from handiwork.evals.scoring.execution import new_sandbox, pack, run_limited, unpack, write_file
 from handiwork.evals.scoring.programs import Tested, new_nonce
@@ -25,6 +27,13 @@ from handiwork.sandbox.base import Sandbox
 
 FOLDER = Path(__file__).parent
 TASKS = "tasks"
+
+COIN = ("dev", "test")
+SPECIALISTS = (
+    *("CoderAgent", "CommitWriterAgent", "ManagerAgent", "MathAgent", "PostgresAgent", "RepoStudyAgent"),
+    *("StudyRepoForTaskAgent", "TypoFixerAgent", "VerifierAgent"),
+)
+"""The agents whose tasks are splits."""
 
 SECONDS = 60.0
 """Seconds for the set-up, the verifier, and the check."""
@@ -43,10 +52,14 @@ class SetUp(Model):
 
 
 class Submission(Model):
-    """A way to end a task: a ``script`` run in the workspace, in bash, the last message, and whether to give up."""
+    """A way to end a task: a ``script`` run in the workspace, in bash, the last message, and whether to give up.
+
+    ``outputs`` are the agent's besides the message.
+    """
 
     script: str = ""
     answer: str = ""
+    outputs: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     outcome: Literal["finished", "rejected"] = "finished"
 
 
@@ -80,19 +93,21 @@ class Everyday(Benchmark):
     """A developer's everyday tasks; the rule is the verifier of each task.
 
     The agent gets the task's text and the workspace, and nothing else. The verifier runs on a copy of the workspace as
-    the agent left it, at the same path in a new sandbox, with the last message and a copy of the workspace as it was at
-    the beginning. Its verdict counts for every end of the session: an agent may have done its work before it reached a
-    limit.
+    the agent left it, at the same path in a new sandbox, with the last message, the outputs and a copy of the workspace
+    as it was at the beginning. Its verdict counts for every end of the session: an agent may have done its work before
+    it reached a limit.
     """
 
     name = "everyday"
     title = "Everyday tasks"
-    size = "four or more of each of 17 kinds, about half of them in each split"
+    size = (
+        "nine of each of 17 kinds, about half of them in each of dev and test; three for each of nine agents of the hub"
+    )
     source = "the package itself"
     licence = "MIT"
     citation = "none: written for Handiwork"
     metric = "success rate"
-    splits = ("dev", "test")
+    splits = (*COIN, *SPECIALISTS)
     turns = 5
     own_data = FOLDER
 
@@ -101,12 +116,13 @@ class Everyday(Benchmark):
         """The workspace of each sandbox as it was at the beginning, as an archive."""
 
     def files(self, split: str) -> Mapping[str, str]:
-        """Return the folder with all tasks, which comes with the package."""
-        return {TASKS: ""}
+        """Return the folder with the tasks, which comes with the package."""
+        return {_folder(split): ""}
 
     def load(self, data: Path, split: str) -> list[Instance]:
         """Return the tasks of a split, by name. Raises DataError, OSError."""
-        files = [path for path in sorted((data / TASKS).glob("*.toml")) if split_of(path.stem) == split]
+        files = sorted((data / _folder(split)).glob("*.toml"))
+        files = [path for path in files if split in SPECIALISTS or split_of(path.stem) == split]
         return [_instance(path, self.turns) for path in files]
 
     def skipped(self, instance: Instance) -> str:
@@ -152,7 +168,7 @@ class Everyday(Benchmark):
             await sandbox.start()
             await unpack(sandbox, self._originals[rollout.sandbox], ORIGINAL)
             await unpack(sandbox, work, sandbox.workspace)
-            tested = await _verify(sandbox, task.verify, answer, rollout.state.agent_state == "rejected")
+            tested = await _verify(sandbox, task.verify, answer, rollout.state)
             details: dict[str, object] = {"kind": task.kind, "output": tested.output}
             if task.check:
                 await unpack(sandbox, work, sandbox.workspace)  # the verifier may have changed files
@@ -162,7 +178,11 @@ class Everyday(Benchmark):
 
 def split_of(name: str) -> str:
     """Return the split of the task with that name."""
-    return Everyday.splits[hashlib.sha256(name.encode()).digest()[0] % 2]
+    return COIN[hashlib.sha256(name.encode()).digest()[0] % 2]
+
+
+def _folder(split: str) -> str:
+    return f"specialists/{split}" if split in SPECIALISTS else TASKS
 
 
 def _instance(file: Path, turns: int) -> Instance:
@@ -180,13 +200,23 @@ def _task(instance: Instance) -> EverydayTask:
     return EverydayTask.model_validate(instance.row)
 
 
-async def _verify(sandbox: Sandbox, verify: Verify, answer: str, rejected: bool) -> Tested:
+async def _verify(sandbox: Sandbox, verify: Verify, answer: str, state: State) -> Tested:
     """Run a verifier in a scoring sandbox. Raises SandboxError."""
     # Neither a NUL nor half of a surrogate pair can be in a variable of the environment.
     text = answer.replace("\0", "").encode(errors="replace")[:LONGEST_ANSWER].decode(errors="ignore")
-    outcome, nonce = "rejected" if rejected else "finished", new_nonce()
-    environment = {"ANSWER": text, "OUTCOME": outcome, "ORIGINAL": ORIGINAL}
-    case = {"script": verify.script, "unchanged": verify.unchanged, "environment": environment, "nonce": nonce}
+    outputs, nonce = json.dumps(state.outputs), new_nonce()
+    environment: dict[str, str] = {
+        "ANSWER": text,
+        "OUTPUTS": outputs if len(outputs) <= LONGEST_ANSWER else "{}",
+        "OUTCOME": "rejected" if state.agent_state == "rejected" else "finished",
+        "ORIGINAL": ORIGINAL,
+    }
+    case: dict[str, object] = {
+        "script": verify.script,
+        "unchanged": verify.unchanged,
+        "environment": environment,
+        "nonce": nonce,
+    }
     await write_file(sandbox, VERIFIER, (FOLDER / "verifier.py").read_bytes())
     await write_file(sandbox, CASE, json.dumps(case).encode())
     # By -c the workspace is the first place of imports. The case is gone before any code of the agent runs.
