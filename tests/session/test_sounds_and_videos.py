@@ -20,6 +20,7 @@ from handiwork.events.observation import IPythonRunCellObservation
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.types import Capabilities
 from handiwork.sandbox.bundle import bundle_root, host_command
+from tests.agents.states import state_of, task
 from tests.session.bench import Bench, call, finish
 
 VIDEO = Path(__file__).with_name("media") / "three_colours.webm"
@@ -72,7 +73,7 @@ async def test_a_model_that_takes_no_sounds_is_not_asked_and_its_prompt_has_no_s
         (Capabilities(vision=True), {"parse_image", "parse_video"}),
         (Capabilities(hearing=True), {"parse_audio"}),
     ):
-        (prompt,) = prompt_messages(NATIVE, False, "/project", TOOLS, (), capabilities)
+        (prompt,) = prompt_messages(NATIVE, False, state_of(task()), TOOLS, capabilities)
         text = prompt.content[0].text or ""
         assert {name for name in ("parse_audio", "parse_image", "parse_video") if f"- {name}(" in text} == names
 
