@@ -146,7 +146,8 @@ def _add(root: int, path: str, prefix: str, depth: int, found: dict[str, Convent
     for target in _imports(convention.text):
         imported = _inside(path.rpartition("/")[0], target)
         if imported is None:
-            refused.append(f"its import @{one_line(target)} leads out of the workspace and is left out")
+            place = "its folder" if prefix else "the workspace"
+            refused.append(f"its import @{one_line(target)} leads out of {place} and is left out")
         elif depth == DEPTH or len(found) > IMPORTS:
             refused.append(f"its import @{one_line(target)} is one too many and is left out")
         else:

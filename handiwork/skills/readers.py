@@ -109,10 +109,14 @@ def parse_video(file_path: str, task: str = "Describe this frame.", frame_interv
 
 
 def _small_sound(path: str) -> tuple[bytes, str] | None:
-    """Return a sound that models take as it is, with its media type; None for any other."""
-    if os.path.getsize(path) > _SMALL:
+    """Return a sound that models take as it is, with its media type; None for any other. Raises SkillError."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(_SMALL + 1)
+    except OSError as error:
+        raise SkillError(f"{path}: {error.strerror or error}.") from None
+    if len(data) > _SMALL:
         return None
-    data = Path(path).read_bytes()
     media_type = next((media_type for begin, media_type in _SOUNDS if data.startswith(begin)), None)
     is_other = data.startswith(b"RIFF") and data[8:12] != b"WAVE"
     return None if media_type is None or is_other else (data, media_type)

@@ -84,6 +84,21 @@ async def test_a_file_that_may_not_be_written_is_refused(box: Box) -> None:
     await cell(sandbox, "import os\ncreate_file('a.txt')\nos.chmod('a.txt', 0o444)")
     refused = await cell(sandbox, "append_file('a.txt', 'x')")
     assert refused.content.endswith("a.txt is read-only; change its mode first.\n")
+    await cell(sandbox, "import os\ncreate_file('b.txt')\nappend_file('b.txt', 'old')\nos.chmod('b.txt', 0o000)")
+    for call in (
+        "open_file('b.txt')",
+        "search_file('old', 'b.txt')",
+        "append_file('b.txt', 'x')",
+        "edit_file('b.txt', 1, 1, 'x')",
+        "edit_file_by_replace('b.txt', 'old', 'x')",
+        "insert_content_at_line('b.txt', 1, 'x')",
+        "parse_latex('b.txt')",
+        "parse_audio('b.txt')",
+    ):
+        refused = await cell(sandbox, call)
+        assert (refused.error, "Permission denied" in refused.content) == ("SkillError", True), (call, refused.content)
+    assert "No matches found" in (await cell(sandbox, "search_dir('old')")).content
+    assert (await cell(sandbox, "os.chmod('b.txt', 0o600)\nprint(open('b.txt').read())")).content == "old\n\n"
     for path in ("/etc/made", "/proc/made"):
         assert (await cell(sandbox, f"create_file('{path}')")).error == "SkillError"
 

@@ -18,8 +18,9 @@ from handiwork.agents.state import State
 from handiwork.events.action import AgentDelegateAction, AgentFinishAction, CmdRunAction, MessageAction
 from handiwork.events.base import Action
 from handiwork.llm.scripted.model import ScriptedLLM
-from handiwork.llm.types import Capabilities
+from handiwork.llm.types import Capabilities, Message
 from handiwork.session.run import RunResult
+from tests.agents.swe_agent.published import write_published
 
 TEXT = Capabilities(tools=False, window=16_384)
 CALC = "import os\n\n\ndef add(a, b):\n    return a - b\n\n\n" + "".join(f"N{n} = {n}\n" for n in range(150))
@@ -73,6 +74,10 @@ def session(
 def prompt(model: ScriptedLLM, request: int = -1) -> str:
     """Return the text of a request."""
     return "\n".join(part.text or "" for message in model.requests[request] for part in message.content)
+
+
+def text_of(message: Message) -> str:
+    return "".join(part.text or "" for part in message.content)
 
 
 def commands(result: RunResult) -> list[str]:
@@ -348,3 +353,50 @@ def test_a_delegator_gets_its_shell_back(tmp_path: Path) -> None:
     assert result.outcome == "finished", result.state.last_error
     assert str(result.state.outputs["before"]).endswith(" 1\n")
     assert result.state.outputs["after"] == result.state.outputs["before"]
+
+
+RIGHT, WRONG = "    return a + b  # it's `b` and $a", "    return a + (c"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["thought_action", "function_calling"])
+def test_bundles_as_swe_agent_publishes_them_run_unchanged(tmp_path: Path, form: str) -> None:
+    def call(name: str, **arguments: object) -> dict[str, object]:
+        return {"content": "I go on.", "tool_calls": [{"name": name, "arguments": arguments}]}
+
+    def edit(text: str) -> Any:
+        native = call("edit", start_line=5, end_line=5, replacement_text=text)
+        return native if form == "function_calling" else block(f"edit 5:5\n{text}\nend_of_edit")
+
+    steps: list[tuple[Any, str, str]] = [
+        (call("search_file", search_term="N1"), "search_file N1", "No file open"),
+        (call("open", path="calc.py", line_number=100), 'open "calc.py" 100', "(57 more lines above)"),
+        (call("search_dir", search_term="N149"), "search_dir N149", "calc.py (1 matches)"),
+        (call("search_file", search_term="N149"), "search_file N149", ":157:N149 = 149"),
+        (call("find_file", file_name="ch*.py"), 'find_file "ch*.py"', "./check.py"),
+        (call("scroll_up"), "scroll_up", "57 more lines below"),
+        (call("scroll_down"), "scroll_down", "57 more lines above"),
+        (call("goto", line_number=5), "goto 5", "5:    return a - b"),
+        (call("create", filename="x.txt"), "create x.txt", "x.txt (1 lines total)"),
+        (call("bash", command="rm x.txt"), "rm x.txt", "no output"),
+        (call("open", path="calc.py"), "open calc.py", "(Open file: "),
+    ]
+    replies = [native if form == "function_calling" else block(line) for native, line, _ in steps]
+    replies += [edit(WRONG), edit(RIGHT), block("python3 check.py"), block("submit")]
+    if form == "function_calling":
+        replies[-2:] = [call("bash", command="python3 check.py"), call("submit")]
+    capabilities = Capabilities(tools=form == "function_calling", window=32_000)
+    file = write_published(tmp_path / "sweagent", form)
+    before = {path: path.read_bytes() for path in file.parents[1].rglob("*") if path.is_file()}
+    result, model = session(tmp_path, replies, capabilities, agent=str(file))
+    assert result.outcome == "finished", result.state.last_error
+    for number, (_, line, expected) in enumerate(steps, 1):
+        assert expected in text_of(model.requests[number][-1]), line
+    refused, made, checked = (text_of(model.requests[number][-1]) for number in (-3, -2, -1))
+    assert "- E999" in refused or "- F821" in refused
+    assert f"5:{RIGHT}\n" in made
+    assert checked.startswith("right\n(Open file: ")
+    patch = str(result.state.outputs["patch"])
+    assert f"-    return a - b\n+{RIGHT}\n" in patch
+    assert "draft.txt" in patch, "their submit takes all that is not committed"
+    assert {path: path.read_bytes() for path in file.parents[1].rglob("*") if path.is_file()} == before
