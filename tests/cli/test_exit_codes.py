@@ -123,7 +123,7 @@ async def test_2_an_answer_that_makes_no_sense(answer: tuple[bool, bool, str | N
     ("arguments", "message"),
     [
         (("run", ""), "the task is empty"),
-        (("run", "greet", "--agent", "Nobody"), "there is no agent 'Nobody'; installed: AgentlessAgent, BrowsingAgent, CodeActAgent"),
+        (("run", "greet", "--agent", "Nobody"), "there is no agent 'Nobody'; installed: AgentlessAgent, BrowsingAgent"),
         (("run", "greet", "--workspace", "nowhere"), "nowhere"),
         (("run", "greet", "--sandbox", "sandcastle"), "--sandbox: input should be 'bubblewrap', 'docker' or 'none'"),
         (("run", "greet", "--max-cost", "0"), "--max-cost: input should be greater than 0"),
