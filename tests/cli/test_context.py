@@ -23,7 +23,7 @@ def test_a_folder_without_conventions_says_where_they_would_be(program: Program)
     assert EMPTY in done.stdout
     assert "~/config/handiwork/AGENTS.md" in done.stdout
     assert program("context", "no-such-folder").returncode == 2
-    assert "--yes goes with --accept" in program("context", "--yes").stderr
+    assert "--yes needs --accept" in program("context", "--yes").stderr
 
 
 def test_it_says_what_loads_from_where_why_and_how_many_tokens(program: Program) -> None:

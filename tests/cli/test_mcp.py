@@ -160,14 +160,14 @@ def test_check_lists_tools_and_shows_why_a_server_fails(program: Program) -> Non
     program.settings.write_text(f'[mcp.good]\n{table}]\n[mcp.bad]\n{table}, "--broken"]\n')
     checked = program("mcp", "check", "--sandbox", "none")
     assert checked.returncode == 1
-    assert "good  ready, 8 tools" in checked.stdout
+    assert "good  ready, 9 tools" in checked.stdout
     assert "  echo: Say it again\n" in checked.stdout
     assert "bad  failed\n  its program ended with exit code 1\n  the configuration is missing\n" in checked.stdout
     assert program("sessions").stdout == ""
 
     ran = program.run(finish())
-    assert "mcp: good is ready, 8 tools" in ran.stdout
+    assert "mcp: good is ready, 9 tools" in ran.stdout
     assert "mcp: bad failed: its program ended with exit code 1" in ran.stdout
     status = program("mcp", "status")
-    assert "good  ready, 8 tools" in status.stdout
+    assert "good  ready, 9 tools" in status.stdout
     assert "the configuration is missing" in status.stdout
