@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handiwork.workspace.apply import apply
+from handiwork.workspace.apply import ConflictError, apply
 from handiwork.workspace.apply.journal import undo_cut_apply
 from handiwork.workspace.apply.undo import EditedSinceError, NothingToUndoError, reverted, undo, undoable
 from tests.workspace.trees import Session, Tree, found, read_tree
@@ -60,6 +60,23 @@ def test_files_edited_since_the_apply_are_named_and_nothing_is_undone(session: S
     assert read_tree(here.source) == {"a": b"1\n", "b": b"1\n", "gone": b"1\n"}
 
 
+def test_a_further_apply_keeps_the_edits_that_an_apply_has_merged(session: Start) -> None:
+    here = session({"a": b"1\n2\n3\n4\n", "b": b"1\n2\n3\n4\n"})
+    (here.source / "a").write_text("1\n2\n3\n4\nmine\n")
+    (here.source / "b").write_text("1\n2\n3\n4\nmine\n")
+    changes = here.run("sed -i 1d a b")
+    apply(changes, here.source, undo_dir=here.folder / "applied")
+    merged = {"a": b"2\n3\n4\nmine\n", "b": b"2\n3\n4\nmine\n"}
+    assert read_tree(here.source) == merged
+    apply(changes, here.source, undo_dir=here.folder / "applied")
+    assert read_tree(here.source) == merged, "the same changes again"
+    with pytest.raises(ConflictError, match="b: deleted by the session, but edited here"):
+        apply(here.run("rm b"), here.source, undo_dir=here.folder / "applied")
+    assert read_tree(here.source) == merged
+    undo(here.folder / "applied", here.source)
+    assert read_tree(here.source)["a"] == b"1\n2\n3\n4\nmine\n"
+
+
 def test_applies_are_undone_newest_first(session: Start) -> None:
     here = session({"a": b"1\n"})
     for number in (2, 3):
@@ -96,7 +113,7 @@ def test_an_apply_that_failed_or_was_cut_off_is_not_undone_again(
     script = f"""
 import os, sys
 from pathlib import Path
-from handiwork.workspace.apply import apply
+from handiwork.workspace.apply import ConflictError, apply
 from handiwork.workspace.changes import changes_of_overlay
 from handiwork.workspace.copy import Workspace
 def die(event, arguments):

@@ -84,7 +84,8 @@ def apply(
 
     Undoes an interrupted earlier apply first and adds a warning about it. Skips a new symbolic link out of the
     workspace, with a warning. ``resolutions`` has the answer to a conflict by path, as ``quoted`` writes it.
-    ``undo_dir`` keeps what ``undo`` needs; a file that is as an earlier apply kept there left it counts as not edited.
+    ``undo_dir`` keeps what ``undo`` needs; a file that is as an earlier apply kept there left it counts as not edited,
+    unless that apply merged edits into it.
     Raises ConflictError on any other conflict and WorkspaceError if a file cannot be written; ``target`` is then
     unchanged.
     """
@@ -195,7 +196,7 @@ class _Plan:
     def merge(self, path: str, base: Side | None, mine: Side, theirs: Side) -> None:
         executable = theirs if base is None or base.git_mode == mine.git_mode else mine
         if same_content(mine, theirs) or same_content(base, theirs):
-            self.replacements.append(Replacement(path, _content(mine, executable, mine)))
+            self.replace_merged(path, mine, executable, mine)
         elif same_content(base, mine):
             self.replacements.append(Replacement(path, _content(theirs, executable, mine)))
         elif base is None or theirs.is_link:
@@ -205,7 +206,13 @@ class _Plan:
         elif (merged := self.merge_text(base, mine, theirs)) is None:
             self.conflict(path, "the same lines were changed by the session and here", mine, theirs)
         else:
-            self.replacements.append(Replacement(path, _content(merged, executable, mine)))
+            self.replace_merged(path, merged, executable, mine)
+
+    def replace_merged(self, path: str, merged: Side, executable: Side, mine: Side) -> None:
+        if executable.git_mode == mine.git_mode and merged.read() == mine.read():
+            self.unchanged.append(path)
+        else:
+            self.replacements.append(Replacement(path, _content(merged, executable, mine), has_edits=True))
 
     def merge_text(self, base: Side, mine: Side, theirs: Side) -> Side | None:
         """Return the merged file; None if the edits overlap."""

@@ -29,10 +29,11 @@ class Content:
 
 @dataclass(frozen=True)
 class Replacement:
-    """The new content of ``path``; None deletes it."""
+    """The new content of ``path``; None deletes it. ``has_edits`` tells that it includes edits of the user's."""
 
     path: str
     new: Content | None
+    has_edits: bool = False
 
 
 def replace_files(

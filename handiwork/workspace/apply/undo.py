@@ -62,12 +62,16 @@ class KeptState:
 
 @dataclass(frozen=True)
 class _Step:
-    """A path that an apply replaces; ``permissions`` are those of the file before, 0 without one."""
+    """A path that an apply replaces; ``permissions`` are those of the file before, 0 without one.
+
+    ``has_edits`` tells that ``after`` includes edits of the user's.
+    """
 
     path: str
     before: KeptState
     after: KeptState
     permissions: int
+    has_edits: bool
 
 
 @dataclass(frozen=True)
@@ -137,9 +141,10 @@ def undoable(undo_dir: Path, target: Path) -> list[str]:
 
 
 def states_left(undo_dir: Path) -> dict[str, KeptState]:
-    """Return the state in which the kept applies left each path."""
+    """Return the state in which the kept applies left each path, without those that include edits of the user's."""
     kept = (_load(undo_dir / str(number)) for number in sorted(_numbers(undo_dir)))
-    return {step.path: step.after for each in kept if each for step in each.steps}
+    newest = {step.path: step for each in kept if each for step in each.steps}
+    return {path: step.after for path, step in newest.items() if not step.has_edits}
 
 
 def reverted(undo_dir: Path, target: Path, base: Path, changes: Sequence[Change]) -> list[Change]:
@@ -164,9 +169,8 @@ def _keep(folder: Path, target: Path, replacements: Sequence[Replacement]) -> No
         old = side_at(target, replacement.path)
         if old:
             _copy(old, folder / f"old{number}")
-        steps.append(
-            _Step(replacement.path, KeptState.of(old), _after(replacement.new), old.mode & 0o777 if old else 0)
-        )
+        permissions, after = old.mode & 0o777 if old else 0, _after(replacement.new)
+        steps.append(_Step(replacement.path, KeptState.of(old), after, permissions, replacement.has_edits))
         parts = parts_of(replacement.path) if replacement.new else []
         parents = ("/".join(parts[:depth]) for depth in range(1, len(parts)))
         made |= dict.fromkeys(parent for parent in parents if look(target, parent) is None)
@@ -215,7 +219,13 @@ def _load(folder: Path) -> _Kept | None:
     except FileNotFoundError:
         return None
     steps = (
-        _Step(step["path"], KeptState(**step["before"]), KeptState(**step["after"]), step["permissions"])
+        _Step(
+            step["path"],
+            KeptState(**step["before"]),
+            KeptState(**step["after"]),
+            step["permissions"],
+            step["has_edits"],
+        )
         for step in record["steps"]
     )
     return _Kept(folder, tuple(steps), tuple(record["made"]))
