@@ -29,6 +29,7 @@ from handiwork.sandbox.pipe import LINE_LIMIT
 from handiwork.session.approval.rules import ExecutionContext, matches, needs_approval, rule_for
 from handiwork.session.mcp.connection import STARTS
 from handiwork.session.open import reopen
+from handiwork.session.session import Session
 from handiwork.session.user_events import approval
 from handiwork.settings import load
 from tests.session.bench import bash, call, finish
@@ -198,9 +199,8 @@ async def test_a_secret_is_passed_by_name(sessions: Sessions, monkeypatch: pytes
     assert failed.content == "it needs the secret OTHER: add --secret OTHER"
 
 
-@pytest.mark.slow
-async def test_an_interrupt_ends_a_call(sessions: Sessions) -> None:
-    session = await sessions.open({"a": small()}, [mcp_call("a", "sleep", seconds=60), finish()])
+async def run_until_interrupted(sessions: Sessions, session: Session) -> None:
+    """Run the session and interrupt its first call of a server's tool."""
 
     async def interrupt() -> None:
         while not sessions.all(MCPCallAction):
@@ -212,6 +212,12 @@ async def test_an_interrupt_ends_a_call(sessions: Sessions) -> None:
         state = await session.run()
         await interrupting
     assert state.agent_state == "paused"
+
+
+@pytest.mark.slow
+async def test_an_interrupt_ends_a_call(sessions: Sessions) -> None:
+    session = await sessions.open({"a": small()}, [mcp_call("a", "sleep", seconds=60), finish()])
+    await run_until_interrupted(sessions, session)
     assert sessions.all(ErrorObservation)[0].content == "The call was interrupted."
 
 
@@ -219,17 +225,7 @@ async def test_an_interrupt_ends_a_call(sessions: Sessions) -> None:
 async def test_an_interrupt_ends_the_wait_for_a_server_that_never_answers(sessions: Sessions) -> None:
     silent = {"command": "sleep", "args": ["600"]}
     session = await sessions.open({"a": silent}, [mcp_call("a", "echo", text="1"), finish()])
-
-    async def interrupt() -> None:
-        while not sessions.all(MCPCallAction):
-            await asyncio.sleep(0.01)
-        await session.log.append(ChangeAgentStateAction(agent_state="paused", source="user"))
-
-    async with session.hold_lease():
-        interrupting = asyncio.create_task(interrupt())
-        state = await session.run()
-        await interrupting
-    assert state.agent_state == "paused"
+    await run_until_interrupted(sessions, session)
     assert [each.content for each in sessions.all(ErrorObservation)] == ["The call was interrupted."]
     assert [event.state for event in sessions.all(MCPServerEvent)] == ["starting"]
 
