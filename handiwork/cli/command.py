@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from collections.abc import Callable, Coroutine
 from functools import wraps
@@ -38,8 +39,7 @@ def command(app: typer.Typer, body: str = "", *, name: str | None = None) -> Cal
             def call() -> Exit:
                 function = declaration
                 if body:
-                    module, _, attribute = body.partition(":")
-                    function = getattr(import_module(f"handiwork.cli.commands.{module}"), attribute)
+                    function = _imported(body)
                 if "flags" in inspect.signature(function).parameters:
                     arguments["flags"] = {SETTINGS[key]: arguments.pop(key) for key in SETTINGS if key in arguments}
                 code = function(**arguments)
@@ -55,3 +55,14 @@ def command(app: typer.Typer, body: str = "", *, name: str | None = None) -> Cal
         return declaration
 
     return add
+
+
+def _imported(body: str) -> Body:
+    """Import a command's body without garbage collections, which find nothing among a module's new objects."""
+    module, _, attribute = body.partition(":")
+    gc.disable()
+    try:
+        return getattr(import_module(f"handiwork.cli.commands.{module}"), attribute)
+    finally:
+        gc.freeze()
+        gc.enable()

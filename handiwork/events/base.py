@@ -30,6 +30,7 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
+        defer_build=True,  # a process uses few of the event types, and a schema takes 1 ms
         allow_inf_nan=False,  # JSON has neither
         ser_json_bytes="base64",
         val_json_bytes="base64",

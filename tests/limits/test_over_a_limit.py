@@ -75,11 +75,17 @@ def counts_few(processes: CmdOutputObservation) -> bool:
     return processes.content.strip().isdigit() and int(processes.content) < 10
 
 
-async def test_a_fork_bomb(sandbox: Sandbox) -> None:
+async def run_fork_bomb(sandbox: Sandbox) -> list[CmdOutputObservation]:
+    """Run it, and further commands until one tells of the limit and the bomb is over."""
     # It goes on after its own command is over, so that a later one meets it, on a busy machine much later.
     told = [await run(sandbox, FORK_BOMB)]
     while not (any(map(is_told, told)) and counts_few(told[-1])):
         told.append(await run(sandbox, "sleep 0.2; ps ax | wc -l"))
+    return told
+
+
+async def test_a_fork_bomb(sandbox: Sandbox) -> None:
+    told = await run_fork_bomb(sandbox)
     # On a busy machine the bomb can last so long that bash gives up forking and exits; the observation then says so.
     if any(observation.status == "exited" for observation in told):
         await run(sandbox, "export kept=here")
