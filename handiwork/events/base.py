@@ -30,7 +30,6 @@ class Model(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        defer_build=True,  # a process uses few of the event types, and a schema takes 1 ms
         allow_inf_nan=False,  # JSON has neither
         ser_json_bytes="base64",
         val_json_bytes="base64",
@@ -71,7 +70,12 @@ class Event(Model):
     cause: int | None = None
     subtask: int = 0
 
-    model_config = ConfigDict(serialize_by_alias=True, validate_by_name=True, validate_by_alias=True)
+    model_config = ConfigDict(
+        serialize_by_alias=True,
+        validate_by_name=True,
+        validate_by_alias=True,
+        defer_build=True,  # a process uses few of the event types, and a schema takes 1 ms
+    )
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
