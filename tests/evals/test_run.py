@@ -30,6 +30,8 @@ from tests.cli.program import bash, finish
 from tests.evals.adding import Adding
 from tests.evals.runs import by_id, finished, no_status, planned, script, sums
 
+pytestmark = pytest.mark.slow
+
 
 async def test_every_instance_has_a_result_and_its_trajectory(tmp_path: Path) -> None:
     work = await planned(sums(tmp_path / "data", "a", "b/1", "b_1"), script(tmp_path / "script"))
@@ -95,7 +97,6 @@ async def test_a_broken_scorer_is_not_the_agents_failure(tmp_path: Path) -> None
     assert found["b"].score == 1.0
 
 
-@pytest.mark.slow
 async def test_a_sandbox_or_a_model_that_fails_is_tried_again_and_told_apart(tmp_path: Path) -> None:
     work = await planned(sums(tmp_path / "data", "dies", "b"), script(tmp_path / "script"))
     found = by_id((await finished(tmp_path / "out", work)).values())

@@ -24,7 +24,7 @@ from tests.cli.program import bash, finish
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 WEB = EXAMPLES.parent / "web"
 
-pytestmark = pytest.mark.usefixtures("new_user")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("new_user")]
 
 
 @pytest.fixture
@@ -52,7 +52,6 @@ def test_the_agent_runs_python_and_talks(project: Path) -> None:
     assert said[3] == "6"
 
 
-@pytest.mark.slow
 @pytest.mark.browser
 def test_the_agent_browses(project: Path) -> None:
     (project / "page.html").write_text("<title>T</title><h1>A headline</h1>")

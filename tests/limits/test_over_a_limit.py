@@ -17,6 +17,8 @@ from handiwork.sandbox.limits.limits import ResourceLimits
 from handiwork.sandbox.limits.processes import family, resident
 from tests.sandbox.helpers import PYTHON, Box, output, run
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 SMALL = ResourceLimits(memory=300 * MIB, processes=150, file_size=20 * MIB, disk=64 * MIB)
 MEMORY_BOMB = "b = []\nwhile True: b.append(bytearray(b'x' * 2**20))"

@@ -6,8 +6,12 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.inside.inside_client import Client
 from tests.notebook.cells import cell, png, showing, text
+
+pytestmark = pytest.mark.slow
 
 
 async def test_cells_share_their_variables_and_show_the_last_expression(client: Client) -> None:

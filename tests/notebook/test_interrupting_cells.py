@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.inside.inside_client import Client
 from tests.notebook.cells import cell, text
+
+pytestmark = pytest.mark.slow
 
 SLEEP = "import time\nkept = 1\nopen('begun', 'w').close()\ntime.sleep(100)"
 STUBBORN = (

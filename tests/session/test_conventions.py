@@ -26,6 +26,8 @@ from handiwork.session.open import reopen
 from tests.evals.runs import finished, planned, script, sums
 from tests.session.bench import bash, call, calls, finish
 
+pytestmark = pytest.mark.slow
+
 RULE = "Never use the letter “ß”;  keep two spaces  as they are.\n\n- and this list"
 
 
@@ -180,7 +182,6 @@ def test_the_users_own_needs_no_acceptance(project: Project) -> None:
     assert RULE in project.prompts()[0]
 
 
-@pytest.mark.slow
 def test_a_rule_is_still_there_word_for_word_after_ten_condensations(project: Project) -> None:
     project.write("AGENTS.md", RULE)
     project.accept()
@@ -368,7 +369,6 @@ def test_without_a_sandbox_nothing_of_a_devcontainer_runs(project: Project, tmp_
     assert notices(events) == [".devcontainer.json is not used: without a sandbox, nothing of a repository runs"]
 
 
-@pytest.mark.slow
 async def test_an_evaluation_loads_no_conventions(tmp_path: Path, new_user: None) -> None:
     settings = tmp_path / "config/handiwork"
     settings.mkdir(parents=True)

@@ -35,6 +35,8 @@ from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta
 from tests.session.bench import Bench, bash
 
+pytestmark = pytest.mark.slow
+
 HERE = __name__
 
 

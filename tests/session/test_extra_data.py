@@ -25,6 +25,8 @@ from handiwork.log.eventlog import EventLog
 from handiwork.session.steps.agent_runner import ExtraData
 from tests.session.bench import Bench
 
+pytestmark = pytest.mark.slow
+
 
 class Counter(Agent):
     """Counts its steps, and changes what it keeps in place."""

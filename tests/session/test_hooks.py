@@ -29,6 +29,8 @@ from handiwork.session.user_events import actions_to_approve, approval
 from tests.session.bench import bash, call, calls, finish
 from tests.session.hook_bench import HookBench
 
+pytestmark = pytest.mark.slow
+
 E = TypeVar("E", bound=Event)
 
 
@@ -103,7 +105,6 @@ async def test_a_gate_sends_the_agent_back_until_it_opens(bench: HookBench) -> N
         assert [message.tool_call_id for message in outcomes] == ["call_0_0"]
 
 
-@pytest.mark.slow
 async def test_a_message_that_comes_while_a_gate_runs_is_read_before_the_end(bench: HookBench) -> None:
     bench.set(
         {
@@ -132,7 +133,6 @@ async def test_a_gate_that_never_opens_gives_way_and_says_so(bench: HookBench) -
     assert state.totals.hooks.sent_back == {}
 
 
-@pytest.mark.slow
 async def test_a_hook_that_takes_too_long_or_cannot_run_refuses_and_both_are_said(bench: HookBench) -> None:
     slow = "trap '' TERM; echo begun; sleep 60 & wait; sleep 60"
     bench.set(
@@ -158,7 +158,6 @@ async def test_a_hook_without_a_home_does_not_start(tmp_path: Path, monkeypatch:
     assert "No such file" in result.output
 
 
-@pytest.mark.slow
 async def test_a_hook_on_the_users_machine_runs_at_home_and_is_ended_by_its_timeout(bench: HookBench) -> None:
     bench.set(
         {"event": "session_start", "command": "pwd; echo $MINE", "where": "host"},
@@ -177,7 +176,6 @@ async def test_a_hook_on_the_users_machine_runs_at_home_and_is_ended_by_its_time
     assert (end.problem, json.loads(end.output)["workspace"]) == ("timeout", str(bench.project))
 
 
-@pytest.mark.slow
 async def test_an_interrupt_ends_a_hook_and_the_action_waits_for_nothing(bench: HookBench) -> None:
     bench.set({"event": "before_action", "name": "slow", "command": "echo begun; sleep 60"})
     async with bench.session(bash("echo 1"), finish()) as session, session.hold_lease():

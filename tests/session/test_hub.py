@@ -18,7 +18,7 @@ from handiwork.events.observation import CmdOutputObservation, ErrorObservation,
 from handiwork.llm.types import Capabilities, Message
 from handiwork.session.run import RunResult
 
-pytestmark = pytest.mark.usefixtures("new_user")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("new_user")]
 
 Call = tuple[str, dict[str, Any]]
 
@@ -84,7 +84,6 @@ def test_the_commit_writer_writes_a_message_for_a_staged_change(project: Path) -
     assert result.diff == ""
 
 
-@pytest.mark.slow
 def test_the_commit_writer_gives_up_without_a_staged_change(project: Path) -> None:
     git(project, "init", "-q")
     replies = (bash("git diff --staged"), ("reject", {"reason": "Nothing is staged."}))
@@ -139,7 +138,6 @@ def test_the_verifier_rejects_an_undone_task(project: Path) -> None:
     assert result.diff == ""
 
 
-@pytest.mark.slow
 def test_the_math_agent_computes_in_python(project: Path) -> None:
     cell = "from fractions import Fraction\nsum(Fraction(1, n) for n in range(1, 5))"
     replies = (("ipython", {"code": cell}), ("finish", {"answer": "25/12"}))
@@ -148,7 +146,6 @@ def test_the_math_agent_computes_in_python(project: Path) -> None:
     assert result.state.outputs == {"answer": "25/12"}
 
 
-@pytest.mark.slow
 def test_the_studies_read_and_sum_up(project: Path) -> None:
     summary = {"summary": "calc.py has add; check.py checks it."}
     for agent in ("RepoStudyAgent", "StudyRepoForTaskAgent"):
@@ -275,7 +272,6 @@ def test_the_delegator_codes_until_the_work_is_verified(project: Path) -> None:
     assert result.diff.endswith("+    return a + b\n")
 
 
-@pytest.mark.slow
 def test_the_delegator_gives_up_after_its_rounds(project: Path) -> None:
     turn = [("finish", {"message": "Done."}), ("finish", {"completed": False, "summary": "It is not."})]
     result, _ = run("DelegatorAgent", "Mend add.", project, STUDIED, *turn * ROUNDS)
@@ -292,7 +288,6 @@ def test_the_delegator_passes_a_question_on_and_rejects_a_failure(project: Path)
     assert "StudyRepoForTaskAgent gave up. reason: There is no code." in str(result.state.outputs["reason"])
 
 
-@pytest.mark.slow
 def test_the_manager_chooses_among_micro_agents(project: Path) -> None:
     result, _ = run(
         "ManagerAgent",
@@ -324,7 +319,6 @@ def written(protocol: str, name: str, body: str | None, **arguments: Any) -> str
     return f"```{name} {head}\n{arguments[body] if body else ''}\n```"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("protocol", SMALL)
 @pytest.mark.parametrize("agent", ["PlannerAgent", "MonologueAgent", "ManagerAgent"])
 def test_in_every_protocol_and_small_windows(project: Path, protocol: str, agent: str) -> None:
@@ -353,7 +347,6 @@ def test_in_every_protocol_and_small_windows(project: Path, protocol: str, agent
     assert result.state.last_error == ""
 
 
-@pytest.mark.slow
 @pytest.mark.browser
 def test_the_visual_browsing_agent_sees_a_marked_picture(project: Path) -> None:
     """The other agents in Python have theirs in test_browsing.py, test_repair.py and tests/agents/test_direct.py."""
@@ -369,7 +362,6 @@ def test_the_visual_browsing_agent_sees_a_marked_picture(project: Path) -> None:
 POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not POSTGRES, reason="PostgreSQL's server is not installed")
 def test_the_postgres_agent_migrates_a_real_database(project: Path) -> None:
     (project / "migrations").mkdir()

@@ -16,6 +16,8 @@ from handiwork.llm.types import Capabilities, Completion, Message
 from tests.notebook.cells import png
 from tests.session.bench import Bench, call, finish
 
+pytestmark = pytest.mark.slow
+
 SEEING = Capabilities(vision=True)
 
 
@@ -100,7 +102,6 @@ async def test_an_interrupt_ends_the_question_and_the_next_cell_runs(bench: Benc
     assert outputs(bench)[1].content == "alive\n"
 
 
-@pytest.mark.slow
 async def test_a_cell_that_goes_on_alone_gets_no_answer(bench: Bench) -> None:
     (bench.workspace / "a.png").write_bytes(png())
     code = "import time\ntry:\n    parse_image('a.png')\nexcept Exception as error:\n    print(error)"

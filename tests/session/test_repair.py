@@ -17,6 +17,8 @@ from handiwork.events.observation import ForkObservation
 from handiwork.events.record import ApprovalEvent, CompletionEvent, SettingsChanged
 from tests.session.workshop import Workshop, unittest_of
 
+pytestmark = pytest.mark.slow
+
 PYTHON = "python3 -m unittest"
 
 
@@ -243,7 +245,6 @@ async def test_an_action_that_the_user_refuses_ends_the_repair(workshop: Worksho
     assert "not allowed" in str(state.outputs["reason"])
 
 
-@pytest.mark.slow
 async def test_a_project_of_many_files_with_a_long_one(workshop: Workshop) -> None:
     """The list of files and the file itself are too long for one observation."""
     long = "".join(f"def other_{number}(x):\n    return x + {number}\n\n\n" for number in range(400))
@@ -269,9 +270,9 @@ async def test_inputs_are_typed(workshop: Workshop) -> None:
     ("how", "in_place"),
     [
         ("killed", False),
-        pytest.param("paused", False, marks=pytest.mark.slow),
-        pytest.param("killed", True, marks=pytest.mark.slow),
-        pytest.param("paused", True, marks=pytest.mark.slow),
+        ("paused", False),
+        ("killed", True),
+        ("paused", True),
     ],
 )
 async def test_an_interrupt_in_the_middle_of_a_round_loses_no_candidate(

@@ -23,6 +23,8 @@ from handiwork.sandbox.bundle import bundle_root, host_command
 from tests.agents.states import state_of, task
 from tests.session.bench import Bench, call, finish
 
+pytestmark = pytest.mark.slow
+
 VIDEO = Path(__file__).with_name("media") / "three_colours.webm"
 """A second of red, one of green and one of blue, with a tone of 400 Hz; VP8 and Opus."""
 
@@ -100,7 +102,6 @@ def colour_of(picture: bytes) -> str:
     return ("red", "green", "blue")[levels.index(max(levels))]
 
 
-@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.usefixtures("new_user")
 def test_the_sandboxs_browser_decodes_videos_and_sounds(tmp_path: Path) -> None:

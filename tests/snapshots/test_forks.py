@@ -22,7 +22,10 @@ from handiwork.workspace.session_files import snapshot_store
 from tests.sandbox.conftest import namespaces_allowed
 from tests.snapshots.workbench import LIST, Workbench, bash, outputs
 
-pytestmark = pytest.mark.skipif(not namespaces_allowed(), reason="this machine allows no user namespaces")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not namespaces_allowed(), reason="this machine allows no user namespaces"),
+]
 
 
 async def test_a_fork_has_the_files_and_the_shell_of_its_event(bench: Workbench) -> None:
@@ -198,7 +201,6 @@ def chance_command(chance: random.Random, number: int) -> str:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 async def test_every_event_of_a_long_session_can_be_forked_with_the_files_it_had(bench: Workbench) -> None:
     seed = random.randrange(10**9)
@@ -214,7 +216,6 @@ async def test_every_event_of_a_long_session_can_be_forked_with_the_files_it_had
             assert await bench.output(forked, LIST) == listed, f"seed {seed}, event {at}"
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
 async def test_many_forks_take_the_room_of_their_changes(bench: Workbench) -> None:
     big = [bash(f"head -c 1000000 /dev/urandom > big{number}") for number in range(10)]
@@ -233,7 +234,6 @@ def _taken(folder: Path) -> int:
     return 512 * sum(blocks for _, blocks in found)
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_a_server_and_a_variable_survive_fifty_snapshots(bench: Workbench) -> None:
     cell = {"tool_calls": [{"name": "ipython", "arguments": {"code": "number = 0"}}]}

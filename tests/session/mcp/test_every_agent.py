@@ -14,6 +14,8 @@ from handiwork.llm.types import Capabilities
 from tests.session.bench import call, finish
 from tests.session.mcp.bench import Sessions, mcp_call, small
 
+pytestmark = pytest.mark.slow
+
 LOOK = call("mcp_tools", server="a", tools=["echo"])
 ECHO = mcp_call("a", "echo", text="it's me")
 

@@ -35,6 +35,8 @@ from handiwork.settings import load
 from tests.session.bench import bash, call, finish
 from tests.session.mcp.bench import SMALL, Sessions, mcp_call, small
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_tool_is_one_line_until_it_is_looked_up(sessions: Sessions) -> None:
     replies = [call("mcp_tools", server="a", tools=["echo"]), mcp_call("a", "echo", text="hello"), finish()]
@@ -96,7 +98,6 @@ async def test_three_slow_servers_start_side_by_side(sessions: Sessions, tmp_pat
     assert [(event.server, event.state) for event in events] == [("s0", "ready"), ("s1", "ready"), ("s2", "ready")]
 
 
-@pytest.mark.slow
 async def test_a_slow_server_delays_no_step_and_joins_later(sessions: Sessions, tmp_path: Path) -> None:
     begun = str(tmp_path / "begun")
     servers = {"slow": small("--after", begun), "quick": small()}
@@ -214,14 +215,12 @@ async def run_until_interrupted(sessions: Sessions, session: Session) -> None:
     assert state.agent_state == "paused"
 
 
-@pytest.mark.slow
 async def test_an_interrupt_ends_a_call(sessions: Sessions) -> None:
     session = await sessions.open({"a": small()}, [mcp_call("a", "sleep", seconds=60), finish()])
     await run_until_interrupted(sessions, session)
     assert sessions.all(ErrorObservation)[0].content == "The call was interrupted."
 
 
-@pytest.mark.slow
 async def test_an_interrupt_ends_the_wait_for_a_server_that_never_answers(sessions: Sessions) -> None:
     silent = {"command": "sleep", "args": ["600"]}
     session = await sessions.open({"a": silent}, [mcp_call("a", "echo", text="1"), finish()])
@@ -274,7 +273,6 @@ def test_the_rule_of_a_call() -> None:
     assert not matches("mcp a echo", action.model_copy(update={"server": "b"}))
 
 
-@pytest.mark.slow
 async def test_a_resumed_session_starts_its_servers_with_their_first_call(sessions: Sessions, tmp_path: Path) -> None:
     script = tmp_path / "script.jsonl"
     replies = [
