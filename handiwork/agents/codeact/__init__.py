@@ -19,9 +19,8 @@ from handiwork.agents.protocols.ask import ask, is_small
 from handiwork.agents.protocols.mcp_tools import with_mcp
 from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.state import State
-from handiwork.events.action import AgentDelegateAction, AgentFinishAction
+from handiwork.events.action import AgentDelegateAction
 from handiwork.events.base import Action
-from handiwork.events.observation import AgentDelegateObservation
 from handiwork.events.overview import WorkspaceOverviewAction
 from handiwork.llm.types import Message
 
@@ -37,12 +36,6 @@ QUESTION = (
     "or is it something else, like a question, new code, other files, a renaming or documentation (other)?"
 )
 """Asks a guided model whether the task is the repair of a failing check."""
-DONE, MORE = "done", "more"
-REPAIRED = (
-    "{task}\n\nThe code is repaired:\n{outcome}\n\nIs the task done with this (done), or does it ask for something "
-    "more, like documentation, a commit or other code (more)?"
-)
-"""Asks a guided model whether the repair that it delegated was the whole task."""
 
 
 class CodeActAgent(Agent):
@@ -69,8 +62,8 @@ class CodeActAgent(Agent):
             budget = SMALL_BUDGET if is_small(self.llm.capabilities) else BUDGET
             return WorkspaceOverviewAction(budget=budget, text=state.task)
         may_delegate = any(tool.name == "delegate" for tool in self.toolbox)
-        if guided and may_delegate and (action := await self._repair(state) or await self._end_of_repair(state)):
-            return action
+        if guided and may_delegate and (delegation := await self._repair(state)) is not None:
+            return delegation
         tools = with_functions(self.toolbox, self.tools)
         tools = with_mcp(tools, state) if self.uses_mcp else tools
         tools = offered(state, tools) if guided else tools
@@ -95,20 +88,6 @@ class CodeActAgent(Agent):
             return None
         inputs: dict[str, JsonValue] = {"task": state.task, "check": check}
         return AgentDelegateAction(agent="RepairAgent", inputs=inputs, completion=completion or None)
-
-    async def _end_of_repair(self, state: State) -> Action | None:
-        """Return the end of the task if the delegated repair was the last step, and the model says it was all."""
-        action, observation = state.history[-1]
-        if not isinstance(action, AgentDelegateAction) or action.agent != "RepairAgent" or "check" not in action.inputs:
-            return None
-        if not isinstance(observation, AgentDelegateObservation) or observation.outcome != "finished":
-            return None
-        message = str(observation.outputs.get("message", observation.content))
-        question = REPAIRED.format(task=action.inputs["task"], outcome=message)
-        answer, completion = await choose(self.llm, question, (DONE, MORE))
-        if answer == MORE:
-            return None
-        return AgentFinishAction(outputs={"message": message}, completion=completion or None)
 
     async def _ask(
         self,

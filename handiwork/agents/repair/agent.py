@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 from pydantic import Field
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.interface import TaskInputs
+from handiwork.agents.rendering import shorten
 from handiwork.agents.repair import check as checks
 from handiwork.agents.repair import localise
 from handiwork.agents.repair.candidates import RETRIES, menu, propose
@@ -25,6 +27,9 @@ LEAST_WARM = 0.6
 
 WARMER = 0.1
 """The share of the highest temperature by which the temperature rises with each pass over the menu."""
+
+LONGEST_DIFF = 4_000
+"""Characters of the diff in the outputs, at most."""
 
 NO_CHECK = (
     "There is no check to repair by: the task names no test command in backticks, and the project shows no test "
@@ -151,7 +156,17 @@ def _has_room(project: Project) -> bool:
 def _finish(now: RepairProgress, check: str) -> AgentFinishAction:
     if not now.kept:
         return AgentFinishAction(outputs={"message": f"`{check}` succeeds already: nothing was changed."})
-    return AgentFinishAction(outputs={"message": f"`{check}` succeeds now. {_kept(now)}"})
+    message = f"`{check}` succeeds now. {_kept(now)}"
+    return AgentFinishAction(outputs={"message": message, "diff": shorten(_diff(now), LONGEST_DIFF)})
+
+
+def _diff(now: RepairProgress) -> str:
+    """Return the kept changes as a unified diff: the agent that delegated still sees the files as they were before."""
+    lines: list[str] = []
+    for edit in edits_between(now.originals, now.base):
+        before, after = now.originals.get(edit.path, "").splitlines(), now.base[edit.path].splitlines()
+        lines += difflib.unified_diff(before, after, f"a/{edit.path}", f"b/{edit.path}", lineterm="")
+    return "\n".join(lines)
 
 
 def _give_up(now: RepairProgress, check: str, why: str) -> AgentRejectAction:
