@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from pydantic import Field
 
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.interface import TaskInputs
-from handiwork.agents.rendering import shorten
 from handiwork.agents.repair import check as checks
 from handiwork.agents.repair import localise
 from handiwork.agents.repair.candidates import RETRIES, menu, propose
@@ -28,8 +26,8 @@ LEAST_WARM = 0.6
 WARMER = 0.1
 """The share of the highest temperature by which the temperature rises with each pass over the menu."""
 
-LONGEST_DIFF = 4_000
-"""Characters of the diff in the outputs, at most."""
+SHORT_FILE = 6_000
+"""Characters of the longest file that the outputs show."""
 
 NO_CHECK = (
     "There is no check to repair by: the task names no test command in backticks, and the project shows no test "
@@ -157,16 +155,13 @@ def _finish(now: RepairProgress, check: str) -> AgentFinishAction:
     if not now.kept:
         return AgentFinishAction(outputs={"message": f"`{check}` succeeds already: nothing was changed."})
     message = f"`{check}` succeeds now. {_kept(now)}"
-    return AgentFinishAction(outputs={"message": message, "diff": shorten(_diff(now), LONGEST_DIFF)})
+    return AgentFinishAction(outputs={"message": message, "files": _files(now)})
 
 
-def _diff(now: RepairProgress) -> str:
-    """Return the kept changes as a unified diff: the agent that delegated still sees the files as they were before."""
-    lines: list[str] = []
-    for edit in edits_between(now.originals, now.base):
-        before, after = now.originals.get(edit.path, "").splitlines(), now.base[edit.path].splitlines()
-        lines += difflib.unified_diff(before, after, f"a/{edit.path}", f"b/{edit.path}", lineterm="")
-    return "\n".join(lines)
+def _files(now: RepairProgress) -> str:
+    """Return the changed files as they are now: the agent that delegated still knows them as they were before."""
+    texts = {edit.path: now.base[edit.path] for edit in edits_between(now.originals, now.base)}
+    return "\n".join(f"\n{path}:\n```\n{text.rstrip()}\n```" for path, text in texts.items() if len(text) <= SHORT_FILE)
 
 
 def _give_up(now: RepairProgress, check: str, why: str) -> AgentRejectAction:
