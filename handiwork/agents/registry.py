@@ -21,11 +21,11 @@ from handiwork.llm.types import JsonSchema
 if TYPE_CHECKING:
     from handiwork.agents.micro.catalog import MicroCatalog
 
-CONFIGURED = (".md", ".yaml", ".yml", ".json")
-"""The endings of files that are names of agents: micro agents, configurations of SWEAgent, swarms of SwarmAgent."""
+CONFIGURED = (".md", ".yaml", ".yml", ".json", ".toml")
+"""The endings of files that are agents: micro agents, configurations of SWEAgent, swarms, settings of CodeNavAgent."""
 
 GROUP = "handiwork.agents"
-OWN_AGENT = "name your own as file.py:Class, module:Class, file.md, file.yaml or file.json"
+OWN_AGENT = "name your own as file.py:Class, module:Class, file.md, file.yaml, file.json or file.toml"
 
 
 class AgentNotFoundError(HandiworkError):
@@ -41,7 +41,8 @@ def find(name: str, catalog: MicroCatalog | None = None) -> type[Agent]:
     """Return the agent class named ``name``; the ending Agent of an installed agent's name may be left out.
 
     The micro agents are those of the ``catalog``, by default those of the user and of packages. Raises
-    AgentNotFoundError, and MicroFileError, SWEConfigError or SwarmError for an agent whose file is invalid.
+    AgentNotFoundError, and for an agent whose file is invalid MicroFileError, SWEConfigError, SwarmError or
+    CodeNavSettingsError.
     """
     if name.endswith(".md"):
         from handiwork.agents.micro.agent import agent_class
@@ -52,6 +53,10 @@ def find(name: str, catalog: MicroCatalog | None = None) -> type[Agent]:
         from handiwork.agents.swarm import load_agent as load_swarm
 
         return load_swarm(Path(name).expanduser())
+    if name.endswith(".toml"):
+        from handiwork.agents.codenav import load_agent as load_settings
+
+        return load_settings(Path(name).expanduser())
     if name.endswith(CONFIGURED):
         from handiwork.agents.swe_agent import load_agent
 

@@ -51,12 +51,17 @@ def register_tokenizers(index: tantivy.Index) -> None:
         index.register_tokenizer(name, builder.build())
 
 
-def compile_query(index: tantivy.Index, text: str, *, prefixes: bool = False) -> Query:
+def compile_query(index: tantivy.Index, text: str, folders: Sequence[str] = (), *, prefixes: bool = False) -> Query:
     """Return tantivy's query; with ``prefixes``, words also match identifiers that begin with them.
 
-    Raises QueryError.
+    Only blocks of files below one of the ``folders`` match; without any, all do. Raises QueryError.
     """
-    return _Compiler(index, prefixes).node(parse_query(text))
+    query = _Compiler(index, prefixes).node(parse_query(text))
+    if not folders:
+        return query
+    below = [Query.regex_query(index.schema, "file_path", f"{re.escape(folder)}/.*") for folder in folders]
+    place = Query.const_score_query(Query.boolean_query([(Occur.Should, one) for one in below]), 0.0)
+    return Query.boolean_query([(Occur.Must, query), (Occur.Must, place)])
 
 
 class _Compiler:

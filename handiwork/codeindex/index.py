@@ -128,15 +128,15 @@ class CodeIndex:
                 return Refreshed()
             return self._update(index, tree, changed, removed, stop)
 
-    def search(self, query: str, limit: int = 10) -> Hits:
+    def search(self, query: str, limit: int = 10, folders: Sequence[str] = ()) -> Hits:
         """Return the blocks that match, the best first. A query without any is tried with its words as prefixes.
 
-        Raises QueryError.
+        ``folders`` are those, relative to the tree, whose files are searched; without any, all are. Raises QueryError.
         """
         index = self._open()
         searcher = index.searcher()
         for prefixes in (False, True):
-            compiled = compile_query(index, query, prefixes=prefixes)
+            compiled = compile_query(index, query, folders, prefixes=prefixes)
             try:
                 found = searcher.search(compiled, limit)
             except ValueError as error:

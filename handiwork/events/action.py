@@ -81,6 +81,13 @@ class CodeSearchAction(Action):
     query: str
 
 
+class CodeBlocksAction(CodeSearchAction):
+    """Return the ``limit`` best blocks themselves, of the files below ``folders`` of the workspace; none are all."""
+
+    folders: tuple[str, ...] = ()
+    limit: int = Field(default=100, ge=1, le=1_000)
+
+
 class IPythonRunCellAction(Action):
     """Run ``code`` as one cell of the sandbox's notebook; ``timeout`` is in seconds."""
 

@@ -180,6 +180,31 @@ class CodeSearchObservation(Observation):
     total: int
 
 
+class CodeBlock(Model):
+    """A block of code: lines ``first`` to ``last`` of a file, 1-based and inclusive.
+
+    ``name`` is what it defines, with the classes around a method, and "" if it defines nothing. ``prototype`` is what
+    stands before its body.
+    """
+
+    file_path: str
+    type: str
+    first: int
+    last: int
+    name: str = ""
+    prototype: str = ""
+    docstring: str = ""
+    code: str = ""
+
+
+class CodeBlocksObservation(Observation):
+    """The best ``blocks`` that match a query, of ``total``; ``extended`` tells that words matched as prefixes alone."""
+
+    total: int
+    blocks: tuple[CodeBlock, ...] = ()
+    extended: bool = False
+
+
 class MCPCallObservation(Observation):
     """The result of a tool of an MCP server: text in ``content``, pictures in ``images``.
 

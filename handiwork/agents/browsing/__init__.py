@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import ClassVar
 
@@ -95,7 +96,8 @@ class BrowsingAgent(Agent):
         tree, dialog = (page.text, bool(page.dialog)) if page else ("", False)
         tools = tools_on(tree, enumerated=protocol is JSON, dialog=dialog)
         view = readable(state, _WHOLE_SMALL if small else _WHOLE, as_lines=as_lines)
-        return await ask(self.llm, view, self._message_cache, self._prompt, tools, temperature, short=True)
+        choose = partial(protocol_of, short=True)
+        return await ask(self.llm, view, self._message_cache, self._prompt, tools, temperature, choose=choose)
 
     def _prompt(self, protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
         return self._message_cache.get_or_build(0, (protocol, small), prompt)

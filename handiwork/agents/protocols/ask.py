@@ -24,6 +24,9 @@ SMALL_WINDOW = 32_768
 Prompt = Callable[[ReplyProtocol, bool], Sequence[Message]]
 """Returns the messages before a conversation, for a protocol and for a small window or not."""
 
+ChooseProtocol = Callable[[Capabilities], ReplyProtocol]
+"""Returns the protocol for a model, the same object for the same capabilities."""
+
 
 def is_small(capabilities: Capabilities) -> bool:
     """Return whether the model's window is small."""
@@ -39,18 +42,18 @@ async def ask(
     temperature: float | None = None,
     *,
     offered: Sequence[ActionTool] | None = None,
-    short: bool = False,
+    choose: ChooseProtocol = protocol_of,
 ) -> list[Action]:
     """Return the model's next actions; a plain text is a message to the user, who answers.
 
     The conventions that the session has loaded stand between the ``prompt`` and the conversation.
-    The request offers the ``offered`` tools, by default all; a server that binds the reply enforces that. ``short``
-    says that the tools' arguments are short. If the server refuses what a protocol needs, the next protocol takes over.
-    Raises MalformedReplyError and the errors of the model.
+    The request offers the ``offered`` tools, by default all; a server that binds the reply enforces that. If the server
+    refuses what the protocol of ``choose`` needs, the one that it chooses then takes over. Raises MalformedReplyError
+    and the errors of the model.
     """
     while True:
         capabilities = llm.capabilities
-        protocol = protocol_of(capabilities, short=short)
+        protocol = choose(capabilities)
         small = is_small(capabilities)
         messages = conversation(
             state,
@@ -65,7 +68,7 @@ async def ask(
                 messages, *protocol.request(offered or tools), temperature=temperature
             )
         except UnsupportedError as error:
-            if protocol_of(llm.capabilities, short=short) is protocol:
+            if choose(llm.capabilities) is protocol:
                 raise UnsupportedError(f"{error}; `--protocol auto` lets another protocol take its place") from error
             continue
         return read(protocol, completion, tools)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
 
 from handiwork.errors import WorkspaceError
-from handiwork.events.action import CodeSearchAction
+from handiwork.events.action import CodeBlocksAction, CodeSearchAction
 from handiwork.events.base import Observation
-from handiwork.events.observation import CodeSearchObservation, ErrorObservation
+from handiwork.events.observation import CodeBlock, CodeBlocksObservation, CodeSearchObservation, ErrorObservation
 from handiwork.workspace.session_files import SessionFiles
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class CodeSearch:
         """Bring the index up to date and search it. Cancelling this stops the reading; what was read remains."""
         stop = threading.Event()
         async with self._turn:
-            work = asyncio.create_task(asyncio.to_thread(self._search, action.query, stop))
+            work = asyncio.create_task(asyncio.to_thread(self._search, action, stop))
             try:
                 return await asyncio.shield(work)
             except asyncio.CancelledError:
@@ -62,7 +62,7 @@ class CodeSearch:
                 await asyncio.wait([work])
                 raise
 
-    def _search(self, query: str, stop: threading.Event) -> Observation:
+    def _search(self, action: CodeSearchAction, stop: threading.Event) -> Observation:
         try:
             from handiwork.codeindex.files import SourceTree
             from handiwork.codeindex.index import CodeIndex
@@ -77,12 +77,22 @@ class CodeSearch:
                 shared.refresh(SourceTree.of_directory(files.source), stop)
                 index.start_from(shared)
             index.refresh(SourceTree(files.view(), files.workspace.base, files.workspace.mounts), stop)
-            hits = index.search(query, LISTED)
+            if isinstance(action, CodeBlocksAction):
+                return _blocks(index.search(action.query, action.limit, action.folders))
+            hits = index.search(action.query, LISTED)
         except QueryError as error:
             return ErrorObservation(content=str(error), error_id="bad_query")
         except (WorkspaceError, OSError) as error:
             return ErrorObservation(content=f"The code cannot be searched: {error}.", error_id="no_index")
-        return CodeSearchObservation(query=query, total=hits.total, content="\n".join(_lines(hits)))
+        return CodeSearchObservation(query=action.query, total=hits.total, content="\n".join(_lines(hits)))
+
+
+def _blocks(hits: Hits) -> CodeBlocksObservation:
+    blocks = tuple(
+        CodeBlock(file_path=hit.file_path, code=hit.code, **hit.block._asdict())  # pyright: ignore[reportArgumentType]
+        for hit in hits.hits
+    )
+    return CodeBlocksObservation(total=hits.total, blocks=blocks, extended=hits.extended)
 
 
 def _lines(hits: Hits) -> Iterator[str]:

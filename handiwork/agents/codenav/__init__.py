@@ -1,0 +1,251 @@
+"""CodeNavAgent, the agent of the CodeNav paper: it searches a codebase, then imports and runs what it has found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from handiwork.agents.base import Agent, MalformedReplyError, Step
+from handiwork.agents.codenav.codebase import DescribeCodebaseAction, DescribeCodebaseObservation
+from handiwork.agents.codenav.execution import RunCodeAction, RunCodeObservation
+from handiwork.agents.codenav.retrieval import (
+    ROOM,
+    RetrieveAction,
+    RetrieveObservation,
+    block_id,
+    response,
+    seen_blocks,
+)
+from handiwork.agents.codenav.settings import CodeNavInputs, load_inputs
+from handiwork.agents.codenav.xml_reply import CONTENT, choose_protocol
+from handiwork.agents.prompts import render
+from handiwork.agents.protocols import NATIVE, ReplyProtocol
+from handiwork.agents.protocols.action_tools import ActionTool, parameters
+from handiwork.agents.protocols.ask import ask, is_small
+from handiwork.agents.protocols.message_cache import MessageCache
+from handiwork.agents.protocols.transcript import SMALL_LIMIT
+from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
+from handiwork.events.base import Action, Observation, Run
+from handiwork.events.observation import CodeBlock
+from handiwork.llm.types import Completion, Message, Tool
+
+INVALID = "RESPONSE (Invalid Action):\n{}"
+
+SHORT = 600
+"""Characters of code that a generated docstring would hardly be shorter than."""
+
+
+class SummarizeCodeAction(Action):
+    """Keep ``code`` as the cleaned-up solution of the task; it is an output of the agent."""
+
+    runnable = True
+    code: str
+
+    async def execute(self, run: Run) -> Observation:
+        """Keep the code: the log has it."""
+        return SummarizeCodeObservation(content="The summary is kept.")
+
+
+class SummarizeCodeObservation(Observation):
+    """The summary is kept."""
+
+
+class CodeNavOutputs(BaseModel):
+    """The outputs: the agent's ``message`` about the task, and the code of its solution, "" without a summary."""
+
+    message: str
+    code_summary: str = ""
+
+
+class CodeNavNotes(BaseModel):
+    """What the agent keeps: the ``library`` as it was described, the last summary, and the generated docstrings."""
+
+    library: str | None = None
+    code_summary: str = ""
+    docstrings: dict[str, str] = Field(default_factory=dict)
+
+
+class CodeNavAgent(Agent[CodeNavNotes]):
+    """Takes one action in each reply: search, code, code_summary or done.
+
+    A subclass whose ``inputs`` have other defaults has other settings; a TOML file of them is one.
+    """
+
+    description = "CodeNav's way: searches a codebase, then imports and runs what it has found."
+    inputs, outputs = CodeNavInputs, CodeNavOutputs
+
+    def reset(self) -> None:
+        """Clear the message cache."""
+        self._cache = MessageCache()
+
+    async def step(self, state: State[CodeNavNotes]) -> Step:
+        """Describe the codebase first, then ask the model for the next action."""
+        inputs, notes = state.inputs_as(self.inputs), state.data
+        assert isinstance(inputs, CodeNavInputs)
+        if notes.library is None and (first := self._describe(state, inputs)) is not None:
+            return first
+        if inputs.retrieval == "code_or_docstring":
+            await self._write_docstrings(state)
+        return self._completed(await self._ask(state, inputs), state, inputs)
+
+    def _describe(self, state: State[CodeNavNotes], inputs: CodeNavInputs) -> Action | None:
+        """Return the action that describes the codebase; None once the notes have its result."""
+        answer = next((o for a, o in state.history if isinstance(a, DescribeCodebaseAction)), None)
+        readme = not inputs.description.strip()
+        if answer is None and (readme or inputs.tool_description != "none"):
+            return DescribeCodebaseAction(
+                root=state.workspace, folders=inputs.codebase, tools=inputs.tool_description, readme=readme
+            )
+        described = answer.text if isinstance(answer, DescribeCodebaseObservation) else ""
+        state.data.library = "\n\n".join(filter(None, [inputs.description.strip(), described]))
+        return None
+
+    async def _write_docstrings(self, state: State[CodeNavNotes]) -> None:
+        """Let the model write a docstring for each long block of the last response that has none yet."""
+        observation = state.history[-1][1]
+        if not isinstance(observation, RetrieveObservation):
+            return
+        for block in (block for result in observation.results for block in result.best):
+            if len(block.code) > SHORT and block_id(block) not in state.data.docstrings:
+                prompt = render("codenav/docstring", type=block.type, code=block.code[: observation.room])
+                completion: Completion = await self.llm.complete([Message.text("user", prompt)])
+                state.data.docstrings[block_id(block)] = _docstring(block, completion.content)
+
+    async def _ask(self, state: State[CodeNavNotes], inputs: CodeNavInputs) -> Action:
+        """Return the model's action. Raises MalformedReplyError with the rule that the reply breaks."""
+        tools = TOOLS if inputs.mode == "code-use" else tuple(tool for tool in TOOLS if tool.name != "search")
+        library = state.data.library or ""
+
+        def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
+            source = (protocol, small, library, state.workspace, tuple(state.totals.network))
+            return self._cache.get_or_build(0, source, build)
+
+        def build(protocol: ReplyProtocol, small: bool, library: str, workspace: str, _: object) -> Iterator[Message]:
+            text = render(
+                "codenav/system",
+                form=protocol.instructions(tools, compact=small),
+                native=protocol is NATIVE,
+                types=[tool.name for tool in tools],
+                inputs=inputs,
+                library=library,
+                workspace=workspace,
+                network=state.totals.network,
+            )
+            yield Message.text("system", text)
+
+        try:
+            actions = await ask(self.llm, _view(state, inputs), self._cache, prompt, tools, choose=choose_protocol)
+            if len(actions) != 1:
+                raise MalformedReplyError(f"A reply has exactly one action, and yours has {len(actions)}.")
+            if isinstance(actions[0], MessageAction):
+                raise MalformedReplyError(f"Your reply has no action: take one of {', '.join(t.name for t in tools)}.")
+        except MalformedReplyError as error:
+            raise MalformedReplyError(INVALID.format(error)) from None
+        return actions[0]
+
+    def _completed(self, action: Action, state: State[CodeNavNotes], inputs: CodeNavInputs) -> Action:
+        """Return the model's action with what the agent knows: settings, memory, the summary."""
+        match action:
+            case RetrieveAction():
+                is_short = inputs.retrieval == "prototypes"
+                return action.with_fields(
+                    folders=inputs.codebase,
+                    seen=seen_blocks((o for _, o in state.history), inputs.retrieval),
+                    expanded=0 if is_short else inputs.expanded,
+                    prototypes=inputs.prototypes + (inputs.expanded if is_short else 0),
+                    room=SMALL_LIMIT if is_small(self.llm.capabilities) else ROOM,
+                )
+            case RunCodeAction():
+                folders = tuple(f"{state.workspace}/{folder}" for folder in inputs.codebase) or (state.workspace,)
+                return action.with_fields(folders=folders, timeout=inputs.timeout)
+            case SummarizeCodeAction(code=code):
+                state.data.code_summary = code
+                return action
+            case AgentFinishAction() | AgentRejectAction():
+                message = action.thought or state.data.code_summary or "The task is over."
+                outputs = {"message": message, "code_summary": state.data.code_summary}
+                reason = {"reason": message} if isinstance(action, AgentRejectAction) else {}
+                return action.with_fields(outputs={**reason, **outputs})
+            case _:
+                return action
+
+
+def _filled(arguments: dict[str, Any], what: str) -> str:
+    """Return the content. Raises ValueError if there is none."""
+    content = arguments[CONTENT]
+    if not isinstance(content, str) or not content.strip():
+        raise ValueError(f"the content is empty: it is {what}")
+    return content
+
+
+def _end(arguments: dict[str, Any]) -> Action:
+    content = str(arguments[CONTENT]).strip()
+    if content not in ("True", "False"):
+        raise ValueError(f"the content of done is True or False, not {content[:40]!r}")
+    return AgentFinishAction() if content == "True" else AgentRejectAction()
+
+
+def _tool(name: str, about: str, content: str, make: Callable[[dict[str, Any]], Action]) -> ActionTool:
+    return ActionTool(Tool(name, about, parameters([CONTENT], **{CONTENT: ("string", content)})), make)
+
+
+TOOLS: Sequence[ActionTool] = (
+    _tool(
+        "search",
+        "Find functions, classes and other blocks of the codebase.",
+        "A query in Lucene's syntax, or several, one a line.",
+        lambda a: RetrieveAction(query=_filled(a, "a query")),
+    ),
+    _tool(
+        "code",
+        "Run Python in a notebook that keeps its variables.",
+        "The code, without fences.",
+        lambda a: RunCodeAction(code=_filled(a, "Python code")),
+    ),
+    _tool(
+        "code_summary",
+        "Keep a cleaned-up version of all the code that solves the task.",
+        "The code, without fences.",
+        lambda a: SummarizeCodeAction(code=_filled(a, "Python code")),
+    ),
+    _tool("done", "End the task.", "True if it is solved, False if it cannot be.", _end),
+)
+"""The actions: their names are the types of a reply."""
+
+
+def _docstring(block: CodeBlock, text: str) -> str:
+    """Return a block's prototype with the model's docstring as its body."""
+    text = text.strip().removeprefix("```").removesuffix("```").strip().strip('"').strip()
+    return f'{block.prototype}\n    """{text}"""\n    ...' if text else ""
+
+
+def _view(state: State[CodeNavNotes], inputs: CodeNavInputs) -> State[CodeNavNotes]:
+    """Return the state as the model sees it: its responses in CodeNav's form, without what the prompt has already."""
+    history = [
+        (action, _response(observation, state.data))
+        for action, observation in state.history
+        if not isinstance(action, DescribeCodebaseAction)
+    ]
+    return replace(state, history=history)
+
+
+def _response(observation: Observation | None, notes: CodeNavNotes) -> Observation | None:
+    if isinstance(observation, RetrieveObservation):
+        text = "\n\n".join(response(observation.results, observation.room, notes.docstrings))
+        return Observation(content=f"RESPONSE (Retrieval Result):\n{text}", id=observation.id, cause=observation.cause)
+    if isinstance(observation, RunCodeObservation):
+        return observation.with_fields(content=f"RESPONSE (Execution Result):\n{observation.content}")
+    if isinstance(observation, SummarizeCodeObservation):
+        return observation.with_fields(content=f"RESPONSE (Code Summary):\n{observation.content}")
+    return observation
+
+
+def load_agent(path: Path) -> type[CodeNavAgent]:
+    """Return the agent with a file's settings. Raises CodeNavSettingsError."""
+    fields = {"inputs": load_inputs(path), "__doc__": f"CodeNavAgent by {path}."}
+    return type(CodeNavAgent.__name__, (CodeNavAgent,), fields)

@@ -1,0 +1,70 @@
+"""What the agent knows of a codebase before its first search: the description of the library, and its tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import ClassVar, Literal
+
+from handiwork.events.action import CodeBlocksAction, CodeSearchAction, FileReadAction
+from handiwork.events.base import Action, Observation, Run
+from handiwork.events.observation import CodeBlock, CodeBlocksObservation, ErrorObservation, FileReadObservation
+
+ToolDescription = Literal["none", "names", "descriptions", "prototypes"]
+"""How much the agent is told of each function: nothing, its name, what it does too, its prototype too."""
+
+TOOLS, README = 1_000, 4_000
+"""Functions and classes that are described at most, and characters of a README."""
+
+_DEFINITIONS = "type: FUNCTION OR type: CLASS OR type: METHOD"
+_PARAGRAPH = re.compile(r"\n\s*\n")
+
+
+class DescribeCodebaseAction(CodeSearchAction):
+    """Describe the codebase in ``folders`` of ``root``: by their READMEs, and by the functions that ``query`` finds.
+
+    ``tools`` is how much of each function is told.
+    """
+
+    query: str = _DEFINITIONS
+    root: str = ""
+    folders: tuple[str, ...] = ()
+    tools: ToolDescription = "none"
+    readme: bool = True
+
+    async def execute(self, run: Run) -> Observation:
+        """Read the READMEs, then list the functions and classes. Raises SandboxError."""
+        parts: list[str] = []
+        for folder in (self.folders or (".",)) if self.readme else ():
+            text = await run(FileReadAction(path=f"{self.root}/{folder}/README.md"))
+            if isinstance(text, FileReadObservation):
+                parts.append(text.text.strip()[:README])
+        if self.tools != "none":
+            found = await run(CodeBlocksAction(query=self.query, folders=self.folders, limit=TOOLS))
+            if isinstance(found, ErrorObservation):
+                return found
+            if isinstance(found, CodeBlocksObservation):
+                parts.append("\n".join(tool_lines(found.blocks, self.tools)))
+        return DescribeCodebaseObservation(content="\n\n".join(parts))
+
+
+class DescribeCodebaseObservation(Observation):
+    """The description in ``content``."""
+
+    answers: ClassVar[tuple[type[Action], ...]] = ()
+
+
+def tool_lines(blocks: Sequence[CodeBlock], tools: ToolDescription) -> Iterator[str]:
+    """Yield the lines that describe the public functions, classes and methods, by files and in their order."""
+    public = [b for b in blocks if b.name and not any(part.startswith("_") for part in b.name.split("."))]
+    ordered = sorted(public, key=lambda block: (block.file_path, block.first, -block.last))
+    number = 0
+    for path, group in groupby(ordered, key=lambda block: block.file_path):
+        yield f"file: {path}"
+        for number, block in enumerate(group, number + 1):  # noqa: B020 - the numbers go on in the next file
+            summary = " ".join(_PARAGRAPH.split(block.docstring.strip())[0].split())
+            about = f": {summary}" if summary and tools != "names" else ""
+            yield f"[{number}] {block.name}{about}"
+            if tools == "prototypes":
+                yield f"    Prototype: {' '.join(block.prototype.split())}"

@@ -1,0 +1,90 @@
+"""The execution environment: a cell of the sandbox's notebook, with faults of its lines and the changed variables."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import ClassVar
+
+from handiwork.agents.rendering import shorten
+from handiwork.events.action import IPythonRunCellAction
+from handiwork.events.base import Action, Observation, Run
+from handiwork.events.observation import IPythonRunCellObservation
+
+STDOUT, ERROR = 2_000, 4_000
+"""Characters of what the code prints, half of them from its start and half from its end, and of its exception."""
+
+REPORT_TIMEOUT = 60.0
+"""Seconds for the report before a cell, which checks its types, and for the one after it."""
+
+_REPORT = Path(__file__).with_name("notebook_report.py")
+_TRACEBACK = "-" * 75 + "\n"
+_STATUS = {
+    "timeout": "The code was stopped after {seconds:g} s.",
+    "interrupted": "The user interrupted the code.",
+    "exited": "The code ended the notebook: all variables are gone.",
+}
+
+
+class RunCodeAction(IPythonRunCellAction):
+    """Run ``code`` in the notebook, in which the modules of ``folders`` can be imported, and report what it changed."""
+
+    folders: tuple[str, ...] = ()
+
+    async def execute(self, run: Run) -> Observation:
+        """Check the code, run it, and read the changed variables. Raises SandboxError."""
+        faults = await run(_report({"code": self.code, "folders": list(self.folders)}))
+        result = await run(IPythonRunCellAction(code=self.code, timeout=self.timeout))
+        if not isinstance(result, IPythonRunCellObservation):
+            return result
+        changes = await run(_report({})) if result.status == "done" else None
+        return RunCodeObservation(
+            code=self.code,
+            images=result.images,
+            error=result.error,
+            content=_response(result, self.timeout or 0.0, _printed(faults), _printed(changes)),
+        )
+
+
+class RunCodeObservation(IPythonRunCellObservation):
+    """The response to the model in ``content``: output, exception, changed variables and faults of the code."""
+
+    answers: ClassVar[tuple[type[Action], ...]] = ()
+
+
+@cache
+def _source() -> str:
+    return _REPORT.read_text()
+
+
+def _report(request: dict[str, object]) -> IPythonRunCellAction:
+    """Return the cell that runs notebook_report.py beside the notebook's variables."""
+    names = f"{{'SHELL': get_ipython(), 'REQUEST': {request!r}}}"
+    code = f"exec(compile({_source()!r}, 'notebook_report', 'exec'), {names})"
+    return IPythonRunCellAction(code=code, timeout=REPORT_TIMEOUT)
+
+
+def _printed(observation: Observation | None) -> str:
+    """Return what a report printed, "" if it failed: the code's own output tells why."""
+    if isinstance(observation, IPythonRunCellObservation) and observation.error is None:
+        return observation.text.strip()
+    return ""
+
+
+def _response(result: IPythonRunCellObservation, seconds: float, faults: str, changes: str) -> str:
+    output, error = result.text.rstrip(), ""
+    if result.error is not None:
+        head, line, tail = f"\n{output}".rpartition(f"\n{_TRACEBACK}")
+        output, error = (head.strip("\n"), tail) if line else ("", output)
+    parts = [f"STDOUT:\n{shorten(output, STDOUT)}"] if output else []
+    if error:
+        parts.append(f"EXECUTION ERROR:\n{shorten(error, ERROR)}")
+    if result.status in _STATUS:
+        parts.append(f"EXECUTION ERROR:\n{_STATUS[result.status].format(seconds=seconds)}")
+    if not parts:
+        parts.append("The code ran without an error and printed nothing.")
+    if changes:
+        parts.append(f"NEW AND CHANGED VARIABLES:\n{changes}")
+    if faults:
+        parts.append(f"STATIC CHECKS:\n{faults}")
+    return "\n\n".join(parts)
