@@ -57,7 +57,7 @@ class DescribeCodebaseObservation(Observation):
 
 def tool_lines(blocks: Sequence[CodeBlock], tools: ToolDescription) -> Iterator[str]:
     """Yield the lines that describe the public functions, classes and methods, by files and in their order."""
-    public = [b for b in blocks if b.name and not any(part.startswith("_") for part in b.name.split("."))]
+    public = [block for block in blocks if block.name and _is_public(block.name, tools)]
     ordered = sorted(public, key=lambda block: (block.file_path, block.first, -block.last))
     number = 0
     for path, group in groupby(ordered, key=lambda block: block.file_path):
@@ -68,3 +68,9 @@ def tool_lines(blocks: Sequence[CodeBlock], tools: ToolDescription) -> Iterator[
             yield f"[{number}] {block.name}{about}"
             if tools == "prototypes":
                 yield f"    Prototype: {' '.join(block.prototype.split())}"
+
+
+def _is_public(name: str, tools: ToolDescription) -> bool:
+    """Return whether a name is for users; a prototype tells the arguments of a constructor."""
+    parts = name.split(".")
+    return not any(part.startswith("_") for part in parts) or (tools == "prototypes" and parts[-1] == "__init__")

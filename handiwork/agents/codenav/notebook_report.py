@@ -32,7 +32,7 @@ VALUE, SHOWN, PROBLEMS = 500, 14, 10
 TYPES_TIMEOUT = 30.0
 """Seconds of a check of types."""
 
-_HARMLESS = {"UnusedImport", "UnusedVariable", "UnusedAnnotation", "RedefinedWhileUnused", "ReturnOutsideFunction"}
+_HARMLESS = {"UnusedImport", "UnusedVariable", "UnusedAnnotation", "RedefinedWhileUnused", "YieldOutsideFunction"}
 """Messages of pyflakes about names that a later cell may use, and about code that a notebook takes."""
 _HARMLESS_TYPES = "name-defined,no-redef,var-annotated,top-level-await,import-untyped,import-not-found,attr-defined"
 """Errors of mypy that pyflakes finds, that are none in a notebook, or that dynamic attributes cause."""

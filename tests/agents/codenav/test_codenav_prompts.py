@@ -1,0 +1,225 @@
+"""What CodeNavAgent asks the model in each protocol, on states as a session would have logged them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handiwork.agents.base import MalformedReplyError, Step
+from handiwork.agents.codenav import CodeNavAgent, CodeNavNotes, SummarizeCodeAction, SummarizeCodeObservation
+from handiwork.agents.codenav.codebase import DescribeCodebaseAction, DescribeCodebaseObservation
+from handiwork.agents.codenav.execution import RunCodeAction, RunCodeObservation
+from handiwork.agents.codenav.retrieval import (
+    Prototype,
+    QueryResult,
+    RetrieveAction,
+    RetrieveObservation,
+    block_id,
+    response,
+)
+from handiwork.agents.codenav.settings import CodeNavSettingsError
+from handiwork.agents.registry import find
+from handiwork.agents.state import State
+from handiwork.events.action import AgentFinishAction, AgentRejectAction
+from handiwork.events.base import Event
+from handiwork.events.observation import CodeBlock
+from handiwork.events.record import CompletionEvent
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.llm.types import Capabilities
+from tests.agents.states import check_golden, shown, state_of, task
+
+Reply = Mapping[str, Any]
+
+TAX = CodeBlock(
+    file_path="shop/tax.py",
+    type="FUNCTION",
+    first=4,
+    last=6,
+    name="value_added_tax",
+    prototype="def value_added_tax(net, rate=RATE)",
+    code="def value_added_tax(net, rate=RATE):\n    return net * rate",
+)
+LONG = TAX.model_copy(
+    update={
+        "name": "long",
+        "prototype": "def long(net)",
+        "code": "def long(net):" + "\n    net += 1  # one more of the same steps" * 15,
+    }
+)
+RESULTS = (
+    QueryResult(
+        query="tax",
+        best=(TAX, LONG),
+        further=(Prototype(id="1", file_path="shop/more.py", text="def more_tax(net)"),),
+        unseen=2,
+    ),
+)
+FOUND = RetrieveObservation(results=RESULTS, content="\n\n".join(response(RESULTS, 16_000)))
+RAN = RunCodeObservation(
+    code="tax = value_added_tax(100)", content="STDOUT:\n19.0\n\nNEW AND CHANGED VARIABLES:\ntax = 19.0"
+)
+XML = Capabilities(tools=False, schema=False)
+PROTOCOLS = {"native": Capabilities(), "json": Capabilities(tools=False), "xml": XML}
+
+
+def written(protocol: str, thought: str, kind: str, content: str) -> Reply:
+    """A model's reply as it writes it in a protocol."""
+    if protocol == "native":
+        return {"content": thought, "tool_calls": [{"name": kind, "arguments": {"content": content}}]}
+    if protocol == "json":
+        return {"content": json.dumps({"thought": thought, "action": kind, "content": content})}
+    elements = ("thought", thought), ("type", kind), ("content", content)
+    return {"content": "\n".join(f"<{name}>\n{text}\n</{name}>" for name, text in elements)}
+
+
+def episode(protocol: str) -> State[CodeNavNotes]:
+    """The state of an episode that has described, searched, run and summarised."""
+    events: list[Event] = [
+        task("What is the tax on 100?"),
+        DescribeCodebaseAction(),
+        DescribeCodebaseObservation(content="shop: a library of taxes."),
+    ]
+    steps = [
+        ("I look for it.", "search", "tax", RetrieveAction(query="tax"), FOUND),
+        ("I run it.", "code", RAN.code, RunCodeAction(code=RAN.code), RAN),
+        (
+            "That is all.",
+            "code_summary",
+            RAN.code,
+            SummarizeCodeAction(code=RAN.code),
+            SummarizeCodeObservation(content="The summary is kept."),
+        ),
+    ]
+    for number, (thought, kind, content, action, observation) in enumerate(steps):
+        reply = written(protocol, thought, kind, content)
+        calls = [
+            {"id": f"call{number}", "name": call["name"], "arguments": json.dumps(call["arguments"])}
+            for call in reply.get("tool_calls", [])
+        ]
+        said = {"content": reply["content"], "tool_calls": calls, "thinking": []}
+        call_id = calls[0]["id"] if calls else None
+        events += [CompletionEvent(model="m", response=said), action.with_fields(tool_call_id=call_id), observation]
+    state: State[CodeNavNotes] = state_of(*events)
+    state.data = CodeNavNotes(code_summary=RAN.code)
+    return state
+
+
+async def step(
+    state: State[CodeNavNotes], *replies: Reply, agent: type[Any] = CodeNavAgent, capabilities: Capabilities = XML
+) -> tuple[Step, ScriptedLLM]:
+    asks = isinstance(state.history[-1][1], RetrieveObservation) and not state.data.docstrings
+    # Replies of the script that earlier calls have used.
+    said = 0 if asks else len({action.completion for action, _ in state.history if action.completion})
+    llm = ScriptedLLM([*[""] * said, *replies], capabilities=capabilities)
+    return await agent(llm).step(state), llm
+
+
+def with_settings(folder: Path, text: str) -> type[Any]:
+    (folder / "settings.toml").write_text(text)
+    return find(str(folder / "settings.toml"))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_an_episode_in_each_protocol(protocol: str) -> None:
+    end = written(protocol, "It is 19.0.", "done", "True")
+    action, llm = await step(episode(protocol), end, capabilities=PROTOCOLS[protocol])
+    assert isinstance(action, AgentFinishAction)
+    assert action.outputs == {"message": "It is 19.0.", "code_summary": RAN.code}
+    check_golden(f"codenav_{protocol}", shown(llm.requests[0]))
+
+
+async def test_a_task_that_cannot_be_done_is_rejected() -> None:
+    action, _ = await step(episode("xml"), written("xml", "There is no tax.", "done", "False"))
+    assert isinstance(action, AgentRejectAction)
+    assert action.outputs["reason"] == "There is no tax."
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_the_next_search_knows_the_settings_and_what_was_seen(protocol: str, tmp_path: Path) -> None:
+    settings = 'codebase = ["shop", "./lib/"]\nexpanded = 2\nprototypes = 4\n'
+    search = written(protocol, "I look.", "search", "tax")
+    capabilities = PROTOCOLS[protocol]
+    agent = with_settings(tmp_path, settings)
+    action, _ = await step(episode(protocol), search, agent=agent, capabilities=capabilities)
+    assert isinstance(action, RetrieveAction)
+    assert (action.folders, action.expanded, action.prototypes) == (("shop", "lib"), 2, 4)
+    assert action.seen == (block_id(TAX), block_id(LONG))
+    agent = with_settings(tmp_path, settings + 'retrieval = "prototypes"\n')
+    action, _ = await step(episode(protocol), search, agent=agent, capabilities=capabilities)
+    assert isinstance(action, RetrieveAction)
+    assert (action.seen, action.expanded, action.prototypes) == (("1",), 0, 6)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "reply", "rule"),
+    [
+        ("native", {"content": "Hello."}, "Your reply has no action: take one of search, code"),
+        ("native", {"tool_calls": [{"name": "done", "arguments": {"content": "True"}}] * 2}, "exactly one action"),
+        ("native", written("native", "I end.", "done", "maybe"), "the content of done is True or False, not 'maybe'"),
+        ("native", written("native", "I run.", "code", "  "), "the content is empty: it is Python code"),
+        ("json", written("json", "I look.", "browse", "x"), "There is no tool 'browse'"),
+        ("xml", {"content": "I search."}, "The thought is missing"),
+        ("xml", written("xml", "I end.", "done", ""), "the content of done is True or False, not ''"),
+    ],
+)
+async def test_an_invalid_action_is_answered_with_the_rule(protocol: str, reply: Reply, rule: str) -> None:
+    with pytest.raises(MalformedReplyError, match="RESPONSE .Invalid Action.:\n.*" + rule):
+        await step(episode(protocol), reply, capabilities=PROTOCOLS[protocol])
+
+
+async def test_a_docstring_of_the_model_replaces_longer_code(tmp_path: Path) -> None:
+    agent = with_settings(tmp_path, 'retrieval = "code_or_docstring"\n')
+    state = episode("xml")
+    del state.history[-2:]  # the response is the last
+    docstring = {"content": "Return net + 99; net is a number."}
+    search = written("xml", "I look again.", "search", "tax")
+    _, llm = await step(state, docstring, search, agent=agent)
+    question, asked = (shown(request) for request in llm.requests)
+    assert "Write the docstring of this function" in question
+    assert LONG.code in question
+    assert state.data.docstrings == {
+        block_id(LONG): 'def long(net)\n    """Return net + 99; net is a number."""\n    ...'
+    }
+    assert 'def long(net)\n    """Return net + 99; net is a number."""' in asked
+    assert LONG.code not in asked
+    assert TAX.code in asked  # the shorter one is shown as it is
+    _, llm = await step(state, search, agent=agent)
+    assert len(llm.requests) == 1  # the docstring is not written again
+
+
+async def test_tool_use_has_no_search_and_a_description_of_the_tools(tmp_path: Path) -> None:
+    agent = with_settings(tmp_path, 'mode = "tool-use"\ndescription = "The shop computes taxes."\n')
+    state: State[CodeNavNotes] = state_of(task("What is the tax on 100?"))
+    state.data = CodeNavNotes()
+    action, llm = await step(state, agent=agent)
+    assert isinstance(action, DescribeCodebaseAction)
+    assert (action.tools, action.readme, llm.requests) == ("prototypes", False, [])
+    with pytest.raises(MalformedReplyError, match="no action of the type 'search'"):
+        await step(episode("xml"), written("xml", "I look.", "search", "tax"), agent=agent)
+    _, llm = await step(episode("xml"), written("xml", "Done.", "done", "True"), agent=agent)
+    check_golden("codenav_tool_use", shown(llm.requests[0][:1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("mode = 'guess'", "mode: Input should be 'code-use' or 'tool-use'"),
+        ("codebase = ['../other']", "the folders are relative to the workspace and below it"),
+        ("codebase = ['/etc']", "the folders are relative to the workspace and below it"),
+        ("task = 'x'", "the task is no setting"),
+        ("speed = 3", "speed: Extra inputs are not permitted"),
+        ("mode =", "cannot be read"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(text: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(CodeNavSettingsError, match=problem):
+        with_settings(tmp_path, text)
+
+
+def test_a_missing_file_of_settings_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CodeNavSettingsError, match=r"nowhere\.toml cannot be read"):
+        find(str(tmp_path / "nowhere.toml"))
