@@ -108,6 +108,11 @@ _ARITHMETIC = "What is 127 * 349? Let an agent compute it."
 
 TASKS: Mapping[str, AgentTask] = {
     "BrowsingAgent": _READ_PAGE,
+    "CodeNavAgent": AgentTask(
+        "What is the price of 7 chairs, by the functions of prices.py?",
+        _outputs("message", "8638"),
+        {"prices.py": "def price_of_chairs(count):\n    '''Return the price of chairs.'''\n    return 1234 * count\n"},
+    ),
     "CommitWriterAgent": AgentTask("Write it.", _outputs("message", "", changed=False), _ADD, ("calc.py",)),
     "ManagerAgent": AgentTask(_ARITHMETIC, _outputs("message", "44323")),
     "MathAgent": AgentTask("What is 127 * 349?", _outputs("answer", "44323")),

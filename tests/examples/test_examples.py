@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 import handiwork
+from examples.codenav_on_handiwork import main as run_codenav_on_handiwork
 from examples.custom_action import PytestAgent, RunTestsAction, RunTestsObservation
 from examples.custom_sandbox import small
 from examples.custom_tool import CountingAgent
 from examples.minimal_agent import MinimalAgent
+from handiwork.agents.codenav.execution import RunCodeAction
+from handiwork.agents.codenav.retrieval import RetrieveAction
 from handiwork.events.action import CmdRunAction
 from handiwork.events.observation import CmdOutputObservation
 from handiwork.sandbox.create import SANDBOXES
@@ -160,3 +163,26 @@ def test_the_command_stands_beside_the_others(
     assert done.returncode == code, done.stderr
     assert done.stdout.endswith("+2b\n" if replies else "")
     assert bool(done.stdout) == bool(replies)
+
+
+@pytest.mark.slow
+def test_codenav_runs_an_agent_of_the_codebase_that_it_searches() -> None:
+    result = run_codenav_on_handiwork()
+    assert result.outcome == "finished", result.state.last_error
+    assert result.diff == ""
+    responses = [o.content for a, o in result.state.history if isinstance(a, RetrieveAction | RunCodeAction) and o]
+    _, found_run, found_model, failed, found_settings, ran, table = responses
+    assert "file_path=handiwork/session/run.py" in found_run
+    assert "class ScriptedLLM:" in found_model
+    assert "TypeError: run() has no setting folder" in failed
+    assert "file_path=handiwork/settings.py" in found_settings
+    assert "result = RunResult(session=" in ran
+    rows = table.partition("\n\n")[0].splitlines()
+    assert rows == [
+        "STDOUT:",
+        "RetrieveAction     I look for the tax.",
+        "RunCodeAction      I compute it.",
+        "AgentFinishAction  The tax on 250 is 47.5.",
+        "The tax on 250 is 47.5.",
+    ]
+    assert result.state.outputs["code_summary"].startswith("import handiwork")

@@ -13,6 +13,7 @@ export type ActionRecord =
   | BrowseURLAction
   | ChangeAgentStateAction
   | CmdRunAction
+  | CodeBlocksAction
   | CodeSearchAction
   | FileEditAction
   | FileReadAction
@@ -32,6 +33,7 @@ export type ObservationRecord =
   | AgentStateChangedObservation
   | BrowserOutputObservation
   | CmdOutputObservation
+  | CodeBlocksObservation
   | CodeSearchObservation
   | ErrorObservation
   | FileEditObservation
@@ -64,6 +66,8 @@ export type EventRecord =
   | ChangeAgentStateAction
   | CmdOutputObservation
   | CmdRunAction
+  | CodeBlocksAction
+  | CodeBlocksObservation
   | CodeSearchAction
   | CodeSearchObservation
   | CompletionEvent
@@ -419,6 +423,40 @@ export interface CmdRunAction extends Action {
   is_input: boolean;
   background: boolean;
   timeout: number | null;
+}
+/**
+ * A block of code: lines ``first`` to ``last`` of a file, 1-based and inclusive.
+ *
+ * ``name`` is what it defines, with the classes around a method, and "" if it defines nothing. ``prototype`` is what
+ * stands before its body.
+ */
+export interface CodeBlock {
+  file_path: string;
+  type: string;
+  first: number;
+  last: number;
+  name: string;
+  prototype: string;
+  docstring: string;
+  code: string;
+}
+/**
+ * Return the ``limit`` best blocks themselves, of the files below ``folders`` of the workspace; none are all.
+ */
+export interface CodeBlocksAction extends Action {
+  type: "CodeBlocksAction";
+  query: string;
+  folders: string[];
+  limit: number;
+}
+/**
+ * The best ``blocks`` that match a query, of ``total``; ``extended`` tells that words matched as prefixes alone.
+ */
+export interface CodeBlocksObservation extends Observation {
+  type: "CodeBlocksObservation";
+  total: number;
+  blocks: CodeBlock[];
+  extended: boolean;
 }
 /**
  * Find blocks of the workspace's code, like functions and classes, by ``query``.
@@ -1666,6 +1704,8 @@ export const EVENT_TYPES: readonly string[] = [
   "ChangeAgentStateAction",
   "CmdOutputObservation",
   "CmdRunAction",
+  "CodeBlocksAction",
+  "CodeBlocksObservation",
   "CodeSearchAction",
   "CodeSearchObservation",
   "CompletionEvent",

@@ -161,8 +161,8 @@ class CodeNavAgent(Agent[CodeNavNotes]):
                     room=SMALL_LIMIT if is_small(self.llm.capabilities) else ROOM,
                 )
             case RunCodeAction():
-                folders = tuple(f"{state.workspace}/{folder}" for folder in inputs.codebase) or (state.workspace,)
-                return action.with_fields(folders=folders, timeout=inputs.timeout)
+                folders = (f"{state.workspace}/{folder}" for folder in inputs.codebase)
+                return action.with_fields(folders=(*folders, state.workspace), timeout=inputs.timeout)
             case SummarizeCodeAction(code=code):
                 state.data.code_summary = code
                 return action

@@ -63,7 +63,7 @@ def name_faults(source: str, known: list[str]) -> Iterator[tuple[int, str]]:
     """Yield (line, fault) of undefined names and wrong formats; ``known`` names are variables already."""
     paths = list(sys.path)
     with contextlib.suppress(ImportError, AttributeError):
-        sys.path.append(importlib.import_module("handiwork_skills.tools").libraries())
+        sys.path.insert(0, importlib.import_module("handiwork_skills.tools").libraries())
     try:
         checker: Any = importlib.import_module("pyflakes.checker")
     except (ImportError, SyntaxError):

@@ -100,7 +100,7 @@ def episode(protocol: str) -> State[CodeNavNotes]:
             {"id": f"call{number}", "name": call["name"], "arguments": json.dumps(call["arguments"])}
             for call in reply.get("tool_calls", [])
         ]
-        said = {"content": reply["content"], "tool_calls": calls, "thinking": []}
+        said: dict[str, Any] = {"content": reply["content"], "tool_calls": calls, "thinking": []}
         call_id = calls[0]["id"] if calls else None
         events += [CompletionEvent(model="m", response=said), action.with_fields(tool_call_id=call_id), observation]
     state: State[CodeNavNotes] = state_of(*events)

@@ -16,7 +16,7 @@ from handiwork.session.steps.code_search import CodeSearch
 from handiwork.workspace.session_files import InPlaceFiles
 
 FILES = {
-    "shop/tax.py": "import decimal  # tax\n\nTAX = 0.19\n\n\ndef tax(net):\n    '''Return the tax.'''\n    return net * TAX\n",
+    "shop/tax.py": "import decimal  # tax\n\nTAX = 0.19\n\n\ndef tax(net):\n    '''Return the tax.'''\n",
     "shop/more.py": "".join(f"def tax_{n}(net):\n    return net * {n}  # {'tax ' * n}\n\n\n" for n in range(1, 8)),
     "shop/cart.py": (
         "class Cart:\n    '''What a customer buys.\n\n    More of it.\n    '''\n\n    def __init__(self, owner):\n"
