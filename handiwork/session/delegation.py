@@ -1,4 +1,4 @@
-"""Answers the actions that need no sandbox: subtasks for delegates and children, the plan, large outputs."""
+"""Answers the actions that need no sandbox: subtasks for delegates and children, the plan, outputs, the memory."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from handiwork.events.action import (
     OutputReadAction,
 )
 from handiwork.events.base import Action, Event, Observation
+from handiwork.events.code_memory import CodeMemoryObservation, RecallCodeAction, RememberCodeAction
 from handiwork.events.observation import (
     AgentDelegateObservation,
     ChildOutcome,
@@ -38,6 +39,7 @@ from handiwork.sandbox.base import Sandbox
 from handiwork.session.loop import Loop
 from handiwork.session.steps.executor import Executor
 from handiwork.session.steps.read_output import read_output
+from handiwork.session.storage.code_memory import CodeMemory
 
 DEPTH, CHILDREN, AT_ONCE = 5, 64, 8
 """Maximum depth of delegation, children of a ForkAction, and children that run at once."""
@@ -62,11 +64,18 @@ class Branches(Protocol):
 class Delegation:
     """Answers the actions that the session itself runs. ``branches`` is None if copies are impossible.
 
-    ``catalog`` has the micro agents; None means those of the user and of packages.
+    ``catalog`` has the micro agents; None means those of the user and of packages. ``memory`` is that of the session's
+    codebase; without it nothing is recalled or remembered.
     """
 
-    def __init__(self, blobs: Blobs, branches: Branches | None, catalog: MicroCatalog | None = None) -> None:
-        self._blobs, self._branches, self._catalog = blobs, branches, catalog
+    def __init__(
+        self,
+        blobs: Blobs,
+        branches: Branches | None,
+        catalog: MicroCatalog | None = None,
+        memory: CodeMemory | None = None,
+    ) -> None:
+        self._blobs, self._branches, self._catalog, self._memory = blobs, branches, catalog, memory
 
     async def answer(self, loop: Loop, action: Action) -> Observation | None:
         """Return the action's observation; None if the session stopped before a subtask ended."""
@@ -81,6 +90,8 @@ class Delegation:
                 return await loop.executor.look_up_tools(loop.root.totals.mcp, action)
             case OutputReadAction():
                 return await read_output(self._blobs, action, loop.root.totals.outputs)
+            case RecallCodeAction() | RememberCodeAction():
+                return await asyncio.to_thread(_use_memory, self._memory, action)
             case _:
                 return ErrorObservation(content=f"A {action.kind} cannot be carried out.", error_id="unsupported")
 
@@ -150,6 +161,18 @@ class Delegation:
                 await Loop(parent.context, child, agent, executor).run()
             finally:
                 await executor.close()
+
+
+def _use_memory(memory: CodeMemory | None, action: RecallCodeAction | RememberCodeAction) -> Observation:
+    try:
+        if memory is None:
+            return CodeMemoryObservation()
+        if isinstance(action, RecallCodeAction):
+            return CodeMemoryObservation(episodes=memory.recall(action.task))
+        memory.remember(action.episode)
+    except OSError as error:
+        return ErrorObservation(content=f"The memory of the codebase cannot be used: {error}.", error_id="no_memory")
+    return CodeMemoryObservation()
 
 
 def _agent(name: str, inputs: dict[str, JsonValue], catalog: MicroCatalog | None) -> type[Agent] | ErrorObservation:

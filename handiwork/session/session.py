@@ -35,6 +35,7 @@ from handiwork.session.steps.journal import Journal
 from handiwork.session.steps.live import Observer
 from handiwork.session.steps.model_switch import MakeLLM, Models
 from handiwork.session.steps.pending import Over, abandoned_actions, crashed, never, not_run
+from handiwork.session.storage.code_memory import CodeMemory
 from handiwork.session.storage.gc import make_room
 from handiwork.session.storage.layout import session_dir, snapshots_in_use
 from handiwork.workspace.session_files import SessionFiles
@@ -68,7 +69,7 @@ class Session:
         ``catalog`` has the micro agents that the agent may delegate to, by default those of the user and of packages,
         and the knowledge that joins the conversation. ``make_mcp`` makes a sandbox's connections to the MCP servers,
         ``make_search`` the search of a branch's code.
-        Without ``conventions``, nothing of the project and the user joins the prompts.
+        Without ``conventions``, nothing of the project, the user and earlier tasks joins the prompts.
 
         ``started``: this process has already written the session's start to the log.
         """
@@ -87,7 +88,8 @@ class Session:
         isolated, names = is_isolated(config.sandbox), frozenset(secrets.values)
         gate = Gate(ExecutionContext(isolated, config.in_place, names, shadowed=shadowed))
         self._over = never
-        answer = Delegation(store.blobs, branches, catalog).answer
+        memory = CodeMemory(store.folder, config.workspace, log.redactor.text) if conventions is not None else None
+        answer = Delegation(store.blobs, branches, catalog, memory).answer
         self._hooks = Hooks(self._journal, config.hooks, config.workspace)
         context = LoopContext(self._journal, self._models, gate, answer, self._hooks, lambda: self._over())
         self._loop = Loop(context, 0, agent, self._executor)

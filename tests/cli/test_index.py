@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from handiwork.events.code_memory import CodeEpisode, UsefulBlock
+from handiwork.session.storage.code_memory import CodeMemory
 from tests.cli.program import Program
 
 SOURCE = '''\
@@ -69,3 +71,22 @@ def test_a_broken_query_and_a_missing_folder_are_told(program: Program) -> None:
     assert "is not a directory: name the folder of a codebase" in missing.stderr
     both = program("index", ".", "--module", "json")
     assert both.returncode == 2
+
+
+def test_the_memory_of_a_codebase_is_shown_and_cleared(program: Program) -> None:
+    block = UsefulBlock(file_path="shapes.py", type="FUNCTION", prototype="def area(a, b)")
+    memory = CodeMemory(program.data, str(program.workspace))
+    memory.remember(CodeEpisode(task="Compute an area.", blocks=(block,), solution="area(2, 3)"))
+    shown = program("index", "--memory")
+    assert shown.stdout.splitlines() == [
+        "Compute an area.",
+        "    shapes.py: def area(a, b)",
+        f"1 task remembered of {program.workspace}.",
+    ]
+    (row,) = [json.loads(line) for line in program("index", "--memory", "--json").stdout.splitlines()]
+    assert (row["task"], row["solution"]) == ("Compute an area.", "area(2, 3)")
+    assert "forgot 1 task" in program("index", "--forget").stderr
+    assert memory.episodes() == ()
+    refused = program("index", "--memory", "--search", "area")
+    assert refused.returncode != 0
+    assert "leave --module, --search out" in refused.stderr

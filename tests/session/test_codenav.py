@@ -213,6 +213,25 @@ def test_a_delegation_gives_the_settings(shop: Path) -> None:
     assert "STDOUT:\n19.0" in ran
 
 
+@pytest.mark.slow
+def test_later_tasks_with_the_same_codebase_recall_what_was_useful(shop: Path, tmp_path: Path) -> None:
+    solution = "from shop.tax import value_added_tax\nprint(value_added_tax(100))"
+    solve = (reply("search", "tax"), reply("code", solution), reply("code_summary", solution), reply("done", "True"))
+    gave_up, _ = run(shop, reply("search", "cart"), reply("done", "False"))
+    assert gave_up.outcome == "rejected"
+    _, first = run(shop, *solve)
+    assert "Earlier tasks" not in (first.requests[0][0].content[0].text or "")
+    _, second = run(shop, reply("done", "False"))
+    prompt = second.requests[0][0].content[0].text or ""
+    assert "Task: What is the tax on 100?\nUsed: def value_added_tax(net: float, rate: float=RATE) -> float" in prompt
+    assert f"Solution:\n{solution}" in prompt
+    assert "Cart" not in prompt
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    _, other = run(elsewhere, reply("done", "False"))
+    assert "Earlier tasks" not in (other.requests[0][0].content[0].text or "")
+
+
 HOSTILE = """\
 import socket, subprocess
 from pathlib import Path

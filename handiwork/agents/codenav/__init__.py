@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from handiwork.agents.codenav.retrieval import (
     RetrieveAction,
     RetrieveObservation,
     block_id,
+    first_line,
     response,
     seen_blocks,
 )
@@ -31,10 +33,25 @@ from handiwork.agents.protocols.transcript import SMALL_LIMIT
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
 from handiwork.events.base import Action, Observation, Run
+from handiwork.events.code_memory import (
+    CodeEpisode,
+    CodeMemoryObservation,
+    RecallCodeAction,
+    RememberCodeAction,
+    UsefulBlock,
+)
 from handiwork.events.observation import CodeBlock
 from handiwork.llm.types import Completion, Message, Tool
 
 INVALID = "RESPONSE (Invalid Action):\n{}"
+
+FIRST = (RecallCodeAction, DescribeCodebaseAction)
+"""The actions of the agent itself before the model's first one."""
+
+SOLUTION, REMEMBERED, BLOCKS = 2_000, 500, 20
+"""Characters of a task and of its solution, and of a path, and number of blocks that are remembered."""
+
+_NAME = re.compile(r"\w+")
 
 SHORT = 600
 """Characters of code that a generated docstring would hardly be shorter than."""
@@ -63,9 +80,13 @@ class CodeNavOutputs(BaseModel):
 
 
 class CodeNavNotes(BaseModel):
-    """What the agent keeps: the ``library`` as it was described, the last summary, and the generated docstrings."""
+    """What the agent keeps: the ``library`` as it was described, the last summary, and the generated docstrings.
+
+    ``recalled`` are earlier tasks with the codebase.
+    """
 
     library: str | None = None
+    recalled: tuple[CodeEpisode, ...] = ()
     code_summary: str = ""
     docstrings: dict[str, str] = Field(default_factory=dict)
 
@@ -91,18 +112,28 @@ class CodeNavAgent(Agent[CodeNavNotes]):
             return first
         if inputs.retrieval == "code_or_docstring":
             await self._write_docstrings(state)
-        return self._completed(await self._ask(state, inputs), state, inputs)
+        action = self._completed(await self._ask(state, inputs), state, inputs)
+        if isinstance(action, AgentFinishAction) and inputs.mode == "code-use":
+            return [RememberCodeAction(episode=_episode(inputs.task, state)), action]
+        return action
 
-    def _describe(self, state: State[CodeNavNotes], inputs: CodeNavInputs) -> Action | None:
-        """Return the action that describes the codebase; None once the notes have its result."""
-        answer = next((o for a, o in state.history if isinstance(a, DescribeCodebaseAction)), None)
-        readme = not inputs.description.strip()
-        if answer is None and (readme or inputs.tool_description != "none"):
-            return DescribeCodebaseAction(
-                root=state.workspace, folders=inputs.codebase, tools=inputs.tool_description, readme=readme
+    def _describe(self, state: State[CodeNavNotes], inputs: CodeNavInputs) -> Step | None:
+        """Return the actions that describe the codebase and recall tasks; None once the notes have their results."""
+        actions: list[Action] = [RecallCodeAction(task=inputs.task)] if inputs.mode == "code-use" else []
+        readme, tools = not inputs.description.strip(), inputs.tool_description
+        if readme or tools != "none":
+            actions.append(
+                DescribeCodebaseAction(root=state.workspace, folders=inputs.codebase, tools=tools, readme=readme)
             )
-        described = answer.text if isinstance(answer, DescribeCodebaseObservation) else ""
-        state.data.library = "\n\n".join(filter(None, [inputs.description.strip(), described]))
+        if actions and not any(isinstance(action, FIRST) for action, _ in state.history):
+            return actions
+        library = [inputs.description.strip()]
+        for _, observation in state.history:
+            if isinstance(observation, DescribeCodebaseObservation):
+                library.append(observation.text)
+            elif isinstance(observation, CodeMemoryObservation):
+                state.data.recalled = observation.episodes
+        state.data.library = "\n\n".join(filter(None, library))
         return None
 
     async def _write_docstrings(self, state: State[CodeNavNotes]) -> None:
@@ -119,22 +150,23 @@ class CodeNavAgent(Agent[CodeNavNotes]):
     async def _ask(self, state: State[CodeNavNotes], inputs: CodeNavInputs) -> Action:
         """Return the model's action. Raises MalformedReplyError with the rule that the reply breaks."""
         tools = TOOLS if inputs.mode == "code-use" else tuple(tool for tool in TOOLS if tool.name != "search")
-        library = state.data.library or ""
+        notes, network = state.data, tuple(state.totals.network)
 
         def prompt(protocol: ReplyProtocol, small: bool) -> Sequence[Message]:
-            source = (protocol, small, library, state.workspace, tuple(state.totals.network))
+            source = (protocol, small, notes.library, notes.recalled, network)
             return self._cache.get_or_build(0, source, build)
 
-        def build(protocol: ReplyProtocol, small: bool, library: str, workspace: str, _: object) -> Iterator[Message]:
+        def build(protocol: ReplyProtocol, small: bool, *_: object) -> Iterator[Message]:
             text = render(
                 "codenav/system",
                 form=protocol.instructions(tools, compact=small),
                 native=protocol is NATIVE,
                 types=[tool.name for tool in tools],
                 inputs=inputs,
-                library=library,
-                workspace=workspace,
-                network=state.totals.network,
+                library=notes.library,
+                recalled=notes.recalled,
+                workspace=state.workspace,
+                network=network,
             )
             yield Message.text("system", text)
 
@@ -229,7 +261,7 @@ def _view(state: State[CodeNavNotes], inputs: CodeNavInputs) -> State[CodeNavNot
     history = [
         (action, _response(observation, state.data))
         for action, observation in state.history
-        if not isinstance(action, DescribeCodebaseAction)
+        if not isinstance(action, (*FIRST, RememberCodeAction))
     ]
     return replace(state, history=history)
 
@@ -243,6 +275,25 @@ def _response(observation: Observation | None, notes: CodeNavNotes) -> Observati
     if isinstance(observation, SummarizeCodeObservation):
         return observation.with_fields(content=f"RESPONSE (Code Summary):\n{observation.content}")
     return observation
+
+
+def _episode(task: str, state: State[CodeNavNotes]) -> CodeEpisode:
+    """Return what to remember: the blocks that were shown and whose names are in code that ran, and the solution."""
+    observations = [observation for _, observation in state.history]
+    runs = [o.code for o in observations if isinstance(o, RunCodeObservation) and o.error is None]
+    summary = state.data.code_summary
+    names = {name for code in (*runs, summary) for name in _NAME.findall(code)}
+    results = [one for o in observations if isinstance(o, RetrieveObservation) for one in o.results]
+    used = {
+        (block.file_path, block.name): UsefulBlock(
+            file_path=block.file_path[-REMEMBERED:], type=block.type, prototype=first_line(block)
+        )
+        for result in results
+        for block in result.best
+        if block.name.rpartition(".")[2] in names
+    }
+    solution = summary if len(summary) <= SOLUTION else ""
+    return CodeEpisode(task=task[:SOLUTION], blocks=tuple(used.values())[:BLOCKS], solution=solution)
 
 
 def load_agent(path: Path) -> type[CodeNavAgent]:

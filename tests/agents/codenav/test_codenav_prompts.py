@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,7 +25,14 @@ from handiwork.agents.codenav.settings import CodeNavSettingsError
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction
-from handiwork.events.base import Event
+from handiwork.events.base import Action, Event
+from handiwork.events.code_memory import (
+    CodeEpisode,
+    CodeMemoryObservation,
+    RecallCodeAction,
+    RememberCodeAction,
+    UsefulBlock,
+)
 from handiwork.events.observation import CodeBlock
 from handiwork.events.record import CompletionEvent
 from handiwork.llm.scripted.model import ScriptedLLM
@@ -61,6 +68,11 @@ RESULTS = (
 FOUND = RetrieveObservation(results=RESULTS, content="\n\n".join(response(RESULTS, 16_000)))
 RAN = RunCodeObservation(
     code="tax = value_added_tax(100)", content="STDOUT:\n19.0\n\nNEW AND CHANGED VARIABLES:\ntax = 19.0"
+)
+SOLVED = CodeEpisode(
+    task="What is the tax on 100?",
+    blocks=(UsefulBlock(file_path="shop/tax.py", type="FUNCTION", prototype=TAX.prototype),),
+    solution=RAN.code,
 )
 XML = Capabilities(tools=False, schema=False)
 PROTOCOLS = {"native": Capabilities(), "json": Capabilities(tools=False), "xml": XML}
@@ -127,8 +139,11 @@ def with_settings(folder: Path, text: str) -> type[Any]:
 async def test_an_episode_in_each_protocol(protocol: str) -> None:
     end = written(protocol, "It is 19.0.", "done", "True")
     action, llm = await step(episode(protocol), end, capabilities=PROTOCOLS[protocol])
-    assert isinstance(action, AgentFinishAction)
-    assert action.outputs == {"message": "It is 19.0.", "code_summary": RAN.code}
+    remembered, finish = cast("list[Action]", action)
+    assert isinstance(finish, AgentFinishAction)
+    assert finish.outputs == {"message": "It is 19.0.", "code_summary": RAN.code}
+    assert isinstance(remembered, RememberCodeAction)
+    assert remembered.episode == SOLVED
     check_golden(f"codenav_{protocol}", shown(llm.requests[0]))
 
 
@@ -196,12 +211,22 @@ async def test_tool_use_has_no_search_and_a_description_of_the_tools(tmp_path: P
     state: State[CodeNavNotes] = state_of(task("What is the tax on 100?"))
     state.data = CodeNavNotes()
     action, llm = await step(state, agent=agent)
-    assert isinstance(action, DescribeCodebaseAction)
-    assert (action.tools, action.readme, llm.requests) == ("prototypes", False, [])
+    (describe,) = cast("list[Action]", action)
+    assert isinstance(describe, DescribeCodebaseAction)
+    assert (describe.tools, describe.readme, llm.requests) == ("prototypes", False, [])
     with pytest.raises(MalformedReplyError, match="no action of the type 'search'"):
         await step(episode("xml"), written("xml", "I look.", "search", "tax"), agent=agent)
     _, llm = await step(episode("xml"), written("xml", "Done.", "done", "True"), agent=agent)
     check_golden("codenav_tool_use", shown(llm.requests[0][:1]))
+
+
+async def test_what_earlier_tasks_found_is_in_the_prompt() -> None:
+    state = episode("xml")
+    state.history.insert(1, (RecallCodeAction(task="x"), CodeMemoryObservation(episodes=(SOLVED, SOLVED))))
+    _, llm = await step(state, written("xml", "I look.", "search", "tax"))
+    prompt = shown(llm.requests[0])
+    check_golden("codenav_recalled", prompt[prompt.index("# The codebase") : prompt.index("--- user")])
+    assert "CodeMemoryObservation" not in prompt
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,10 @@ def add_to(app: typer.Typer) -> None:
             str | None,
             typer.Option("--search", metavar="QUERY", help="Show the blocks that match, the best first."),
         ] = None,
+        memory: Annotated[
+            bool, typer.Option("--memory", help="Show what CodeNavAgent remembers of earlier tasks with it.")
+        ] = False,
+        forget: Annotated[bool, typer.Option("--forget", help="Clear that memory.")] = False,
         as_json: AsJson = False,
     ) -> None:
         """Index the code blocks of a codebase, and search them in Lucene's syntax.

@@ -18,6 +18,8 @@ from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit, WorkspaceError
+from handiwork.paths import data_dir
+from handiwork.session.storage.code_memory import CodeMemory
 
 if TYPE_CHECKING:
     from handiwork.codeindex.index import CodeIndex, Hit, Hits
@@ -36,11 +38,13 @@ _FIND = (
 )
 
 
-def index(path: Path | None, module: str | None, search: str | None, as_json: bool) -> Exit:
+def index(path: Path | None, module: str | None, search: str | None, memory: bool, forget: bool, as_json: bool) -> Exit:
     """Index ``path``, or the folder of an installed ``module``, and show the blocks that match ``search``, or counts.
 
-    Raises WorkspaceError.
+    With ``memory`` or ``forget``, only show or clear what agents remember of it. Raises WorkspaceError.
     """
+    if memory or forget:
+        return _show_memory(path, module, search, forget, as_json)
     try:
         from handiwork.codeindex.files import SourceTree
         from handiwork.codeindex.index import CodeIndex
@@ -49,7 +53,7 @@ def index(path: Path | None, module: str | None, search: str | None, as_json: bo
         raise WorkspaceError(NO_EXTRA) from error
     if path is not None and module is not None:
         raise WorkspaceError("PATH and --module name two codebases: leave one of them out")
-    root = _module_folder(module) if module is not None else (path or Path()).expanduser().resolve()
+    root = _module_folder(module) if module is not None else _resolved(path)
     if not root.is_dir():
         raise WorkspaceError(f"{root} is not a directory: name the folder of a codebase")
     codes = CodeIndex(str(root))
@@ -67,6 +71,38 @@ def index(path: Path | None, module: str | None, search: str | None, as_json: bo
         _show_hits(hits, as_json)
     else:
         _show_counts(codes, as_json)
+    return Exit.FINISHED
+
+
+def _resolved(path: Path | None) -> Path:
+    return (path or Path()).expanduser().resolve()
+
+
+def _show_memory(path: Path | None, module: str | None, search: str | None, forget: bool, as_json: bool) -> Exit:
+    """Show, or clear, the memory of the codebase in a folder. Raises WorkspaceError."""
+    if module is not None or search is not None:
+        raise WorkspaceError("--memory and --forget are about the codebase in PATH alone: leave --module, --search out")
+    root = _resolved(path)
+    memory = CodeMemory(data_dir(), str(root))
+    try:
+        if forget:
+            say(f"forgot {_number(memory.clear(), 'task')} with {plain(str(root))}")
+            return Exit.FINISHED
+        episodes = memory.episodes()
+    except OSError as error:
+        raise WorkspaceError(f"the memory of {root} cannot be used: {error}") from error
+    console = terminal_console()
+    for episode in episodes:
+        if as_json:
+            write_json(episode.model_dump_json())
+            continue
+        console.print(Text(plain(episode.task), "bold"), soft_wrap=True)
+        for block in episode.blocks:
+            console.print(Text(f"    {plain(block.file_path)}: {plain(block.prototype)}"), soft_wrap=True)
+    if not as_json:
+        console.print(
+            Text(f"{_number(len(episodes), 'task')} remembered of {plain(str(root))}.", "dim"), soft_wrap=True
+        )
     return Exit.FINISHED
 
 

@@ -1,0 +1,50 @@
+"""The memory of a codebase across tasks: what solved one is remembered, and recalled for later ones.
+
+The session carries these actions out. A session without a memory, as in evaluations, recalls nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from handiwork.events.base import Action, Model, Observation
+
+_Task = Annotated[str, StringConstraints(max_length=2_000)]
+_Line = Annotated[str, StringConstraints(max_length=500)]
+_Solution = Annotated[str, StringConstraints(max_length=2_000)]
+
+
+class UsefulBlock(Model):
+    """A block of code that a solution used: its file, its type, and its prototype or name."""
+
+    file_path: _Line
+    type: _Line
+    prototype: _Line
+
+
+class CodeEpisode(Model):
+    """A task that was solved, the ``blocks`` that its solution used, and the solution, "" if it was not summarised."""
+
+    task: _Task
+    blocks: tuple[UsefulBlock, ...] = Field(default=(), max_length=20)
+    solution: _Solution = ""
+
+
+class RecallCodeAction(Action):
+    """Recall what earlier tasks with the workspace's code found useful, for a new ``task``."""
+
+    task: str
+
+
+class RememberCodeAction(Action):
+    """Remember an ``episode`` for later tasks with the workspace's code."""
+
+    episode: CodeEpisode
+
+
+class CodeMemoryObservation(Observation):
+    """The ``episodes`` that were recalled; none for one that was remembered."""
+
+    episodes: tuple[CodeEpisode, ...] = ()
