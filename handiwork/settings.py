@@ -136,7 +136,7 @@ class Settings(SessionSettings, BaseSettings):
     """The model, like "anthropic:NAME", "openai:NAME" or "local:NAME"."""
 
     agent: str = "CodeActAgent"
-    """The agent: the name of an installed one, "file.py:Class", or a YAML file of SWEAgent's."""
+    """The agent: the name of an installed one, "file.py:Class", or a file of settings, like SWEAgent's in YAML."""
 
     max_iterations: int = Field(default=100, ge=1)
     """The number of steps after which the agent pauses."""
