@@ -27,6 +27,8 @@ export type ActionRecord =
   | MessageAction
   | ModifyTaskAction
   | OutputReadAction
+  | RecallCodeAction
+  | RememberCodeAction
   | WorkspaceOverviewAction;
 export type ObservationRecord =
   | AgentDelegateObservation
@@ -34,6 +36,7 @@ export type ObservationRecord =
   | BrowserOutputObservation
   | CmdOutputObservation
   | CodeBlocksObservation
+  | CodeMemoryObservation
   | CodeSearchObservation
   | ErrorObservation
   | FileEditObservation
@@ -68,6 +71,7 @@ export type EventRecord =
   | CmdRunAction
   | CodeBlocksAction
   | CodeBlocksObservation
+  | CodeMemoryObservation
   | CodeSearchAction
   | CodeSearchObservation
   | CompletionEvent
@@ -105,6 +109,8 @@ export type EventRecord =
   | OutputReadAction
   | OutputReadObservation
   | PlanObservation
+  | RecallCodeAction
+  | RememberCodeAction
   | SessionStarted
   | SessionWanted
   | SettingsChanged
@@ -457,6 +463,239 @@ export interface CodeBlocksObservation extends Observation {
   total: number;
   blocks: CodeBlock[];
   extended: boolean;
+}
+/**
+ * A task that was solved, the ``blocks`` that its solution used, and the solution, "" if it was not summarised.
+ */
+export interface CodeEpisode {
+  task: string;
+  /**
+   * @maxItems 20
+   */
+  blocks:
+    | []
+    | [UsefulBlock]
+    | [UsefulBlock, UsefulBlock]
+    | [UsefulBlock, UsefulBlock, UsefulBlock]
+    | [UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock]
+    | [UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock]
+    | [UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock]
+    | [UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock]
+    | [UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock, UsefulBlock]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ]
+    | [
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock,
+        UsefulBlock
+      ];
+  solution: string;
+}
+/**
+ * A block of code that a solution used: its file, its type, and its prototype or name.
+ */
+export interface UsefulBlock {
+  file_path: string;
+  type: string;
+  prototype: string;
+}
+/**
+ * The ``episodes`` that were recalled; none for one that was remembered.
+ */
+export interface CodeMemoryObservation extends Observation {
+  type: "CodeMemoryObservation";
+  episodes: CodeEpisode[];
 }
 /**
  * Find blocks of the workspace's code, like functions and classes, by ``query``.
@@ -978,6 +1217,20 @@ export interface PlanTask {
  */
 export interface Posted {
   event: number;
+}
+/**
+ * Recall what earlier tasks with the workspace's code found useful, for a new ``task``.
+ */
+export interface RecallCodeAction extends Action {
+  type: "RecallCodeAction";
+  task: string;
+}
+/**
+ * Remember an ``episode`` for later tasks with the workspace's code.
+ */
+export interface RememberCodeAction extends Action {
+  type: "RememberCodeAction";
+  episode: CodeEpisode;
 }
 /**
  * The process that runs a session; ``here`` is true for this server.
@@ -1706,6 +1959,7 @@ export const EVENT_TYPES: readonly string[] = [
   "CmdRunAction",
   "CodeBlocksAction",
   "CodeBlocksObservation",
+  "CodeMemoryObservation",
   "CodeSearchAction",
   "CodeSearchObservation",
   "CompletionEvent",
@@ -1743,6 +1997,8 @@ export const EVENT_TYPES: readonly string[] = [
   "OutputReadAction",
   "OutputReadObservation",
   "PlanObservation",
+  "RecallCodeAction",
+  "RememberCodeAction",
   "SessionStarted",
   "SessionWanted",
   "SettingsChanged",
