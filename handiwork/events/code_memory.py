@@ -44,7 +44,13 @@ class RememberCodeAction(Action):
     episode: CodeEpisode
 
 
+class SummarizeCodeAction(Action):
+    """Keep ``code`` as the cleaned-up solution of the task; the log has it."""
+
+    code: str
+
+
 class CodeMemoryObservation(Observation):
-    """The ``episodes`` that were recalled; none for one that was remembered."""
+    """The ``episodes`` that were recalled; none for what was remembered or kept."""
 
     episodes: tuple[CodeEpisode, ...] = ()

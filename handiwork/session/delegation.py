@@ -26,7 +26,12 @@ from handiwork.events.action import (
     OutputReadAction,
 )
 from handiwork.events.base import Action, Event, Observation
-from handiwork.events.code_memory import CodeMemoryObservation, RecallCodeAction, RememberCodeAction
+from handiwork.events.code_memory import (
+    CodeMemoryObservation,
+    RecallCodeAction,
+    RememberCodeAction,
+    SummarizeCodeAction,
+)
 from handiwork.events.observation import (
     AgentDelegateObservation,
     ChildOutcome,
@@ -90,6 +95,8 @@ class Delegation:
                 return await loop.executor.look_up_tools(loop.root.totals.mcp, action)
             case OutputReadAction():
                 return await read_output(self._blobs, action, loop.root.totals.outputs)
+            case SummarizeCodeAction():
+                return CodeMemoryObservation(content="The summary is kept.")
             case RecallCodeAction() | RememberCodeAction():
                 return await asyncio.to_thread(_use_memory, self._memory, action)
             case _:

@@ -185,4 +185,4 @@ def test_codenav_runs_an_agent_of_the_codebase_that_it_searches() -> None:
         "AgentFinishAction  The tax on 250 is 47.5.",
         "The tax on 250 is 47.5.",
     ]
-    assert result.state.outputs["code_summary"].startswith("import handiwork")
+    assert str(result.state.outputs["code_summary"]).startswith("import handiwork")

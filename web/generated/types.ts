@@ -29,6 +29,7 @@ export type ActionRecord =
   | OutputReadAction
   | RecallCodeAction
   | RememberCodeAction
+  | SummarizeCodeAction
   | WorkspaceOverviewAction;
 export type ObservationRecord =
   | AgentDelegateObservation
@@ -116,6 +117,7 @@ export type EventRecord =
   | SettingsChanged
   | SnapshotEvent
   | StepStarted
+  | SummarizeCodeAction
   | ThrottledEvent
   | UnusedHooks
   | UserRejectObservation
@@ -691,7 +693,7 @@ export interface UsefulBlock {
   prototype: string;
 }
 /**
- * The ``episodes`` that were recalled; none for one that was remembered.
+ * The ``episodes`` that were recalled; none for what was remembered or kept.
  */
 export interface CodeMemoryObservation extends Observation {
   type: "CodeMemoryObservation";
@@ -1417,6 +1419,13 @@ export interface Success {
   ok: true;
 }
 /**
+ * Keep ``code`` as the cleaned-up solution of the task; the log has it.
+ */
+export interface SummarizeCodeAction extends Action {
+  type: "SummarizeCodeAction";
+  code: string;
+}
+/**
  * A call of ``model`` waits about ``seconds`` for its rate limit; ``content`` tells the user which limit.
  */
 export interface ThrottledEvent extends Event {
@@ -2004,6 +2013,7 @@ export const EVENT_TYPES: readonly string[] = [
   "SettingsChanged",
   "SnapshotEvent",
   "StepStarted",
+  "SummarizeCodeAction",
   "ThrottledEvent",
   "UnusedHooks",
   "UserRejectObservation",

@@ -32,12 +32,13 @@ from handiwork.agents.protocols.message_cache import MessageCache
 from handiwork.agents.protocols.transcript import SMALL_LIMIT
 from handiwork.agents.state import State
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
-from handiwork.events.base import Action, Observation, Run
+from handiwork.events.base import Action, Observation
 from handiwork.events.code_memory import (
     CodeEpisode,
     CodeMemoryObservation,
     RecallCodeAction,
     RememberCodeAction,
+    SummarizeCodeAction,
     UsefulBlock,
 )
 from handiwork.events.observation import CodeBlock
@@ -55,21 +56,6 @@ _NAME = re.compile(r"\w+")
 
 SHORT = 600
 """Characters of code that a generated docstring would hardly be shorter than."""
-
-
-class SummarizeCodeAction(Action):
-    """Keep ``code`` as the cleaned-up solution of the task; it is an output of the agent."""
-
-    runnable = True
-    code: str
-
-    async def execute(self, run: Run) -> Observation:
-        """Keep the code: the log has it."""
-        return SummarizeCodeObservation(content="The summary is kept.")
-
-
-class SummarizeCodeObservation(Observation):
-    """The summary is kept."""
 
 
 class CodeNavOutputs(BaseModel):
@@ -171,7 +157,7 @@ class CodeNavAgent(Agent[CodeNavNotes]):
             yield Message.text("system", text)
 
         try:
-            actions = await ask(self.llm, _view(state, inputs), self._cache, prompt, tools, choose=choose_protocol)
+            actions = await ask(self.llm, _view(state), self._cache, prompt, tools, choose=choose_protocol)
             if len(actions) != 1:
                 raise MalformedReplyError(f"A reply has exactly one action, and yours has {len(actions)}.")
             if isinstance(actions[0], MessageAction):
@@ -256,7 +242,7 @@ def _docstring(block: CodeBlock, text: str) -> str:
     return f'{block.prototype}\n    """{text}"""\n    ...' if text else ""
 
 
-def _view(state: State[CodeNavNotes], inputs: CodeNavInputs) -> State[CodeNavNotes]:
+def _view(state: State[CodeNavNotes]) -> State[CodeNavNotes]:
     """Return the state as the model sees it: its responses in CodeNav's form, without what the prompt has already."""
     history = [
         (action, _response(observation, state.data))
@@ -272,7 +258,7 @@ def _response(observation: Observation | None, notes: CodeNavNotes) -> Observati
         return Observation(content=f"RESPONSE (Retrieval Result):\n{text}", id=observation.id, cause=observation.cause)
     if isinstance(observation, RunCodeObservation):
         return observation.with_fields(content=f"RESPONSE (Execution Result):\n{observation.content}")
-    if isinstance(observation, SummarizeCodeObservation):
+    if isinstance(observation, CodeMemoryObservation):
         return observation.with_fields(content=f"RESPONSE (Code Summary):\n{observation.content}")
     return observation
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from handiwork.agents.base import MalformedReplyError, Step
-from handiwork.agents.codenav import CodeNavAgent, CodeNavNotes, SummarizeCodeAction, SummarizeCodeObservation
+from handiwork.agents.codenav import CodeNavAgent, CodeNavNotes
 from handiwork.agents.codenav.codebase import DescribeCodebaseAction, DescribeCodebaseObservation
 from handiwork.agents.codenav.execution import RunCodeAction, RunCodeObservation
 from handiwork.agents.codenav.retrieval import (
@@ -31,6 +31,7 @@ from handiwork.events.code_memory import (
     CodeMemoryObservation,
     RecallCodeAction,
     RememberCodeAction,
+    SummarizeCodeAction,
     UsefulBlock,
 )
 from handiwork.events.observation import CodeBlock
@@ -103,7 +104,7 @@ def episode(protocol: str) -> State[CodeNavNotes]:
             "code_summary",
             RAN.code,
             SummarizeCodeAction(code=RAN.code),
-            SummarizeCodeObservation(content="The summary is kept."),
+            CodeMemoryObservation(content="The summary is kept."),
         ),
     ]
     for number, (thought, kind, content, action, observation) in enumerate(steps):
