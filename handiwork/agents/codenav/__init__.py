@@ -114,10 +114,10 @@ class CodeNavAgent(Agent[CodeNavNotes]):
         if actions and not any(isinstance(action, FIRST) for action, _ in state.history):
             return actions
         library = [inputs.description.strip()]
-        for _, observation in state.history:
+        for action, observation in state.history:
             if isinstance(observation, DescribeCodebaseObservation):
                 library.append(observation.text)
-            elif isinstance(observation, CodeMemoryObservation):
+            elif isinstance(action, RecallCodeAction) and isinstance(observation, CodeMemoryObservation):
                 state.data.recalled = observation.episodes
         state.data.library = "\n\n".join(filter(None, library))
         return None
