@@ -64,7 +64,7 @@ def test_every_recorded_call_of_the_data_returns_what_was_recorded() -> None:
 
 def test_the_databases_are_those_before_the_last_message_and_have_no_call_that_follows(tmp_path: Path) -> None:
     """A user who registered keeps the token of the dialogue; nothing else that was not recorded is there."""
-    for number, one in enumerate(instances(BENCHMARK)[::20]):
+    for number, one in enumerate(instances(BENCHMARK)[::40]):
         workspace = tmp_path / str(number)
         workspace.mkdir()
         BENCHMARK.prepare(one, workspace)
@@ -143,8 +143,8 @@ def test_the_original_check_compares_each_api_in_its_own_way(
 
 def test_a_record_that_the_agent_has_written_itself_cannot_break_the_scorer() -> None:
     lines = ["", "{", "[]", "3", '{"api_name": "Wiki"}', '{"api_name": "Wiki", "input": 3}', "[" * 5_000]
-    good = '{"api_name": "Wiki", "input": {"keyword": "x"}}'
-    assert made_calls("\n".join([*lines, good])) == [RecordedCall("Wiki", {"keyword": "x"})]
+    good = '{"api_name": "Wiki", "input": {"keyword": "x\u2028y"}}'
+    assert made_calls("\n".join([*lines, good])) == [RecordedCall("Wiki", {"keyword": "x\u2028y"})]
     one = instances(BENCHMARK)[0]
     odd = [
         RecordedCall("__builtins__", {"x": 1}),

@@ -30,9 +30,9 @@ def install(package: Path, workspace: Path) -> Path:
     return target
 
 
-def tools_of(package: Path, module: str = "*") -> list[CodebaseTool]:
+def tools_of(package: Path) -> list[CodebaseTool]:
     """Return the public functions and methods in the modules of a package, in the order of their files."""
-    files = sorted(package.glob(f"{module}.py"))
+    files = sorted(package.glob("*.py"))
     return [tool for file in files if not file.name.startswith("_") for tool in _tools_in(file)]
 
 

@@ -140,7 +140,7 @@ def state_of(row: Mapping[str, Any]) -> MemoryDatabases:
 def made_calls(record: str) -> list[RecordedCall]:
     """Return the calls that the agent's record has; the agent may have written anything into it."""
     calls: list[RecordedCall] = []
-    for line in record.splitlines()[:MOST]:
+    for line in record.split("\n")[:MOST]:
         try:
             entry = json.loads(line)
             calls.append(RecordedCall(str(entry["api_name"]), {str(k): v for k, v in entry["input"].items()}))
@@ -169,8 +169,7 @@ def accepted_calls(row: Mapping[str, Any], made: Sequence[RecordedCall]) -> int:
     """Return how many of the remaining calls the agent made as upstream's check accepts them, each call of it once."""
     databases, unused, accepted = state_of(row), list(made), 0
     for gold in row["calls"]:
-        same = (call for call in unused if call.name == gold.name)
-        right = next((call for call in same if check.accepts(check.run(call, databases.copy()), gold)), None)
+        right = next((call for call in unused if check.is_right(call, gold, databases.copy())), None)
         if right is not None:
             unused.remove(right)
             accepted += 1

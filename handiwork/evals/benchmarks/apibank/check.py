@@ -2,8 +2,9 @@
 
 The rules are those of the method ``check_api_call_correctness`` of upstream's APIs. Two are changed, as upstream's
 recorded results do not pass them: the deletion of a meeting is compared by its start (upstream reads a field that no
-meeting has), and what an id or a question is answered with is not compared if upstream's own API draws it at random
-(AppointmentRegistration) or never finds the recorded question (DocumentQA).
+meeting has), and the output is not compared if upstream's own API draws it at random (AppointmentRegistration) or never
+finds the recorded question (DocumentQA). Texts are compared without the white space around them and times in their
+usual form, which upstream does for some of the APIs only.
 """
 
 from __future__ import annotations
@@ -38,16 +39,9 @@ BY_INPUT = ("AppointmentRegistration", "DocumentQA", "RegisterUser")
 """The APIs of whose outputs only the presence is compared."""
 
 CASELESS = (
-    *(
-        "AddScene",
-        "CancelTimedSwitch",
-        "DeleteScene",
-        "EmergencyKnowledge",
-        "ModifyScene",
-        "PlayMusic",
-        "QueryHealthData",
-    ),
-    *("QueryScene", "QueryStock", "RecordHealthData", "SendEmail", "SymptomSearch", "TimedSwitch", "Translate"),
+    *("AddScene", "DeleteScene", "ModifyScene", "QueryScene", "CancelTimedSwitch", "TimedSwitch"),
+    *("EmergencyKnowledge", "SymptomSearch", "QueryHealthData", "RecordHealthData"),
+    *("PlayMusic", "QueryStock", "SendEmail", "Translate"),
 )
 """The APIs whose texts are compared without upper and lower case."""
 
@@ -121,6 +115,16 @@ def replay(call: RecordedCall, databases: Databases) -> None:
         databases.write("Appointments", appointments)
 
 
+def is_right(call: RecordedCall, gold: RecordedCall, databases: Databases) -> bool:
+    """Return whether a call of an agent, which may have any arguments, is the recorded one once it is carried out."""
+    if call.name != gold.name:
+        return False
+    try:
+        return accepts(run(call, databases), gold)
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
+        return False
+
+
 def accepts(made: RecordedCall, gold: RecordedCall) -> bool:
     """Return whether a call that was carried out is the recorded one."""
     name = gold.name
@@ -128,7 +132,8 @@ def accepts(made: RecordedCall, gold: RecordedCall) -> bool:
         return made.input.get(DELETIONS[name]) == gold.input.get(DELETIONS[name])
     if name in TOPICS:
         topic, others = TOPICS[name]
-        same_input = _overlap(made.input.get(topic), gold.input.get(topic)) > OVERLAP and all(
+        texts = [str(call.input.get(topic)) for call in (made, gold)]
+        same_input = _overlap(*map(str.lower, texts) if name.endswith("Reminder") else texts) > OVERLAP and all(
             made.input.get(other) == gold.input.get(other) for other in others
         )
     else:
@@ -140,8 +145,8 @@ def accepts(made: RecordedCall, gold: RecordedCall) -> bool:
     return same_input and same_output and made.exception == gold.exception
 
 
-def _overlap(made: Any, gold: Any) -> float:
-    words, wanted = (set(str(text).lower().split()) for text in (made, gold))
+def _overlap(made: str, gold: str) -> float:
+    words, wanted = set(made.split()), set(gold.split())
     return len(words & wanted) / len(words | wanted) if words | wanted else 1.0
 
 
@@ -150,7 +155,7 @@ def _same(name: str, made: Any, gold: Any) -> bool:
 
 
 def _plain(value: Any, caseless: bool) -> Any:
-    """Return a value in the form in which it is compared: lists of objects in any order, times in their usual form."""
+    """Return a value in the form in which it is compared: lists of objects in any order, times in one form."""
     if isinstance(value, Mapping):
         items = cast("Mapping[Any, Any]", value)
         return {key: _plain(item, caseless) for key, item in items.items()}
@@ -158,7 +163,7 @@ def _plain(value: Any, caseless: bool) -> Any:
         plain = [_plain(item, caseless) for item in cast("Sequence[Any]", value)]
         return sorted(plain, key=str) if all(isinstance(item, dict) for item in plain) else plain
     if not isinstance(value, str):
-        return value
+        return round(value, 2) if isinstance(value, float) else value
     text = value.strip()
     for form in (TIME, DATE):
         try:

@@ -69,7 +69,7 @@ def api_call(call: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
         output = error = None
         try:
             output = call(self, **arguments)
-        except (ApiError, AttributeError, KeyError, TypeError, ValueError) as failure:
+        except (ApiError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as failure:
             error = str(failure)
         result = {"api_name": type(self).__name__, "input": dict(arguments), "output": output, "exception": error}
         self.databases.record(result)

@@ -60,7 +60,7 @@ class Calculator(Api):
     def call(self, formula: str) -> float:
         """Return the result of a formula such as '(1 + 2) * 3'."""
         try:
-            return float(round(_value(ast.parse(formula.strip(), mode="eval").body), 2))
+            return float(_value(ast.parse(formula.strip(), mode="eval").body))
         except (ArithmeticError, RecursionError, SyntaxError, ValueError):
             raise ApiError("invalid formula") from None
 
