@@ -37,6 +37,15 @@ def test_it_counts_blocks_finds_them_and_reads_only_what_has_changed(program: Pr
         "        1  FUNCTION",
         "        1  CLASS",
     ]
+    assert counted.stdout.splitlines()[-1] == (
+        "Python, as the CodeNav paper counts: 1 files, 3 snippets, 13 lines, 191 characters, 1 functions, 1 classes"
+    )
+    (counts,) = [json.loads(line) for line in program("index", "--json").stdout.splitlines()]
+    assert counts["python"] == {"files": 1, "snippets": 3, "lines": 13} | {
+        "characters": 191,
+        "functions": 1,
+        "classes": 1,
+    }
     found = program("index", "--search", "type: FUNCTION AND area")
     assert found.stdout.splitlines() == [
         "shapes.py:11-13  FUNCTION",

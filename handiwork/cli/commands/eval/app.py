@@ -19,6 +19,12 @@ app = typer.Typer(
 )
 
 Folder = Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder.", show_default=False, resolve_path=True)]
+Folders = Annotated[
+    list[Path], typer.Argument(metavar="DIR...", help="A run's folder.", show_default=False, resolve_path=True)
+]
+Paper = Annotated[
+    Literal["codenav"] | None, typer.Option("--paper", help="Show the tables of this paper, of all the runs together.")
+]
 Workers = Annotated[int, typer.Option(min=1, help="The number of rollouts at a time.")]
 EngineName = Annotated[
     Literal["local", "ray"], typer.Option("--engine", help="Run rollouts on this machine, or on a Ray cluster.")
@@ -115,9 +121,9 @@ def run(
     return evaluate.run(request, flags, caps, execution, as_json)
 
 
-@command(app, "eval.commands:report")
-def report(folder: Folder, as_json: AsJson = False) -> None:
-    """Rewrite report.md, report.json and report.html of a run, and show the report."""
+@command(app, "eval.commands:report_on")
+def report(folders: Folders, paper: Paper = None, as_json: AsJson = False) -> None:
+    """Rewrite report.md, report.json and report.html of a run, and show the report; or show a paper's tables."""
 
 
 @command(app, "eval.commands:compare")

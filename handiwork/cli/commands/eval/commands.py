@@ -198,6 +198,28 @@ def _exit_code(out: Path, run: Run) -> Exit:
     return Exit.INFRASTRUCTURE
 
 
+def report_on(folders: Sequence[Path], paper: Literal["codenav"] | None, as_json: bool) -> Exit:
+    """Report on a run, or show a paper's tables of several. Raises ResultsError, SettingsError, NoPaperRunError."""
+    if paper is not None:
+        return _report_paper(folders, as_json)
+    if len(folders) != 1:
+        raise SettingsError("a report is of one run: name one folder, or add --paper codenav for tables of several")
+    return report(folders[0], as_json)
+
+
+def _report_paper(folders: Sequence[Path], as_json: bool) -> Exit:
+    from handiwork.evals.reporting import codenav_paper
+
+    runs = [(manifest.read(folder), list(Results(folder).by_key.values())) for folder in folders]
+    paper_tables = codenav_paper.tables_of(runs)
+    if as_json:
+        for table in paper_tables:
+            print(json.dumps(table._asdict(), ensure_ascii=False))  # noqa: T201
+    else:
+        _print_tables(terminal_console(), paper_tables)
+    return Exit.FINISHED
+
+
 def report(folder: Path, as_json: bool) -> Exit:
     """Write the report of the run in a folder, and print it. Raises ResultsError."""
     summary, results = _summary(folder)
@@ -229,6 +251,11 @@ def compare(first: Path, second: Path, as_json: bool) -> Exit:
 def _show(title: str, report_tables: Sequence[Table], page: Path) -> None:
     console = terminal_console()
     console.print(Text(plain(title), "bold"), soft_wrap=True)
+    _print_tables(console, report_tables)
+    console.print(Text(f"\nfull report with every trajectory: {page}", "dim"), soft_wrap=True)
+
+
+def _print_tables(console: Console, report_tables: Sequence[Table]) -> None:
     for table in report_tables:
         grid = RichTable(box=None, pad_edge=False, header_style="dim")
         for number, name in enumerate(table.header):
@@ -237,7 +264,6 @@ def _show(title: str, report_tables: Sequence[Table], page: Path) -> None:
             grid.add_row(*(Text(plain(cell)) for cell in row))
         console.print(Text(f"\n{table.title}", "cyan"))
         console.print(grid)
-    console.print(Text(f"\nfull report with every trajectory: {page}", "dim"), soft_wrap=True)
 
 
 def reproduce(folder: Path, out: Path | None, execution: Execution, as_json: bool) -> Exit:

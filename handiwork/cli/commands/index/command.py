@@ -22,6 +22,7 @@ from handiwork.paths import data_dir
 from handiwork.session.storage.code_memory import CodeMemory
 
 if TYPE_CHECKING:
+    from handiwork.codeindex.files import SourceTree
     from handiwork.codeindex.index import CodeIndex, Hit, Hits
 
 SHOWN = 10
@@ -61,7 +62,8 @@ def index(path: Path | None, module: str | None, search: str | None, memory: boo
         if search is not None:
             parse_query(search)  # a broken query is told of before anything is read
         began = time.monotonic()
-        refreshed = codes.refresh(SourceTree.of_directory(root))
+        tree = SourceTree.of_directory(root)
+        refreshed = codes.refresh(tree)
         if refreshed.read or refreshed.removed:
             say(f"read {_number(refreshed.read, 'file')} in {time.monotonic() - began:.1f} s")
         hits = None if search is None else codes.search(search, SHOWN)
@@ -70,7 +72,7 @@ def index(path: Path | None, module: str | None, search: str | None, memory: boo
     if hits is not None:
         _show_hits(hits, as_json)
     else:
-        _show_counts(codes, as_json)
+        _show_counts(codes, tree, as_json)
     return Exit.FINISHED
 
 
@@ -123,10 +125,13 @@ def _module_folder(module: str) -> Path:
     return folder.resolve()
 
 
-def _show_counts(codes: CodeIndex, as_json: bool) -> None:
-    counts, problems = codes.counts(), codes.problems()
+def _show_counts(codes: CodeIndex, tree: SourceTree, as_json: bool) -> None:
+    from handiwork.codeindex import statistics
+
+    counts, problems, python = codes.counts(), codes.problems(), statistics.count(codes, tree)
     if as_json:
         row = {"path": codes.name, "files": codes.files(), "blocks": counts, "problems": problems}
+        row["python"] = python._asdict()
         write_json(json.dumps(row, ensure_ascii=False))
         return
     console = terminal_console()
@@ -135,6 +140,9 @@ def _show_counts(codes: CodeIndex, as_json: bool) -> None:
     console.print(Text(heading), soft_wrap=True)
     for kind, count in counts.items():
         console.print(Text(f"{count:>9,}  {kind}"))
+    if python.files:
+        numbers = ", ".join(f"{value:,} {name}" for name, value in python._asdict().items())
+        console.print(Text(f"Python, as the CodeNav paper counts: {numbers}", "dim"), soft_wrap=True)
     for file, why in list(problems.items())[:PROBLEMS]:
         console.print(Text(f"not read: {plain(file)}: {plain(why)}", "yellow"), soft_wrap=True)
     if len(problems) > PROBLEMS:

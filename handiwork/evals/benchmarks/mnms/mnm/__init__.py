@@ -1,0 +1,1 @@
+"""Tools for images, texts, sounds and facts."""
