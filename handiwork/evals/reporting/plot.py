@@ -3,30 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from handiwork.evals.reporting.summary import Estimate, Summary, estimate, mean, scores_of
 from handiwork.evals.running.results import Result
 from handiwork.evals.templates import render
 
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 690.0, 20.0, 240.0
-"""The bounds of the plot, in units of the picture, which is 720 by 300."""
+"""The bounds of a panel's plot, in units of the picture, which is 720 wide."""
+HEIGHT = 300.0
+"""The height of a panel."""
+CHARACTER, LINE = 6.5, 14.0
+"""The width of a label's character and the height of its line, about."""
+USD, TOKENS = "USD", "tokens"
 QUARTERS = ("cheapest quarter", "second", "third", "dearest quarter")
 
 
 class Point(NamedTuple):
-    """A score and the cost of one of its rollouts, in USD."""
+    """A score and the cost of one of its rollouts, in USD or in tokens."""
 
     label: str
     cost: float
     score: Estimate
 
 
-def point(summary: Summary, label: str) -> Point | None:
-    """Return the point of a run, None if its score or its cost is unknown."""
-    is_known = summary.score is not None and not summary.unpriced
-    return Point(label, summary.cost.mean, summary.score) if is_known and summary.score else None
+class Panel(NamedTuple):
+    """Points that share axes; their cost is in the ``unit``, USD or TOKENS."""
+
+    points: Sequence[Point]
+    title: str = ""
+    unit: str = USD
+
+
+class _DrawnPoint(NamedTuple):
+    """A point in the units of the picture: ``bar`` are the ends of its interval, the lower score first."""
+
+    label: str
+    tooltip: str
+    x: float
+    y: float
+    bar: tuple[float, ...]
+
+
+def panel(summaries: Mapping[str, Summary], title: str = "") -> Panel:
+    """Return the runs by their labels as a panel: in USD if all costs are known and one is not 0, else in tokens."""
+    known = all(not one.unpriced for one in summaries.values()) and any(one.cost.total for one in summaries.values())
+    points = [
+        Point(label, one.cost.mean if known else one.tokens.mean, one.score)
+        for label, one in summaries.items()
+        if one.score is not None
+    ]
+    return Panel(points, title, USD if known else TOKENS)
 
 
 def quarters(results: Sequence[Result]) -> list[Point]:
@@ -48,32 +76,61 @@ def quarters(results: Sequence[Result]) -> list[Point]:
     return points
 
 
-def draw(points: Sequence[Point]) -> str:
-    """Return the points, each with its interval, as one SVG element; "" if there are none."""
-    if not points:
+def draw(panels: Sequence[Panel]) -> str:
+    """Return the panels, one below the other, as one SVG element; without those that cost nothing; "" for none."""
+    drawn = [_drawn(panel) for panel in panels if any(point.cost for point in panel.points)]
+    if not drawn:
         return ""
-    step = _step(max(one.cost for one in points))
-    ticks = [step * number for number in range(math.floor(max(one.cost for one in points) / step) + 2)]
+    return render("picture.svg", bounds=(LEFT, RIGHT, TOP, BOTTOM), height=HEIGHT, panels=drawn)
 
-    def x_of(cost: float) -> float:
-        return LEFT + cost / ticks[-1] * (RIGHT - LEFT)
 
-    return render(
-        "picture.svg",
-        bounds=(LEFT, RIGHT, TOP, BOTTOM),
-        costs=[(round(x_of(tick), 1), f"${tick:.12g}") for tick in ticks],
-        scores=[(_y_of(tick / 4), f"{25 * tick} %") for tick in range(5)],
-        points=[
-            {
-                "label": one.label,
-                "tooltip": f"{one.label}: {100 * one.score.mean:.1f} % for ${one.cost:.4g} a rollout",
-                "x": round(x_of(one.cost), 1),
-                "y": _y_of(one.score.mean),
-                "bar": [_y_of(bound) for bound in one.score.interval or (one.score.mean, one.score.mean)],
-            }
-            for one in points
+def _drawn(panel: Panel) -> dict[str, Any]:
+    """Return the numbers and texts of a panel as its template needs them."""
+    step = _step(max(one.cost for one in panel.points))
+    ticks = [step * number for number in range(math.floor(max(one.cost for one in panel.points) / step) + 2)]
+    money = panel.unit == USD
+    points = [
+        _DrawnPoint(
+            one.label,
+            f"{one.label}: {100 * one.score.mean:.1f} % for "
+            + (f"${one.cost:.4g} a rollout" if money else f"{one.cost:,.0f} {panel.unit} a rollout"),
+            round(LEFT + one.cost / ticks[-1] * (RIGHT - LEFT), 1),
+            _y_of(one.score.mean),
+            tuple(_y_of(bound) for bound in one.score.interval or (one.score.mean, one.score.mean)),
+        )
+        for one in panel.points
+    ]
+    return {
+        "title": panel.title,
+        "axis": f"mean cost of a rollout, {panel.unit}; score with its 95 % interval",
+        "costs": [
+            (round(LEFT + tick / ticks[-1] * (RIGHT - LEFT), 1), f"${tick:.12g}" if money else f"{tick:,.0f}")
+            for tick in ticks
         ],
-    )
+        "scores": [(_y_of(tick / 4), f"{25 * tick} %") for tick in range(5)],
+        "points": list(zip(points, _labels(points), strict=True)),
+    }
+
+
+def _labels(points: Sequence[_DrawnPoint]) -> list[tuple[float, float, str]]:
+    """Return the place of each point's label, x, y and SVG's text-anchor: above or below its bar, beside no other's."""
+    taken: list[tuple[float, float, float]] = []
+    places: list[tuple[float, float, str]] = []
+    for point in points:
+        width = CHARACTER * len(point.label)
+        anchor = "start" if point.x - width / 2 < LEFT else "end" if point.x + width / 2 > RIGHT else "middle"
+        left = {"start": point.x, "middle": point.x - width / 2, "end": point.x - width}[anchor]
+        above, below = min(point.y - 4, point.bar[1]) - 6, max(point.y + 4, point.bar[0]) + LINE
+        tries = [y for row in range(len(points)) for y in (above - row * LINE, below + row * LINE)]
+        inside = [y for y in tries if LINE <= y < BOTTOM]
+
+        def is_free(y: float, left: float = left, width: float = width) -> bool:
+            return all(abs(y - other) >= LINE or left + width <= start or end <= left for start, end, other in taken)
+
+        y = next(filter(is_free, inside), above)
+        taken.append((left, left + width, y))
+        places.append((point.x, y, anchor))
+    return places
 
 
 def _y_of(score: float) -> float:

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from handiwork.evals.reporting.compare import Comparison, Flip, ScoreChange
 from handiwork.evals.reporting.statistics import RESAMPLES, Interval
 from handiwork.evals.reporting.summary import Amount, Estimate, Summary
+from handiwork.evals.running.arms import ARMS, ORACLE
 from handiwork.evals.running.results import NOT_MEASURED
 
 LISTED_IDS = 20
@@ -73,6 +74,8 @@ def of_run(summary: Summary) -> list[Table]:
     skipped = [(why, str(len(ids)), _id_list(ids)) for why, ids in summary.skipped.items()]
     tables = [
         Table("Score", ("", "value", "95 % interval"), list(_scores(summary))),
+        Table("Arms", ("arm", "score", "95 % interval", "instances", "trials"), list(_arms(summary))),
+        Table("Flaky instances", ("instance", "its reference solution scored 1 in"), list(_flaky(summary)), False),
         Table("Groups", ("group", "instances measured", "score", "95 % interval"), groups),
         Table("How rollouts ended", ("outcome", "rollouts", "share", "mean score"), endings),
         Table("What they took", ("", "a rollout", "in all"), list(_amounts(summary))),
@@ -91,6 +94,7 @@ def notes(summary: Summary) -> list[str]:
         lines.append(f"Intervals: {how}.")
     if missing := summary.wanted - summary.measured:
         lines.append(f"{missing} of {summary.wanted} wanted instances have no score, and are in no mean.")
+    lines += _arm_notes(summary)
     if summary.unpriced:
         lines.append(f"The price of {summary.unpriced} completions is not known: the cost leaves them out.")
     return lines
@@ -189,6 +193,32 @@ def _amounts(summary: Summary) -> Iterator[tuple[str, ...]]:
             yield f"tokens {name}", f"{count / summary.rollouts:,.0f}", f"{count:,}"
     yield "steps", *_row(summary.steps, 1)
     yield "seconds of wall time", *_row(summary.seconds, 1)
+
+
+def _arms(summary: Summary) -> Iterator[tuple[str, ...]]:
+    for one in summary.arms:
+        score = one.score
+        cells = value(score.mean, summary), _interval(score.interval, summary), str(score.n), str(one.trials)
+        yield one.arm, *cells
+
+
+def _flaky(summary: Summary) -> Iterator[tuple[str, ...]]:
+    yield from ((name, f"{share} trials") for one in summary.arms for name, share in one.flaky.items())
+
+
+def _arm_notes(summary: Summary) -> Iterator[str]:
+    run = summary.run
+    if not summary.arms and run.get("agent") not in ARMS:
+        yield (
+            "The arms oracle and empty have no run beside this one: nothing shows that its benchmark tells right from "
+            f"wrong here. `handiwork eval run {run.get('benchmark')} --agent oracle` makes one."
+        )
+    for one in summary.arms:
+        if one.wrong:
+            says = "scores less than 1" if one.arm == ORACLE else "scores more than 0"
+            yield f"The arm {one.arm} {says} on {len(one.wrong)} of these instances: {_id_list(list(one.wrong))}."
+        if not one.same_code:
+            yield f"The arm {one.arm} ({one.folder}) ran with other code of Handiwork."
 
 
 def _row(amount: Amount, digits: int) -> tuple[str, str]:

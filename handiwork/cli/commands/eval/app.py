@@ -44,6 +44,16 @@ Temperature = Annotated[
     typer.Option(min=0, help="The least temperature of model calls, for trials that differ; default: agent's."),
 ]
 FeedbackModel = Annotated[str | None, typer.Option(help="A model that comments on the agent's steps, for mint.")]
+AgentOrArm = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        help="The agent, by default the benchmark's; or oracle, which gives the reference solutions, or empty, which "
+        "gives nothing: these need no model.",
+    ),
+]
+EvalModel = Annotated[str | None, typer.Option("--model", help="A model, as for `handiwork run`.")]
+EvalBaseURL = Annotated[str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -62,11 +72,9 @@ def run(
             metavar="BENCHMARK", help="A name from `handiwork eval list`, or your own as file.py.", show_default=False
         ),
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="The agent; by default the benchmark's.")] = None,
-    model: Annotated[str | None, typer.Option("--model", help="A model, as for `handiwork run`.")] = None,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model.")
-    ] = None,
+    agent: AgentOrArm = None,
+    model: EvalModel = None,
+    base_url: EvalBaseURL = None,
     protocol: Protocol = None,
     user_model: UserModel = None,
     feedback_model: FeedbackModel = None,

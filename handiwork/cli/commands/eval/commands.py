@@ -21,12 +21,13 @@ from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
 from handiwork.evals import registry
 from handiwork.evals.benchmark import Benchmark, Score
+from handiwork.evals.reporting import arms as arm_runs
 from handiwork.evals.reporting import compare as comparing
 from handiwork.evals.reporting import report as reports
 from handiwork.evals.reporting import tables
 from handiwork.evals.reporting.summary import Summary, summarise
 from handiwork.evals.reporting.tables import Table
-from handiwork.evals.running import manifest, plan
+from handiwork.evals.running import arms, manifest, plan
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection, RunPlan
 from handiwork.evals.running.results import NOT_MEASURED, Result, Results
@@ -111,7 +112,8 @@ def conditions_of(request: EvalRequest, flags: Mapping[str, Any]) -> tuple[Bench
     if request.benchmark is None:
         raise SettingsError("BENCHMARK is missing: name one that `handiwork eval list` shows")
     settings, benchmark = load(flags), registry.find(request.benchmark)
-    model = model_name(settings.model)
+    agent = agent_name(flags["agent"] or benchmark.agent or settings.agent)
+    model = "" if agent in arms.ARMS else model_name(settings.model)
     if request.feedback_model and not benchmark.has_feedback:
         able = ", ".join(one.name for one in registry.all_of() if one.has_feedback)
         raise SettingsError(f"--feedback-model is for {able}: {benchmark.name} has no rule for feedback")
@@ -120,7 +122,7 @@ def conditions_of(request: EvalRequest, flags: Mapping[str, Any]) -> tuple[Bench
         benchmark=request.benchmark if request.benchmark == benchmark.name else str(Path(request.benchmark).absolute()),
         split=request.split or benchmark.splits[0],
         data=str(request.data or ""),
-        agent=agent_name(flags["agent"] or benchmark.agent or settings.agent),
+        agent=agent,
         model=model,
         base_url=settings.base_url,
         protocol=settings.protocol,
@@ -259,7 +261,7 @@ def _summary(out: Path) -> tuple[Summary, list[Result]]:
     results = list(Results(out).by_key.values())
     scores = [Score(one.score, one.answer, one.details) for one in results if one.score is not None]
     figures = registry.find(run_manifest.conditions.benchmark).more(scores) if scores else {}
-    return summarise(run_manifest.facts, results, figures), results
+    return summarise(run_manifest.facts, results, figures, arm_runs.beside(out, run_manifest)), results
 
 
 class _Bar:
