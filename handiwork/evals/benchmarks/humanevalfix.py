@@ -101,7 +101,7 @@ class HumanEvalFix(Benchmark):
     Python and JavaScript run in a process separate from the solution and get copies of its values; in the other
     languages both are one program, which could find the nonce in itself.
 
-    Upstream's own flaws stay: the bug of JavaScript/10 passes its tests, so that the arm "empty" scores 1 on it, and the
+    Upstream's own flaws stay: the bug of JavaScript/10 passes its tests, so the arm "empty" scores 1 on it, and the
     declaration of CPP/38 contains half of the function's body, so that its file does not compile as given.
     """
 

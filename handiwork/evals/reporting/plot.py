@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from handiwork.evals.reporting.summary import Estimate, Summary, estimate, mean, scores_of
@@ -11,11 +11,13 @@ from handiwork.evals.running.results import Result
 from handiwork.evals.templates import render
 
 LEFT, RIGHT, TOP, BOTTOM = 60.0, 690.0, 20.0, 240.0
-"""The bounds of a panel's plot, in units of the picture, which is 720 wide."""
-HEIGHT = 300.0
-"""The height of a panel."""
+"""The bounds of a panel's plot, in units of the picture."""
+WIDTH, HEIGHT = 720.0, 300.0
+"""The size of a panel."""
 CHARACTER, LINE = 6.5, 14.0
 """The width of a label's character and the height of its line, about."""
+LONGEST = 40
+"""The characters of a label that are drawn."""
 USD, TOKENS = "USD", "tokens"
 QUARTERS = ("cheapest quarter", "second", "third", "dearest quarter")
 
@@ -84,6 +86,31 @@ def draw(panels: Sequence[Panel]) -> str:
     return render("picture.svg", bounds=(LEFT, RIGHT, TOP, BOTTOM), height=HEIGHT, panels=drawn)
 
 
+class _Box(NamedTuple):
+    """A rectangle; y grows downwards."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: _Box) -> bool:
+        """Return whether the two have an area in common."""
+        return (
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+        )
+
+
+class _Label(NamedTuple):
+    """The place of a label, with SVG's text-anchor; ``leader`` tells whether a line joins it to its bar."""
+
+    x: float
+    y: float
+    anchor: str
+    box: _Box
+    leader: bool
+
+
 def _drawn(panel: Panel) -> dict[str, Any]:
     """Return the numbers and texts of a panel as its template needs them."""
     step = _step(max(one.cost for one in panel.points))
@@ -91,7 +118,7 @@ def _drawn(panel: Panel) -> dict[str, Any]:
     money = panel.unit == USD
     points = [
         _DrawnPoint(
-            one.label,
+            one.label[:LONGEST],
             f"{one.label}: {100 * one.score.mean:.1f} % for "
             + (f"${one.cost:.4g} a rollout" if money else f"{one.cost:,.0f} {panel.unit} a rollout"),
             round(LEFT + one.cost / ticks[-1] * (RIGHT - LEFT), 1),
@@ -112,25 +139,35 @@ def _drawn(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _labels(points: Sequence[_DrawnPoint]) -> list[tuple[float, float, str]]:
-    """Return the place of each point's label, x, y and SVG's text-anchor: above or below its bar, beside no other's."""
-    taken: list[tuple[float, float, float]] = []
-    places: list[tuple[float, float, str]] = []
+def _labels(points: Sequence[_DrawnPoint]) -> list[_Label]:
+    """Return each point's label: above, below or beside its bar, where it covers no label and no other bar."""
+    taken: list[_Box] = []
+    labels: list[_Label] = []
     for point in points:
-        width = CHARACTER * len(point.label)
-        anchor = "start" if point.x - width / 2 < LEFT else "end" if point.x + width / 2 > RIGHT else "middle"
-        left = {"start": point.x, "middle": point.x - width / 2, "end": point.x - width}[anchor]
-        above, below = min(point.y - 4, point.bar[1]) - 6, max(point.y + 4, point.bar[0]) + LINE
-        tries = [y for row in range(len(points)) for y in (above - row * LINE, below + row * LINE)]
-        inside = [y for y in tries if LINE <= y < BOTTOM]
+        bars = [_Box(one.x - 5, one.bar[1] - 5, one.x + 5, one.bar[0] + 5) for one in points if one is not point]
+        places = list(_places(point))
+        free = (one for one in places if not any(one.box.meets(other) for other in (*taken, *bars)))
+        apart = (one for one in places if not any(one.box.meets(other) for other in taken))
+        label = next(free, None) or next(apart, places[0])
+        taken.append(label.box)
+        labels.append(label)
+    return labels
 
-        def is_free(y: float, left: float = left, width: float = width) -> bool:
-            return all(abs(y - other) >= LINE or left + width <= start or end <= left for start, end, other in taken)
 
-        y = next(filter(is_free, inside), above)
-        taken.append((left, left + width, y))
-        places.append((point.x, y, anchor))
-    return places
+def _places(point: _DrawnPoint) -> Iterator[_Label]:
+    """Yield the places for a point's label within the panel, the best first."""
+    width = CHARACTER * len(point.label)
+    shift = {"start": 0.0, "middle": width / 2, "end": width}
+    centred = "start" if point.x - width / 2 < LEFT else "end" if point.x + width / 2 > RIGHT else "middle"
+    for row in range(int((BOTTOM - TOP) / LINE)):
+        levels = point.bar[1] - 10 - row * LINE, point.bar[0] + 5 + LINE + row * LINE
+        tries = [(point.x, y, centred) for y in levels]
+        tries += [(x, y, side) for x, side in ((point.x + 8, "start"), (point.x - 8, "end")) for y in levels]
+        for x, y, anchor in tries:
+            left = x - shift[anchor]
+            if LINE <= y <= BOTTOM - 5 and left >= LEFT and left + width <= WIDTH:
+                box = _Box(left, y - LINE + 2, left + width, y + 2)
+                yield _Label(x, round(y, 1), anchor, box, leader=row > 0 and x == point.x)
 
 
 def _y_of(score: float) -> float:

@@ -24,7 +24,8 @@ FLAKY = "the reference solution of this instance does not always score 1"
 class ShownRollout(NamedTuple):
     """A rollout on a page: ``folder`` is its run's, relative to the page's.
 
-    ``cell`` is its benchmark and agent, None unless the page has several. ``flaky`` tells whether the reference solution of its instance does not always score 1.
+    ``cell`` is its benchmark and agent, None unless the page has several. ``flaky`` tells whether the reference
+    solution of its instance does not always score 1.
     """
 
     result: Result
@@ -33,7 +34,7 @@ class ShownRollout(NamedTuple):
     flaky: bool = False
 
 
-class Content(NamedTuple):
+class ReportContent(NamedTuple):
     """The content common to all forms of a report."""
 
     title: str
@@ -56,7 +57,7 @@ def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
     """
     flaky = {name for share in summary.arms for name in share.flaky}
     order = sorted(results, key=lambda result: (natural(result.id), result.trial))
-    content = Content(tables.headline(summary), tables.notes(summary), tables.of_run(summary))
+    content = ReportContent(tables.headline(summary), tables.notes(summary), tables.of_run(summary))
     panel = plot.Panel(plot.quarters(order))
     shown = [ShownRollout(result, flaky=result.id in flaky) for result in order]
     write_forms(folder / NAME, content, summary.model_dump_json(indent=1), [panel], shown)
@@ -64,14 +65,14 @@ def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
 
 def write_comparison(folder: Path, comparison: Comparison, before: Summary, after: Summary) -> None:
     """Write comparison.md, .json, .html and, if the runs cost anything, .svg into a folder. Raises OSError."""
-    content = Content(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
+    content = ReportContent(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
     panel = plot.panel({"before": before, "after": after})
     write_forms(folder / COMPARISON, content, comparison.model_dump_json(indent=1), [panel], [])
 
 
 def write_forms(
     base: Path,
-    content: Content,
+    content: ReportContent,
     data: str,
     panels: Sequence[Panel],
     rollouts: Sequence[ShownRollout],

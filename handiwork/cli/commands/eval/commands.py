@@ -148,7 +148,7 @@ def _execute_and_report(
     out: Path, run_plan: RunPlan, caps: Mapping[str, Any], execution: Execution, as_json: bool
 ) -> Exit:
     """Carry out a run and show its report, also if the run stopped early."""
-    code = _execute(out, run_plan, Caps(**caps), execution)
+    code = execute(out, run_plan, Caps(**caps), execution)
     if Results(out).by_key:
         report(out, as_json)
     return code
@@ -166,8 +166,8 @@ def _new_folder(run_plan: RunPlan, out: Path | None) -> Path:
     return out
 
 
-def _execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution) -> Exit:
-    """Run the remaining rollouts."""
+def execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution) -> Exit:
+    """Run the remaining rollouts of a run in its folder."""
     console = Console(stderr=True)
     with _Bar(console, out, run_plan) as bar:
         eval_run = Run(out, run_plan.manifest, run_plan.benchmark, run_plan.instances, caps, bar.finished)
@@ -202,19 +202,19 @@ def _exit_code(out: Path, run: Run) -> Exit:
 
 def report(folder: Path, as_json: bool) -> Exit:
     """Write the report of the run in a folder, and print it. Raises ResultsError."""
-    summary, results = _summary(folder)
+    summary, results = summary_of(folder)
     reports.write(folder, summary, results)
     if as_json:
         print(summary.model_dump_json())  # noqa: T201
     else:
         report_tables = [table for table in tables.of_run(summary) if table.title != tables.THE_RUN]
-        _show(tables.headline(summary), report_tables, folder / f"{reports.NAME}.html")
+        show(tables.headline(summary), report_tables, folder / f"{reports.NAME}.html")
     return Exit.FINISHED
 
 
 def compare(first: Path, second: Path, as_json: bool) -> Exit:
     """Write a comparison of two runs into the second run's folder, and print it. Raises ResultsError, CompareError."""
-    (before, earlier), (after, later) = _summary(first), _summary(second)
+    (before, earlier), (after, later) = summary_of(first), summary_of(second)
     comparison = comparing.compare(earlier, later)
     reports.write_comparison(second, comparison, before, after)
     if as_json:
@@ -224,11 +224,12 @@ def compare(first: Path, second: Path, as_json: bool) -> Exit:
             tables.difference(comparison, before),
             tables.of_comparison(comparison, before, after),
         )
-        _show(title, comparison_tables, second / f"{reports.COMPARISON}.html")
+        show(title, comparison_tables, second / f"{reports.COMPARISON}.html")
     return Exit.FINISHED
 
 
-def _show(title: str, report_tables: Sequence[Table], page: Path) -> None:
+def show(title: str, report_tables: Sequence[Table], page: Path) -> None:
+    """Print a title and tables, and where the page with all else is."""
     console = terminal_console()
     console.print(Text(plain(title), "bold"), soft_wrap=True)
     for table in report_tables:
@@ -252,11 +253,12 @@ def reproduce(folder: Path, out: Path | None, execution: Execution, as_json: boo
         say(f"{difference} differs from {folder}")
     new = _new_folder(run_plan, out)
     manifest.write(new, run_plan.manifest)
-    code = _execute(new, run_plan, Caps(), execution)
+    code = execute(new, run_plan, Caps(), execution)
     return compare(folder, new, as_json) if code is Exit.FINISHED else code
 
 
-def _summary(out: Path) -> tuple[Summary, list[Result]]:
+def summary_of(out: Path) -> tuple[Summary, list[Result]]:
+    """Return the summary and the results of the run in a folder. Raises ResultsError."""
     run_manifest = manifest.read(out)
     results = list(Results(out).by_key.values())
     scores = [Score(one.score, one.answer, one.details) for one in results if one.score is not None]
