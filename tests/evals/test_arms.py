@@ -143,14 +143,28 @@ def data_of(benchmark: Benchmark, split: str, place: Path) -> Path:
         case "bird":
             return bird_excerpt(place)
         case "gaia":
-            row = {"task_id": "a", "Question": "What is 3 + 4?", "Level": 1, "Final answer": "7", "file_name": ""}
+            rows = [
+                {
+                    "task_id": f"{n}-4f2c-91aa",
+                    "Question": "Who?",
+                    "Level": 1,
+                    "Final answer": f"Lovelace the {n}.",
+                    "file_name": "",
+                }
+                for n in range(2)
+            ]
             (place / "2023" / split).mkdir(parents=True)
-            (place / "2023" / split / "metadata.jsonl").write_text(json.dumps(row) + "\n")
+            (place / "2023" / split / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
             return place
         case "gpqa":
             place.mkdir()
             with (place / f"gpqa_{split}.csv").open("w", newline="") as file:
-                csv.writer(file).writerows([COLUMNS, ["rec1", "What is 2 + 2?", "4", "3", "5", "22"]])
+                csv.writer(file).writerows(
+                    [
+                        COLUMNS,
+                        *([f"rec-of-{n}", "Which metal?", "mercury, liquid", "iron", "gold", "tin"] for n in range(2)),
+                    ]
+                )
             return place
         case _:
             pass
