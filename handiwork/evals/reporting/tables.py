@@ -212,7 +212,7 @@ def arm_notes(summary: Summary) -> Iterator[str]:
     if not summary.arms and run.get("agent") not in ARMS:
         yield (
             "The arms oracle and empty have no run beside this one: nothing shows that its benchmark tells right from "
-            f"wrong here. `handiwork eval run {run.get('benchmark')} --agent oracle` makes one."
+            f"wrong here. Make them with `handiwork eval run {run.get('benchmark')}` and --agent oracle or empty."
         )
     for one in summary.arms:
         if one.wrong:

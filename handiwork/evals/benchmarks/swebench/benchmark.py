@@ -150,6 +150,8 @@ class SWEBench(Benchmark):
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the agent's patch is resolved on a fresh checkout.
 
+        A patch whose tests give no results scores 0 only if the reference solution is resolved right afterwards.
+
         Raises DataError, SandboxError, OfficialError, WorkspaceError.
         """
         if rollout.files is None:
@@ -161,7 +163,10 @@ class SWEBench(Benchmark):
         patch = await asyncio.to_thread(unified_diff, changes)
         if not patch:
             return Score(0.0, "", {"why": "the agent changed nothing"})
-        grade = await grader.grade(rollout.instance.row, subject_of(rollout.instance), patch)
+        row, subject = rollout.instance.row, subject_of(rollout.instance)
+        grade = await grader.grade(row, subject, patch)
+        if grade.doubtful and not (await grader.grade(row, subject, row["patch"])).resolved:
+            raise SandboxError(f"{grade.why}, and the reference solution is not resolved now: the machine failed")
         details = {"why": grade.why, "failed": grade.tests, "rule": grade.version, "log": grade.log[-2000:]}
         return Score(float(grade.resolved), patch, details)
 
