@@ -5,8 +5,10 @@ from pathlib import Path
 
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
 from handiwork.evals.scoring import jsonlines
-from handiwork.evals.scoring.answers import tagged
+from handiwork.evals.scoring.answers import finish_with, tagged
+from handiwork.events.base import Action
 from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
 
 FILE = "arithmetic.jsonl"
 """Lines of {"id", "level", "question", "answer"}, and "ledger", the text of a table, where there is one to read."""
@@ -43,6 +45,10 @@ class Arithmetic(Benchmark):
         """Return the question and the form of the answer."""
         where = f" The table is in {LEDGER}." if "ledger" in instance.row else ""
         return f"{instance.row['question']}{where} Finish with the number alone, as <answer>NUMBER</answer>."
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with the right number, for `--agent oracle`."""
+        return finish_with(str(instance.row["answer"]))
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for the right number, however it is written, else 0."""

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 from handiwork.agents.state import State
 from handiwork.errors import HandiworkError
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
+from handiwork.events.base import Action
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
 from handiwork.workspace.session_files import SessionFiles
@@ -185,6 +186,15 @@ class Benchmark(ABC):
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
         """Return the simulated user's reply to the agent's turn ``turn``, from 1; None to end the conversation."""
         return None
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Carry out the reference solution in the sandbox after its set-up; return the action that ends the task.
+
+        Only the arm "oracle" calls it, and scores 1 on every instance, or the benchmark's docstring says why not; so it
+        does if the arm "empty", which ends with an empty message, scores more than 0. A benchmark without reference
+        solutions does not define it. Raises UnfitError for an instance without one, SandboxError.
+        """
+        raise UnfitError(f"{self.name} has no reference solutions")
 
     @abstractmethod
     async def score(self, rollout: Rollout) -> Score:

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
+from handiwork.events.action import AgentFinishAction
+from handiwork.events.base import Action
 from handiwork.sandbox.base import Sandbox
 
 
@@ -52,6 +54,11 @@ class Adding(Benchmark):
 
     async def reply(self, rollout: Rollout, turn: int) -> str | None:
         return "Try again." if rollout.instance.id.startswith("again") and turn < 2 else None
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        sum_ = instance.row["a"] + instance.row["b"]
+        wrong = instance.id.startswith("flaky") and instance.trial % 2 == 0
+        return AgentFinishAction(outputs={"message": str(sum_ + wrong)})
 
     async def score(self, rollout: Rollout) -> Score:
         if rollout.instance.id.startswith("ungradable"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -14,6 +16,7 @@ import pytest
 
 from handiwork.agents.state import State
 from handiwork.evals.benchmark import Ask, Benchmark, Instance, Rollout
+from handiwork.evals.benchmarks.bird import Bird
 from handiwork.evals.scoring.data import folder_of
 from handiwork.evals.scoring.execution import new_sandbox
 from handiwork.events.action import AgentFinishAction, MessageAction
@@ -48,6 +51,18 @@ def folder(benchmark: Benchmark) -> Path:
     if found == Path(BENCHDATA):
         pytest.skip(f"HANDIWORK_BENCHDATA has no folder for {benchmark.name}")
     return found
+
+
+def bird_excerpt(data: Path) -> Path:
+    """A data folder of BIRD in the upstream layout with the one database there is, in which most rows are missing."""
+    given = folder(Bird())
+    place = data / "dev_databases/california_schools"
+    place.mkdir(parents=True)
+    shutil.copyfile(given / "california_schools_excerpt.sqlite", place / "california_schools.sqlite")
+    shutil.copytree(given / "database_description/california_schools", place / "database_description")
+    rows = [row for row in json.loads((given / "mini_dev_sqlite.json").read_text()) if row["db_id"] == place.name]
+    (data / "mini_dev_sqlite.json").write_text(json.dumps(rows))
+    return data
 
 
 def sample(found: Sequence[Instance], at_most: int) -> Sequence[Instance]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
-import shutil
 import sqlite3
 from pathlib import Path
 
@@ -13,22 +11,14 @@ import pytest
 
 from handiwork.evals.benchmark import DataError, Instance, Score
 from handiwork.evals.benchmarks.bird import Bird, compare, query_in
-from tests.evals.rollouts import folder, instances, needs_benchdata, prepared, rollout
+from tests.evals.rollouts import bird_excerpt, instances, needs_benchdata, prepared, rollout
 
 BIRD = Bird()
 
 
 @pytest.fixture
 def upstream(tmp_path: Path) -> Path:
-    """A data folder in the upstream layout with the one database there is, in which most rows are missing."""
-    given, data = folder(BIRD), tmp_path / "data"
-    place = data / "dev_databases/california_schools"
-    place.mkdir(parents=True)
-    shutil.copyfile(given / "california_schools_excerpt.sqlite", place / "california_schools.sqlite")
-    shutil.copytree(given / "database_description/california_schools", place / "database_description")
-    rows = [row for row in json.loads((given / "mini_dev_sqlite.json").read_text()) if row["db_id"] == place.name]
-    (data / "mini_dev_sqlite.json").write_text(json.dumps(rows))
-    return data
+    return bird_excerpt(tmp_path / "data")
 
 
 async def scored(instance: Instance, said: str) -> Score:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from handiwork.errors import SandboxError
 from handiwork.evals import registry
 from handiwork.evals.benchmark import Instance, UnfitError
 from handiwork.evals.benchmarks.swebench import environments, grader, installations, recipes, repositories
@@ -26,8 +27,13 @@ from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection
 from handiwork.evals.running.results import Result
 from handiwork.evals.scoring.execution import new_sandbox
+from handiwork.events.action import CmdRunAction
+from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.log.store import Store
+from handiwork.session.config import SessionConfig
+from handiwork.session.open import create
 from tests.cli.program import bash, finish
-from tests.evals.rollouts import folder, instances
+from tests.evals.rollouts import folder, instances, rollout
 from tests.evals.runs import finished, no_status, script
 
 SWEBENCH = SWEBench()
@@ -290,6 +296,29 @@ async def test_an_agent_finds_neither_history_nor_repair_and_its_changes_are_sco
     assert "text: bool = True" in result.answer
     assert "data.bin" not in result.answer
     assert result.details["rule"] == "swebench 5.0.2"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("plain_path")
+async def test_a_machine_that_gives_no_test_results_is_no_failure_of_the_agent(tmp_path: Path) -> None:
+    instance, workspace = real(FLASK), tmp_path / "workspace"
+    failing = replace(instance, row={**instance.row, "recipe": {**instance.row["recipe"], "test_command": "false"}})
+    workspace.mkdir()
+    for one in (instance, failing):
+        await installations.install(subject_of(one))
+    installations.put(subject_of(instance), workspace)
+    config = SessionConfig(agent="CodeActAgent", model="scripted:", workspace=str(workspace))
+    async with Store.open(tmp_path / "data") as store:
+        session = await create(store, tmp_path / "data", config, lambda _: None, "task", llm=ScriptedLLM(()))
+        async with session.hold_lease():
+            sandbox = await session.sandbox()
+            await sandbox.execute(CmdRunAction(command=f"echo 'import nothing_there' >> {REPAIRED}"))
+            done = replace(rollout(instance, "", sandbox), files=session.files)
+            score = await SWEBENCH.score(done)
+            with pytest.raises(SandboxError, match="the reference solution is not resolved now: the machine failed"):
+                await SWEBENCH.score(replace(done, instance=failing))
+    # A patch that keeps the tests from running is the agent's failure.
+    assert (score.value, score.details["why"]) == (0, "the tests' output has no results")
 
 
 @pytest.mark.slow

@@ -20,7 +20,9 @@ from statistics import mean
 from handiwork.agents.state import State
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
+from handiwork.events.base import Action
 from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
 
 UPSTREAM = "https://raw.githubusercontent.com/apple/ml-entity-deduction-arena/64e6a92c31fcd757050ecd995112b04bc47eac9a"
 STEM = {"things": "newlist_things.rmdup", "celebrities": "newlist_celebs.all.rmdup"}
@@ -101,8 +103,14 @@ class EDA(Benchmark):
         gave_up = rollout.state.agent_state == "rejected"
         if gave_up or turn >= TURNS or contains_name(row["names"], texts[-1]):
             return None
-        answer = one_word(await rollout.ask(_prompt(row["kind"], row["names"], texts[-1])), UNSURE[row["kind"]])
+        # A turn without a question needs no model.
+        said = await rollout.ask(_prompt(row["kind"], row["names"], texts[-1])) if texts[-1] else ""
+        answer = one_word(said, UNSURE[row["kind"]])
         return f"{answer} {LAST}" if turn == TURNS - 1 else answer
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with a question that names the entity."""
+        return AgentFinishAction(outputs={"message": f"Is it {instance.row['names'][0]}?"})
 
     async def score(self, rollout: Rollout) -> Score:
         """Score the number of the winning question, 0 without one."""

@@ -12,7 +12,7 @@ Upstream finds calls by tree-sitter. Here a call is a dotted name followed by ba
 answers nor the database are all valid Python. On every API, example and reference answer of Hugging Face and Torch Hub,
 and every API and example of TensorFlow Hub, both find the same domain, except for calls within quotes or after a quote
 that is never closed, which are found only here. The database has some calls twice, with different domains, so that
-not even all reference calls score (861 of the 904 of Hugging Face, all 186 of Torch Hub).
+not even all reference calls, those of the arm "oracle", score (861 of the 904 of Hugging Face, all 186 of Torch Hub).
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from pathlib import Path
 
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
 from handiwork.evals.scoring import jsonlines
-from handiwork.evals.scoring.answers import tagged
+from handiwork.evals.scoring.answers import finish_with, tagged
+from handiwork.events.base import Action
 from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
 
 COMMIT = "6ea57973c7a6097fd7c5915698c54c17c5b1b6c8"
 UPSTREAM = f"https://raw.githubusercontent.com/ShishirPatil/gorilla/{COMMIT}"
@@ -104,8 +106,8 @@ class GorillaAPIBench(Benchmark):
             number = int(row["question_id"])
             if not 1 <= number <= len(pairs):
                 raise DataError(f"{answers} has no line {number}, which {questions.name} asks: get both whole")
-            domain = pairs[number - 1]["api_data"]["domain"]
-            more = {"domain": domain, "hub": split, "database": str(database)}
+            api = pairs[number - 1]["api_data"]
+            more = {"domain": api["domain"], "reference": api["api_call"], "hub": split, "database": str(database)}
             instances.append(Instance(f"{split}-{number}", row | more))
         return instances
 
@@ -119,6 +121,10 @@ class GorillaAPIBench(Benchmark):
             "Name a model that really exists there. Do not run the call and install nothing. A call has this form:\n"
             f"{form}\n\nFinish with the call alone, on one line, in this form:\n<answer>CALL</answer>"
         )
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with the call of the question's line in the file of answers."""
+        return finish_with(instance.row["reference"])
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the call's API has the question's domain; ``hallucination`` marks a call of no known API."""

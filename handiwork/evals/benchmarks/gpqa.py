@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
-from handiwork.evals.scoring.answers import tagged
+from handiwork.evals.scoring.answers import finish_with, tagged
+from handiwork.events.base import Action
 from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
 
 LETTERS = "ABCD"
 RIGHT = "Correct Answer"
@@ -69,12 +71,19 @@ class GPQA(Benchmark):
             f"When you are sure, finish with the letter of your choice alone: {forms}"
         )
 
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with the letter of the right choice."""
+        return finish_with(_right_letter(instance.row))
+
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for the letter of the right choice, else 0."""
-        options = choices(rollout.instance.row)
-        right = next(letter for letter, choice in options.items() if choice == rollout.instance.row[RIGHT].strip())
+        right = _right_letter(rollout.instance.row)
         chosen = letter_in(tagged(rollout.final_message))
         return Score(float(chosen == right), chosen, {"right": right})
+
+
+def _right_letter(row: Mapping[str, Any]) -> str:
+    return next(letter for letter, choice in choices(row).items() if choice == row[RIGHT].strip())
 
 
 def choices(row: Mapping[str, Any]) -> dict[str, str]:

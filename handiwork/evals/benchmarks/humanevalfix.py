@@ -14,7 +14,11 @@ from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, S
 from handiwork.evals.harness import FOLDER
 from handiwork.evals.scoring import jsonlines
 from handiwork.evals.scoring.answers import read_answer
+from handiwork.evals.scoring.execution import write_file
 from handiwork.evals.scoring.programs import Tested, new_nonce, run_program, run_tests
+from handiwork.events.action import AgentFinishAction
+from handiwork.events.base import Action
+from handiwork.sandbox.base import Sandbox
 
 _RAW = "https://raw.githubusercontent.com/bigcode-project/octopack/e17a8f6470264286bc6a52eb8263582083bf3bf6/"
 FIELDS = ("task_id", "declaration", "buggy_solution", "canonical_solution", "bug_type", "entry_point", "test")
@@ -97,8 +101,8 @@ class HumanEvalFix(Benchmark):
     Python and JavaScript run in a process separate from the solution and get copies of its values; in the other
     languages both are one program, which could find the nonce in itself.
 
-    Upstream's own flaws stay: the bug of JavaScript/10 passes its tests, and the declaration of CPP/38 contains half of
-    the function's body, so that its file does not compile as given.
+    Upstream's own flaws stay: the bug of JavaScript/10 passes its tests, so the arm "empty" scores 1 on it, and the
+    declaration of CPP/38 contains half of the function's body, so that its file does not compile as given.
     """
 
     name = "humanevalfix"
@@ -138,6 +142,12 @@ class HumanEvalFix(Benchmark):
         """Return the task: the failing command, and the function to repair."""
         language, entry = _language(instance), instance.row["entry_point"]
         return f"`{language.command}` fails: there is a bug in {language.solution}. Repair the function {entry}."
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with an empty answer, after writing the canonical solution."""
+        solution = solution_of(instance.row, "canonical_solution")
+        await write_file(sandbox, _language(instance).solution, solution.encode())
+        return AgentFinishAction(outputs={"message": ""})
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the workspace's solution passes the benchmark's own tests."""

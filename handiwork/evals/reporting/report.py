@@ -12,33 +12,29 @@ from typing import Any, NamedTuple
 from handiwork.evals import templates
 from handiwork.evals.reporting import plot, tables, trajectory
 from handiwork.evals.reporting.compare import Comparison
-from handiwork.evals.reporting.plot import Point
+from handiwork.evals.reporting.plot import Panel
 from handiwork.evals.reporting.summary import Summary, ending, natural
 from handiwork.evals.running.results import Result
 
 NAME, COMPARISON = "report", "comparison"
 
+FLAKY = "the reference solution of this instance does not always score 1"
 
-def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
-    """Write report.md, .json, .html and, if costs differ, .svg into the run's folder.
 
-    report.html is one file that fetches nothing, with all trajectories. Raises OSError.
+class ShownRollout(NamedTuple):
+    """A rollout on a page: ``folder`` is its run's, relative to the page's.
+
+    ``cell`` is its benchmark and agent, None unless the page has several. ``flaky`` tells whether the reference
+    solution of its instance does not always score 1.
     """
-    order = sorted(results, key=lambda result: (natural(result.id), result.trial))
-    content = _Content(tables.headline(summary), tables.notes(summary), tables.of_run(summary))
-    _write(folder / NAME, content, summary.model_dump_json(indent=1), plot.quarters(order), order)
+
+    result: Result
+    folder: str = ""
+    cell: tuple[str, str] | None = None
+    flaky: bool = False
 
 
-def write_comparison(folder: Path, comparison: Comparison, before: Summary, after: Summary) -> None:
-    """Write comparison.md, .json, .html and, if both runs' costs are known, .svg into a folder. Raises OSError."""
-    points = [plot.point(before, "before"), plot.point(after, "after")]
-    known_points = [point for point in points if point is not None]
-    content = _Content(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
-    plotted = known_points if len(known_points) == len(points) and any(point.cost for point in known_points) else []
-    _write(folder / COMPARISON, content, comparison.model_dump_json(indent=1), plotted, [])
-
-
-class _Content(NamedTuple):
+class ReportContent(NamedTuple):
     """The content common to all forms of a report."""
 
     title: str
@@ -46,9 +42,44 @@ class _Content(NamedTuple):
     tables: list[tables.Table]
 
 
-def _write(base: Path, content: _Content, data: str, points: Sequence[Point], results: Sequence[Result]) -> None:
-    """Write the forms of a report as files named ``base`` with different suffixes."""
-    picture, svg = plot.draw(points), base.with_suffix(".svg")
+class Grid(NamedTuple):
+    """A table of links to rollouts: each cell of a row has their numbers on the page and their scores."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[Sequence[tuple[int, str]]]]]
+
+
+def write(folder: Path, summary: Summary, results: Sequence[Result]) -> None:
+    """Write report.md, .json, .html and, if costs differ, .svg into the run's folder.
+
+    report.html is one file that fetches nothing, with all trajectories. Raises OSError.
+    """
+    flaky = {name for share in summary.arms for name in share.flaky}
+    order = sorted(results, key=lambda result: (natural(result.id), result.trial))
+    content = ReportContent(tables.headline(summary), tables.notes(summary), tables.of_run(summary))
+    panel = plot.Panel(plot.quarters(order))
+    shown = [ShownRollout(result, flaky=result.id in flaky) for result in order]
+    write_forms(folder / NAME, content, summary.model_dump_json(indent=1), [panel], shown)
+
+
+def write_comparison(folder: Path, comparison: Comparison, before: Summary, after: Summary) -> None:
+    """Write comparison.md, .json, .html and, if the runs cost anything, .svg into a folder. Raises OSError."""
+    content = ReportContent(tables.difference(comparison, before), [], tables.of_comparison(comparison, before, after))
+    panel = plot.panel({"before": before, "after": after})
+    write_forms(folder / COMPARISON, content, comparison.model_dump_json(indent=1), [panel], [])
+
+
+def write_forms(
+    base: Path,
+    content: ReportContent,
+    data: str,
+    panels: Sequence[Panel],
+    rollouts: Sequence[ShownRollout],
+    grids: Sequence[Grid] = (),
+) -> None:
+    """Write the forms of a report as files named ``base`` with different suffixes. Raises OSError."""
+    picture, svg = plot.draw(panels), base.with_suffix(".svg")
     svg.unlink(missing_ok=True)
     if picture:
         svg.write_text(picture)
@@ -56,6 +87,7 @@ def _write(base: Path, content: _Content, data: str, points: Sequence[Point], re
     base.with_suffix(".md").write_text(text, errors="replace")
     base.with_suffix(".json").write_text(data + "\n")
     script = (templates.FOLDER / "report.js").read_text()
+    cells = [one.cell for one in rollouts if one.cell is not None]
     templates.write(
         "report.html",
         base.with_suffix(".html"),
@@ -64,27 +96,33 @@ def _write(base: Path, content: _Content, data: str, points: Sequence[Point], re
         style=(templates.FOLDER / "report.css").read_text(),
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        results=[(result, ending(result)) for result in results],
-        endings=sorted({ending(result) for result in results}),
-        groups=sorted({result.group for result in results} - {""}, key=natural),
-        trials=any(result.trial > 1 for result in results),
-        rollouts=_rollouts(base.parent, results),
+        grids=grids,
+        rows=[(one, ending(one.result)) for one in rollouts],
+        endings=sorted({ending(one.result) for one in rollouts}),
+        groups=sorted({one.result.group for one in rollouts} - {""}, key=natural),
+        benchmarks=list(dict.fromkeys(benchmark for benchmark, _ in cells)),
+        agents=list(dict.fromkeys(agent for _, agent in cells)),
+        trials=any(one.result.trial > 1 for one in rollouts),
+        rollouts=_rollouts(base.parent, rollouts),
     )
 
 
-def _rollouts(folder: Path, results: Sequence[Result]) -> Iterator[dict[str, Any]]:
+def _rollouts(folder: Path, rollouts: Sequence[ShownRollout]) -> Iterator[dict[str, Any]]:
     """Yield the page's data of each rollout, one by one: all of them together may not fit into memory."""
-    for result in results:
-        file = folder / result.trajectory if result.trajectory else None
+    for one in rollouts:
+        result = one.result
+        path = str(Path(one.folder, result.trajectory)) if result.trajectory else ""
+        name = f"{result.id}, trial {result.trial}" if result.trial > 1 else result.id
         yield {
-            "name": f"{result.id}, trial {result.trial}" if result.trial > 1 else result.id,
+            "name": name if one.cell is None else f"{one.cell[1]} on {one.cell[0]}: {name}",
             "ended": ending(result),
             "why": trajectory.harmless(result.why),
             "answer": trajectory.harmless(result.answer),
             "expected": trajectory.harmless(_expected(result)),
             "details": trajectory.harmless(json.dumps(result.details, ensure_ascii=False, indent=1)),
-            "file": result.trajectory,
-            "moments": trajectory.read(file) if file and file.is_file() else [],
+            "flaky": FLAKY if one.flaky else "",
+            "file": path,
+            "moments": trajectory.read(folder / path) if path and (folder / path).is_file() else [],
         }
 
 

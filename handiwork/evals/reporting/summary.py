@@ -49,6 +49,23 @@ class Ending(Model):
     score: float | None
 
 
+class ArmShare(Model):
+    """The scores of the arm ``arm``, "oracle" or "empty", on the instances of a run that it measured.
+
+    ``folder`` is the name of its run, ``trials`` the number of its rollouts of an instance. ``wrong`` has the mean
+    scores that are not 1 for the oracle, not 0 for the empty arm. ``flaky`` has the instances that the oracle's trials
+    solved in part, with "K of N". ``same_code`` tells whether Handiwork's code was that of the run.
+    """
+
+    arm: str
+    folder: str
+    trials: int
+    score: Estimate
+    wrong: dict[str, float]
+    flaky: dict[str, str]
+    same_code: bool
+
+
 class Summary(Model):
     """The summary of a run.
 
@@ -56,7 +73,8 @@ class Summary(Model):
     ``skipped`` are the instances that cannot run on the machine, by the reason. ``failures`` are the rollouts lost to
     infrastructure or the grader; ``if_failed`` is the score if each of them counted as 0, None if there are none.
     ``pass_at`` is pass@k by k, for scores of 0 and 1, over the instances with k measured trials. ``figures`` are the
-    benchmark's other figures. Amounts cover all rollouts: USD, tokens, steps, and seconds of wall time. ``unpriced``
+    benchmark's other figures, ``arms`` the scores of the arms. Amounts cover all rollouts: USD, tokens, steps, and
+    seconds of wall time. ``unpriced``
     counts completions of unknown price, which ``cost`` leaves out.
     """
 
@@ -70,6 +88,7 @@ class Summary(Model):
     if_failed: Estimate | None
     pass_at: dict[int, float]
     figures: dict[str, float]
+    arms: list[ArmShare]
     groups: dict[str, Estimate]
     endings: dict[str, Ending]
     cost: Amount
@@ -83,7 +102,12 @@ class Summary(Model):
     seconds: Amount
 
 
-def summarise(run: Mapping[str, Any], results: Sequence[Result], figures: Mapping[str, float]) -> Summary:
+def summarise(
+    run: Mapping[str, Any],
+    results: Sequence[Result],
+    figures: Mapping[str, float],
+    arms: Sequence[ArmShare] = (),
+) -> Summary:
     """Return the summary of a run; ``run`` is its manifest as a plain mapping.
 
     Its key "instances" is the number of instances to run, "trials" the number of trials of each, and "skipped"
@@ -104,6 +128,7 @@ def summarise(run: Mapping[str, Any], results: Sequence[Result], figures: Mappin
         if_failed=estimate(scores_of(zeroed)) if failures else None,
         pass_at=_pass_at(trials, int(run["trials"])),
         figures=dict(figures),
+        arms=list(arms),
         groups=_groups(results),
         endings=_endings(results),
         cost=_amount(r.cost for r in results),

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from handiwork.evals.reporting.compare import Comparison, Flip, ScoreChange
 from handiwork.evals.reporting.statistics import RESAMPLES, Interval
 from handiwork.evals.reporting.summary import Amount, Estimate, Summary
+from handiwork.evals.running.arms import ARMS, ORACLE
 from handiwork.evals.running.results import NOT_MEASURED
 
 LISTED_IDS = 20
@@ -46,7 +47,7 @@ def headline(summary: Summary) -> str:
 
 def estimate_text(score: Estimate, summary: Summary) -> str:
     """Return an estimate with its interval."""
-    return f"{value(score.mean, summary)} (95 % interval {_interval(score.interval, summary)})"
+    return f"{value(score.mean, summary)} (95 % interval {interval_text(score.interval, summary)})"
 
 
 def value(score: float, summary: Summary) -> str:
@@ -57,7 +58,7 @@ def value(score: float, summary: Summary) -> str:
 def of_run(summary: Summary) -> list[Table]:
     """Return the tables of a run that have rows."""
     groups = [
-        (name, str(one.n), value(one.mean, summary), _interval(one.interval, summary))
+        (name, str(one.n), value(one.mean, summary), interval_text(one.interval, summary))
         for name, one in summary.groups.items()
         if len(summary.groups) > 1
     ]
@@ -73,6 +74,8 @@ def of_run(summary: Summary) -> list[Table]:
     skipped = [(why, str(len(ids)), _id_list(ids)) for why, ids in summary.skipped.items()]
     tables = [
         Table("Score", ("", "value", "95 % interval"), list(_scores(summary))),
+        Table("Arms", ("arm", "score", "95 % interval", "instances", "trials"), list(_arms(summary))),
+        Table("Flaky instances", ("instance", "its reference solution scored 1 in"), list(_flaky(summary)), False),
         Table("Groups", ("group", "instances measured", "score", "95 % interval"), groups),
         Table("How rollouts ended", ("outcome", "rollouts", "share", "mean score"), endings),
         Table("What they took", ("", "a rollout", "in all"), list(_amounts(summary))),
@@ -91,6 +94,7 @@ def notes(summary: Summary) -> list[str]:
         lines.append(f"Intervals: {how}.")
     if missing := summary.wanted - summary.measured:
         lines.append(f"{missing} of {summary.wanted} wanted instances have no score, and are in no mean.")
+    lines += arm_notes(summary)
     if summary.unpriced:
         lines.append(f"The price of {summary.unpriced} completions is not known: the cost leaves them out.")
     return lines
@@ -101,7 +105,7 @@ def difference(comparison: Comparison, before: Summary) -> str:
     change = comparison.difference
     p = "" if comparison.p is None else f", McNemar's exact p = {comparison.p:.3g}"
     return (
-        f"Difference {_change(change.mean, before)} (95 % interval {_changes(change.interval, before)}){p}, "
+        f"Difference {change_text(change.mean, before)} (95 % interval {changes_text(change.interval, before)}){p}, "
         f"on {change.n} instances that both runs measured"
     )
 
@@ -113,7 +117,7 @@ def of_comparison(comparison: Comparison, before: Summary, after: Summary) -> li
             name,
             value(score, summary),
             estimate_text(summary.score, summary) if summary.score else "",
-            *_cost_cells(summary),
+            *cost_cells(summary),
         )
         for name, score, summary in (
             ("before", comparison.before, before),
@@ -164,14 +168,14 @@ def _scores(summary: Summary) -> Iterator[tuple[str, ...]]:
     if summary.score is None:
         return
     name = str(summary.run.get("metric", "score"))
-    yield name, value(summary.score.mean, summary), _interval(summary.score.interval, summary)
+    yield name, value(summary.score.mean, summary), interval_text(summary.score.interval, summary)
     if len(summary.pass_at) > 1:
         yield from ((f"pass@{k}", f"{100 * share:.1f} %", "") for k, share in summary.pass_at.items())
     yield from ((figure, f"{number:.4g}", "") for figure, number in summary.figures.items())
     if summary.if_failed is not None:
         failed = " and ".join(f"{count} {kind}" for kind, count in summary.failures.items())
         score = summary.if_failed
-        yield f"if failures ({failed}) scored 0", value(score.mean, summary), _interval(score.interval, summary)
+        yield f"if failures ({failed}) scored 0", value(score.mean, summary), interval_text(score.interval, summary)
 
 
 def _amounts(summary: Summary) -> Iterator[tuple[str, ...]]:
@@ -191,11 +195,39 @@ def _amounts(summary: Summary) -> Iterator[tuple[str, ...]]:
     yield "seconds of wall time", *_row(summary.seconds, 1)
 
 
+def _arms(summary: Summary) -> Iterator[tuple[str, ...]]:
+    for one in summary.arms:
+        score = one.score
+        cells = value(score.mean, summary), interval_text(score.interval, summary), str(score.n), str(one.trials)
+        yield one.arm, *cells
+
+
+def _flaky(summary: Summary) -> Iterator[tuple[str, ...]]:
+    yield from ((name, f"{share} trials") for one in summary.arms for name, share in one.flaky.items())
+
+
+def arm_notes(summary: Summary) -> Iterator[str]:
+    """Yield notes about arms that did not score as they should, or were not run."""
+    run = summary.run
+    if not summary.arms and run.get("agent") not in ARMS:
+        yield (
+            "The arms oracle and empty have no run beside this one: nothing shows that its benchmark tells right from "
+            f"wrong here. Make them with `handiwork eval run {run.get('benchmark')}` and --agent oracle or empty."
+        )
+    for one in summary.arms:
+        if one.wrong:
+            says = "scores less than 1" if one.arm == ORACLE else "scores more than 0"
+            yield f"The arm {one.arm} {says} on {len(one.wrong)} of these instances: {_id_list(list(one.wrong))}."
+        if not one.same_code:
+            yield f"The arm {one.arm} ({one.folder}) ran with other code of Handiwork."
+
+
 def _row(amount: Amount, digits: int) -> tuple[str, str]:
     return f"{amount.mean:,.{digits}f}", f"{amount.total:,.{digits}f}"
 
 
-def _cost_cells(summary: Summary) -> tuple[str, ...]:
+def cost_cells(summary: Summary) -> tuple[str, ...]:
+    """Return USD, tokens and seconds of a rollout."""
     cost = f"{summary.cost.mean:,.4f}" + (f" and {summary.unpriced} of unknown price" if summary.unpriced else "")
     return cost, f"{summary.tokens.mean:,.0f}", f"{summary.seconds.mean:,.1f}"
 
@@ -211,26 +243,29 @@ def _fact(item: JsonValue) -> str:
     return "" if item is None or isinstance(item, list) else str(item)
 
 
-def _interval(interval: Interval | None, summary: Summary) -> str:
+def interval_text(interval: Interval | None, summary: Summary) -> str:
+    """Return the bounds of an interval of scores."""
     if interval is None:
         return "none: all alike"
     return f"{value(interval.low, summary).removesuffix(' %')} to {value(interval.high, summary)}"
 
 
-def _change(change: float, summary: Summary) -> str:
+def change_text(change: float, summary: Summary) -> str:
+    """Return a difference of scores."""
     return f"{change:+.3f}" if summary.run.get("metric") == "mean score" else f"{100 * change:+.1f} points"
 
 
-def _changes(interval: Interval | None, summary: Summary) -> str:
+def changes_text(interval: Interval | None, summary: Summary) -> str:
+    """Return the bounds of an interval of differences."""
     if interval is None:
         return "none: all alike"
-    return f"{_change(interval.low, summary).removesuffix(' points')} to {_change(interval.high, summary)}"
+    return f"{change_text(interval.low, summary).removesuffix(' points')} to {change_text(interval.high, summary)}"
 
 
 def _change_cells(change: ScoreChange, summary: Summary) -> tuple[str, ...]:
     scores = (value(score, summary) for score in (change.before, change.after))
     difference = change.difference
-    return str(difference.n), *scores, _change(difference.mean, summary), _changes(difference.interval, summary)
+    return str(difference.n), *scores, change_text(difference.mean, summary), changes_text(difference.interval, summary)
 
 
 def _flips(flips: Sequence[Flip], summary: Summary) -> list[tuple[str, ...]]:

@@ -16,6 +16,7 @@ import handiwork
 from handiwork.agents.registry import CONFIGURED
 from handiwork.agents.registry import find as find_agent
 from handiwork.evals.benchmark import Benchmark
+from handiwork.evals.running import arms
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.results import ResultsError
 from handiwork.evals.scoring.data import files_hash
@@ -94,7 +95,7 @@ def make(
         version=version("handiwork"),
         commit=_commit(),
         code=_code_hash(PACKAGE),
-        agent_code=_code_hash(_files_of(conditions.agent)),
+        agent_code=_code_hash(_files_of(arms.agent_of(conditions.agent))),
         image=image,
         sampling=f"as the agent asks: {temperature}",
         host=Host(

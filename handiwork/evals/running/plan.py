@@ -9,7 +9,7 @@ from pathlib import Path
 
 from handiwork.evals import registry
 from handiwork.evals.benchmark import Benchmark, DataError, Instance
-from handiwork.evals.running import manifest
+from handiwork.evals.running import arms, manifest
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.manifest import Manifest
 from handiwork.evals.scoring import data
@@ -40,6 +40,7 @@ async def new(
 
     Raises DataError, AgentNotFoundError, SandboxError.
     """
+    arms.check(benchmark, conditions.agent)
     if conditions.split not in benchmark.splits:
         splits = ", ".join(benchmark.splits)
         raise DataError(f"{benchmark.name} has no split {conditions.split!r}: it has {splits}")

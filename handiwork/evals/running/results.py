@@ -96,7 +96,7 @@ class Result(Model):
 
 
 class Results:
-    """The results of a run in the folder ``out``; an incomplete last line of a killed process is removed.
+    """The results of a run in the folder ``out``, without an incomplete last line, which a process may be writing.
 
     ``by_key`` has the last result of each rollout, with the cost of its earlier ones added: a failed rollout is
     repeated when a run is resumed. ``spent`` is the USD of all results, and ``dearest`` that of the dearest, None
@@ -108,15 +108,14 @@ class Results:
         self.by_key: dict[tuple[str, int], Result] = {}
         self.spent = 0.0
         self.dearest: float | None = None
+        self._complete = 0
         if self.file.exists():
             self._read()
 
     def _read(self) -> None:
         data = self.file.read_bytes()
         complete = data[: data.rfind(b"\n") + 1]
-        if complete != data:
-            with self.file.open("r+b") as file:
-                file.truncate(len(complete))
+        self._complete = len(complete)
         for number, line in enumerate(complete.splitlines(), 1):
             try:
                 result = Result.model_validate_json(line)
@@ -125,10 +124,15 @@ class Results:
             self._count(result)
 
     def add(self, result: Result) -> None:
-        """Append a result; it is on the disk when this returns."""
+        """Append a result in place of an incomplete line; it is on the disk when this returns.
+
+        Only the process that executes the run may call it.
+        """
         with self.file.open("ab") as file:
+            file.truncate(self._complete)
             file.write(result.model_dump_json().encode() + b"\n")
             file.flush()
+            self._complete = file.tell()
             os.fsync(file.fileno())
         self._count(result)
 

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from handiwork.agents.state import State
 from handiwork.errors import BrowserError, SandboxError
 from handiwork.evals.benchmark import PROVIDED, Benchmark, Instance, Rollout, UnfitError
+from handiwork.evals.running import arms
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.results import INFRASTRUCTURE, NOT_MEASURED, Outcome, Result
 from handiwork.evals.scoring.execution import new_sandbox
@@ -149,7 +150,8 @@ async def _attempt(conditions: Conditions, benchmark: Benchmark, job: RolloutJob
             config = _config(conditions, benchmark, instance, workspace, job.budget)
             mounts = (*((provided,) if any(provided.iterdir()) else ()), *benchmark.mounts(instance))
             config = config.model_copy(update={"mount_ro": tuple(map(str, mounts))})
-            opened = await create(store, data, config, lambda _: None, TITLE, conventions=False)
+            llm = arms.model_of(conditions.agent)
+            opened = await create(store, data, config, lambda _: None, TITLE, llm=llm, conventions=False)
             models = SideModels(
                 SideModel(conditions.user_model, conditions.user_base_url),
                 SideModel(conditions.feedback_model, None) if conditions.feedback_model else None,
@@ -271,7 +273,7 @@ def _config(
     costs = [cost for cost in (conditions.limits.cost, budget) if cost is not None]
     times = [time for time in (conditions.limits.time, conditions.deadline) if time is not None]
     return SessionConfig(
-        agent=conditions.agent,
+        agent=arms.agent_of(conditions.agent),
         model=conditions.model,
         base_url=conditions.base_url,
         protocol=conditions.protocol,
@@ -317,6 +319,8 @@ async def _converse(
             await benchmark.rehearse(instance, second)
     await benchmark.set_up(instance, sandbox)
     prompt: str | None = await benchmark.task(instance, sandbox, conditions.agent)
+    if conditions.agent in arms.ARMS:
+        await opened.log.append(await arms.work(conditions.agent, benchmark, instance, sandbox))
     for turn in range(1, benchmark.turns + 2):
         await opened.run(prompt, end)
         if end.failure is not None:

@@ -46,10 +46,10 @@ function article(moment) {
 
 function filter() {
   const query = byId("search").value.toLowerCase();
-  const outcome = byId("outcome").value, group = byId("group")?.value ?? "";
+  const choices = ["outcome", "group", "benchmark", "agent"].map((name) => [name, byId(name)?.value ?? ""]);
   for (const row of rows) {
     row.hidden = !(row.textContent.toLowerCase().includes(query)
-      && (!outcome || row.dataset.outcome === outcome) && (!group || row.dataset.group === group));
+      && choices.every(([name, value]) => !value || row.dataset[name] === value));
   }
   byId("shown").textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
 }
@@ -67,6 +67,7 @@ function read(number) {
   byId("name").textContent = record.name;
   const facts = { outcome: record.ended, why: record.why, answer: record.answer };
   if (!record.ended.startsWith("right")) facts["expected answer"] = record.expected;
+  facts.flaky = record.flaky;
   facts.file = record.file;
   if (record.details !== "{}") facts["how it was scored"] = record.details;
   byId("facts").replaceChildren(...Object.entries(facts).filter(([, text]) => text).flatMap(([name, text]) => {

@@ -50,6 +50,19 @@ Temperature = Annotated[
     typer.Option(min=0, help="The least temperature of model calls, for trials that differ; default: agent's."),
 ]
 FeedbackModel = Annotated[str | None, typer.Option(help="A model that comments on the agent's steps, for mint.")]
+AgentOrArm = Annotated[
+    str | None,
+    typer.Option(
+        "--agent",
+        help="The agent, by default the benchmark's; or oracle, which gives the reference solutions, or empty, which "
+        "gives nothing: these need no model.",
+    ),
+]
+EvalModel = Annotated[str | None, typer.Option("--model", help="A model, as for `handiwork run`.")]
+EvalBaseURL = Annotated[str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model.")]
+Trials = Annotated[int, typer.Option(min=1, help="The number of rollouts per instance, for pass@k.")]
+Deadline = Annotated[float, typer.Option(min=1, help="The time limit of a rollout in seconds.")]
+EvalIterations = Annotated[int | None, typer.Option(min=1, help="Steps per rollout; default: benchmark's.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
@@ -68,11 +81,9 @@ def run(
             metavar="BENCHMARK", help="A name from `handiwork eval list`, or your own as file.py.", show_default=False
         ),
     ] = None,
-    agent: Annotated[str | None, typer.Option("--agent", help="The agent; by default the benchmark's.")] = None,
-    model: Annotated[str | None, typer.Option("--model", help="A model, as for `handiwork run`.")] = None,
-    base_url: Annotated[
-        str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model.")
-    ] = None,
+    agent: AgentOrArm = None,
+    model: EvalModel = None,
+    base_url: EvalBaseURL = None,
     protocol: Protocol = None,
     user_model: UserModel = None,
     feedback_model: FeedbackModel = None,
@@ -80,7 +91,7 @@ def run(
     data: Data = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Run only the first LIMIT instances.")] = None,
     ids: Annotated[str | None, typer.Option(help="Run only these instances, separated by commas.")] = None,
-    trials: Annotated[int, typer.Option(min=1, help="The number of rollouts per instance, for pass@k.")] = 1,
+    trials: Trials = 1,
     temperature: Temperature = None,
     workers: Workers = 1,
     engine: EngineName = "local",
@@ -88,8 +99,8 @@ def run(
     sandbox: SandboxKind = None,
     image: Image = None,
     allow_net: AllowNet = None,
-    deadline: Annotated[float, typer.Option(min=1, help="The time limit of a rollout in seconds.")] = 1800.0,
-    max_iterations: Annotated[int | None, typer.Option(min=1, help="Steps per rollout; default: benchmark's.")] = None,
+    deadline: Deadline = 1800.0,
+    max_iterations: EvalIterations = None,
     max_cost: Annotated[float | None, typer.Option(help="The budget of the whole run in US dollars.")] = None,
     max_disk: Annotated[float | None, typer.Option(help="The space for the run's trajectories in GB.")] = None,
     out: Out = None,
@@ -119,6 +130,52 @@ def run(
         benchmark, split, data, limit, selection, trials, user_model, feedback_model, temperature, deadline, out
     )
     return evaluate.run(request, flags, caps, execution, as_json)
+
+
+@command(app)
+def matrix(
+    agents: Annotated[str | None, typer.Option(help="Agents, separated by commas.")] = None,
+    benchmarks: Annotated[
+        str | None,
+        typer.Option(help="Benchmarks, separated by commas, each as NAME[:SPLIT][:LIMIT], such as everyday:dev:24."),
+    ] = None,
+    model: EvalModel = None,
+    base_url: EvalBaseURL = None,
+    protocol: Protocol = None,
+    user_model: UserModel = None,
+    trials: Trials = 1,
+    temperature: Temperature = None,
+    workers: Workers = 1,
+    deadline: Deadline = 1800.0,
+    max_iterations: EvalIterations = None,
+    max_cost: Annotated[float | None, typer.Option(help="The budget of the whole matrix in US dollars.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The matrix's folder; by default a new one below evals/.", resolve_path=True)
+    ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Resume a matrix that was stopped or killed.", resolve_path=True)
+    ] = None,
+    as_json: AsJson = False,
+) -> Exit:
+    """Run every agent on the same instances of every benchmark, and write one report.
+
+    The arms oracle and empty run before the agents, with as many trials. Each cell is a run in a folder of its own,
+    as of `handiwork eval run`. The report has a table, paired differences, a picture of score by cost, and a page with
+    every trajectory.
+
+    \b
+    handiwork eval matrix --agents CodeActAgent,SWEAgent --benchmarks humanevalfix:20,everyday:dev:24 \
+        --model openai:gpt-5 --max-cost 20
+    handiwork eval matrix --resume evals/matrix-20261125-1200
+    """
+    from handiwork.cli.commands.eval import matrix as matrices
+
+    if resume is not None:
+        return matrices.resume(resume, max_cost, workers, as_json)
+    flags: dict[str, Any] = {"model": model, "base_url": base_url, "protocol": protocol}
+    flags["max_iterations"] = max_iterations
+    request = matrices.MatrixRequest(agents or "", benchmarks or "", trials, user_model, temperature, deadline, out)
+    return matrices.run(request, flags, max_cost, workers, as_json)
 
 
 @command(app, "eval.commands:report_on")

@@ -21,12 +21,13 @@ from handiwork.cli.terminal.view import terminal_console
 from handiwork.errors import Exit
 from handiwork.evals import registry
 from handiwork.evals.benchmark import Benchmark, Score
+from handiwork.evals.reporting import arms as arm_runs
 from handiwork.evals.reporting import compare as comparing
 from handiwork.evals.reporting import report as reports
 from handiwork.evals.reporting import tables
 from handiwork.evals.reporting.summary import Summary, summarise
 from handiwork.evals.reporting.tables import Table
-from handiwork.evals.running import manifest, plan
+from handiwork.evals.running import arms, manifest, plan
 from handiwork.evals.running.conditions import Conditions
 from handiwork.evals.running.plan import InstanceSelection, RunPlan
 from handiwork.evals.running.results import NOT_MEASURED, Result, Results
@@ -111,7 +112,8 @@ def conditions_of(request: EvalRequest, flags: Mapping[str, Any]) -> tuple[Bench
     if request.benchmark is None:
         raise SettingsError("BENCHMARK is missing: name one that `handiwork eval list` shows")
     settings, benchmark = load(flags), registry.find(request.benchmark)
-    model = model_name(settings.model)
+    agent = agent_name(flags["agent"] or benchmark.agent or settings.agent)
+    model = "" if agent in arms.ARMS else model_name(settings.model)
     if request.feedback_model and not benchmark.has_feedback:
         able = ", ".join(one.name for one in registry.all_of() if one.has_feedback)
         raise SettingsError(f"--feedback-model is for {able}: {benchmark.name} has no rule for feedback")
@@ -120,7 +122,7 @@ def conditions_of(request: EvalRequest, flags: Mapping[str, Any]) -> tuple[Bench
         benchmark=request.benchmark if request.benchmark == benchmark.name else str(Path(request.benchmark).absolute()),
         split=request.split or benchmark.splits[0],
         data=str(request.data or ""),
-        agent=agent_name(flags["agent"] or benchmark.agent or settings.agent),
+        agent=agent,
         model=model,
         base_url=settings.base_url,
         protocol=settings.protocol,
@@ -146,7 +148,7 @@ def _execute_and_report(
     out: Path, run_plan: RunPlan, caps: Mapping[str, Any], execution: Execution, as_json: bool
 ) -> Exit:
     """Carry out a run and show its report, also if the run stopped early."""
-    code = _execute(out, run_plan, Caps(**caps), execution)
+    code = execute(out, run_plan, Caps(**caps), execution)
     if Results(out).by_key:
         report(out, as_json)
     return code
@@ -164,8 +166,8 @@ def _new_folder(run_plan: RunPlan, out: Path | None) -> Path:
     return out
 
 
-def _execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution) -> Exit:
-    """Run the remaining rollouts."""
+def execute(out: Path, run_plan: RunPlan, caps: Caps, execution: Execution) -> Exit:
+    """Run the remaining rollouts of a run in its folder."""
     console = Console(stderr=True)
     with _Bar(console, out, run_plan) as bar:
         eval_run = Run(out, run_plan.manifest, run_plan.benchmark, run_plan.instances, caps, bar.finished)
@@ -222,19 +224,19 @@ def _report_paper(folders: Sequence[Path], as_json: bool) -> Exit:
 
 def report(folder: Path, as_json: bool) -> Exit:
     """Write the report of the run in a folder, and print it. Raises ResultsError."""
-    summary, results = _summary(folder)
+    summary, results = summary_of(folder)
     reports.write(folder, summary, results)
     if as_json:
         print(summary.model_dump_json())  # noqa: T201
     else:
         report_tables = [table for table in tables.of_run(summary) if table.title != tables.THE_RUN]
-        _show(tables.headline(summary), report_tables, folder / f"{reports.NAME}.html")
+        show(tables.headline(summary), report_tables, folder / f"{reports.NAME}.html")
     return Exit.FINISHED
 
 
 def compare(first: Path, second: Path, as_json: bool) -> Exit:
     """Write a comparison of two runs into the second run's folder, and print it. Raises ResultsError, CompareError."""
-    (before, earlier), (after, later) = _summary(first), _summary(second)
+    (before, earlier), (after, later) = summary_of(first), summary_of(second)
     comparison = comparing.compare(earlier, later)
     reports.write_comparison(second, comparison, before, after)
     if as_json:
@@ -244,11 +246,12 @@ def compare(first: Path, second: Path, as_json: bool) -> Exit:
             tables.difference(comparison, before),
             tables.of_comparison(comparison, before, after),
         )
-        _show(title, comparison_tables, second / f"{reports.COMPARISON}.html")
+        show(title, comparison_tables, second / f"{reports.COMPARISON}.html")
     return Exit.FINISHED
 
 
-def _show(title: str, report_tables: Sequence[Table], page: Path) -> None:
+def show(title: str, report_tables: Sequence[Table], page: Path) -> None:
+    """Print a title and tables, and where the page with all else is."""
     console = terminal_console()
     console.print(Text(plain(title), "bold"), soft_wrap=True)
     _print_tables(console, report_tables)
@@ -276,16 +279,17 @@ def reproduce(folder: Path, out: Path | None, execution: Execution, as_json: boo
         say(f"{difference} differs from {folder}")
     new = _new_folder(run_plan, out)
     manifest.write(new, run_plan.manifest)
-    code = _execute(new, run_plan, Caps(), execution)
+    code = execute(new, run_plan, Caps(), execution)
     return compare(folder, new, as_json) if code is Exit.FINISHED else code
 
 
-def _summary(out: Path) -> tuple[Summary, list[Result]]:
+def summary_of(out: Path) -> tuple[Summary, list[Result]]:
+    """Return the summary and the results of the run in a folder. Raises ResultsError."""
     run_manifest = manifest.read(out)
     results = list(Results(out).by_key.values())
     scores = [Score(one.score, one.answer, one.details) for one in results if one.score is not None]
     figures = registry.find(run_manifest.conditions.benchmark).more(scores) if scores else {}
-    return summarise(run_manifest.facts, results, figures), results
+    return summarise(run_manifest.facts, results, figures, arm_runs.beside(out, run_manifest)), results
 
 
 class _Bar:

@@ -22,7 +22,8 @@ from handiwork.agents.state import State
 from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score, UnfitError
 from handiwork.evals.scoring.execution import new_sandbox, pack, run_limited, unpack, write_file
 from handiwork.evals.scoring.programs import Tested, new_nonce
-from handiwork.events.base import Model
+from handiwork.events.action import AgentFinishAction, AgentRejectAction
+from handiwork.events.base import Action, Model
 from handiwork.sandbox.base import Sandbox
 
 FOLDER = Path(__file__).parent
@@ -156,6 +157,14 @@ class Everyday(Benchmark):
         """Return the user's next message; None after the last."""
         messages = _task(rollout.instance).follow_ups
         return messages[turn - 1] if turn <= len(messages) else None
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with the solution's outcome, after running its script."""
+        solution = _task(instance).solution
+        await run_limited(sandbox, solution.script, SECONDS)
+        if solution.outcome == "rejected":
+            return AgentRejectAction(outputs={"reason": solution.answer})
+        return AgentFinishAction(outputs={"message": solution.answer, **solution.outputs})
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the verifier accepts the workspace and the last message; the details have the visible check."""

@@ -12,11 +12,13 @@ from handiwork.agents.state import State
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score
 from handiwork.evals.benchmarks.mint import feedback
 from handiwork.evals.scoring import jsonlines
-from handiwork.evals.scoring.answers import fenced, tagged
+from handiwork.evals.scoring.answers import fenced, finish_with, tagged
 from handiwork.evals.scoring.arithmetic import Value, value_of
 from handiwork.evals.scoring.programs import run_program
 from handiwork.events.action import AgentFinishAction, AgentRejectAction, MessageAction
+from handiwork.events.base import Action
 from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
 
 _RAW = "https://raw.githubusercontent.com/xingyaoww/mint-bench/3f7f12c10bf763be1e6dbdeb42feb57624121f61/"
 _NUMBER = r"[-+]?[\d,]*\.*\d+"
@@ -116,6 +118,10 @@ class Mint(Benchmark):
         comment = await rollout.feedback(feedback.prompt(instance, state, wrong))
         return "\n".join([*said, feedback.message(comment), left])
 
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with the reference, for code upstream's own solution."""
+        return finish_with(_reference(instance.row))
+
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the last proposal is right."""
         row, text = rollout.instance.row, rollout.final_message.strip()
@@ -134,6 +140,16 @@ class Mint(Benchmark):
         """Return, for mmlu, the success rate by upstream's code."""
         outcomes = [score.details["as upstream"] for score in scores if "as upstream" in score.details]
         return {"success rate as upstream's code has it": sum(outcomes) / len(outcomes)} if outcomes else {}
+
+
+def _reference(row: Mapping[str, Any]) -> str:
+    match row["set"]:
+        case "mbpp":
+            return row["code"].replace("\r\n", "\n")
+        case "humaneval":
+            return f"{row['prompt']}\n{row['canonical_solution']}"
+        case _:
+            return str(row["reference"])
 
 
 def correct(row: Mapping[str, Any], answer: str, whole: bool = False) -> bool:

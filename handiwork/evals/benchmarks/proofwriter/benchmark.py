@@ -21,7 +21,8 @@ from typing import Any
 
 from handiwork.evals.benchmark import PROVIDED, Benchmark, DataError, Instance, Rollout, Score
 from handiwork.evals.benchmarks.proofwriter import solver
-from handiwork.evals.scoring.answers import tagged
+from handiwork.evals.scoring.answers import finish_with, tagged
+from handiwork.events.base import Action
 from handiwork.events.record import Limits
 from handiwork.sandbox.base import Sandbox
 
@@ -136,6 +137,10 @@ class ProofWriter(Benchmark):
             "Unknown means that neither the statement nor its opposite follows from the facts and rules.\n"
             f"When you are sure, finish with the letter of your choice alone: {forms}"
         )
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with the right letter."""
+        return finish_with(instance.row["answer"].strip(" ()"))
 
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 for the right letter, else 0."""

@@ -28,7 +28,9 @@ from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, Unfit
 from handiwork.evals.benchmarks.swebench import environments, grader, installations, recipes, repositories
 from handiwork.evals.benchmarks.swebench.installations import Subject
 from handiwork.evals.scoring import jsonlines
-from handiwork.evals.scoring.execution import GRACE, command_in
+from handiwork.evals.scoring.execution import GRACE, command_in, write_file
+from handiwork.events.action import AgentFinishAction
+from handiwork.events.base import Action
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
 from handiwork.workspace.patch import unified_diff
@@ -42,6 +44,9 @@ SEARCH_SECONDS = 300.0
 
 LARGEST_CHANGES = 50_000_000
 """The most bytes of changed text files, before and after together, that are compared."""
+
+_PATCH = "/tmp/repair.patch"
+"""The path of the reference solution in the sandbox of the arm "oracle"."""
 
 _NAMES = TypeAdapter(list[str])
 
@@ -134,8 +139,18 @@ class SWEBench(Benchmark):
             "them, and finish."
         )
 
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with an empty answer, after applying the real repair."""
+        await write_file(sandbox, _PATCH, instance.row["patch"].encode())
+        applied = await command_in(sandbox, f"git apply {_PATCH} && rm {_PATCH}", GRACE)
+        if applied.exit_code:
+            raise UnfitError(f"the real repair does not apply: {applied.content.strip()}")
+        return AgentFinishAction(outputs={"message": ""})
+
     async def score(self, rollout: Rollout) -> Score:
         """Score 1 if the agent's patch is resolved on a fresh checkout.
+
+        A patch whose tests give no results scores 0 only if the reference solution is resolved right afterwards.
 
         Raises DataError, SandboxError, OfficialError, WorkspaceError.
         """
@@ -148,7 +163,10 @@ class SWEBench(Benchmark):
         patch = await asyncio.to_thread(unified_diff, changes)
         if not patch:
             return Score(0.0, "", {"why": "the agent changed nothing"})
-        grade = await grader.grade(rollout.instance.row, subject_of(rollout.instance), patch)
+        row, subject = rollout.instance.row, subject_of(rollout.instance)
+        grade = await grader.grade(row, subject, patch)
+        if grade.doubtful and not (await grader.grade(row, subject, row["patch"])).resolved:
+            raise SandboxError(f"{grade.why}, and the reference solution is not resolved now: the machine failed")
         details = {"why": grade.why, "failed": grade.tests, "rule": grade.version, "log": grade.log[-2000:]}
         return Score(float(grade.resolved), patch, details)
 

@@ -51,10 +51,14 @@ _PATHS = re.compile(r"^diff --git a/(.+) b/(.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """The result of grading: ``why`` explains what is not resolved, ``tests`` is the official status of the tests."""
+    """The result of grading: ``why`` explains what is not resolved, ``tests`` is the official status of the tests.
+
+    ``doubtful`` marks a patch without any result of its tests: the machine may have failed, not the patch.
+    """
 
     resolved: bool
     why: str = ""
+    doubtful: bool = False
     tests: Mapping[str, Any] = field(default_factory=dict[str, Any])
     version: str = PACKAGE
     log: str = ""
@@ -78,10 +82,10 @@ async def grade(row: Mapping[str, Any], subject: Subject, patch: str, seconds: f
         await write_file(sandbox, "/tmp/test.patch", row["test_patch"].encode())
         put_back = await _run_git(sandbox, _put_back(row["test_patch"]))
         if put_back.exit_code:
-            return Grade(resolved=False, why="the tests cannot be put in place", log=put_back.output)
+            return Grade(resolved=False, why="the tests cannot be put in place", doubtful=True, log=put_back.output)
         tests = await _run(sandbox, f"{subject.recipe.test_command}\n", seconds)
     if tests.exit_code in _TIMED_OUT:
-        return Grade(resolved=False, why=f"the tests took more than {seconds:g} s", log=tests.output)
+        return Grade(resolved=False, why=f"the tests took more than {seconds:g} s", doubtful=True, log=tests.output)
     return await asyncio.to_thread(_official_grade, row, subject.recipe.parser, tests)
 
 
@@ -139,4 +143,5 @@ def _official_grade(row: Mapping[str, Any], parser: str, tests: _CommandOutput) 
     status = report.get("tests_status", {})
     failed = {kind: tests["failure"] for kind, tests in status.items() if tests["failure"]}
     why = "" if report["resolved"] else "tests fail" if failed else "the tests' output has no results"
-    return Grade(report["resolved"], why, failed, f"swebench {report['version']}", tests.output)
+    doubtful = not report["resolved"] and not failed
+    return Grade(report["resolved"], why, doubtful, failed, f"swebench {report['version']}", tests.output)

@@ -4,6 +4,9 @@ The sites are not Handiwork's: the user hosts them as upstream asks, and names t
 The rule is upstream's, see ``evaluators`` and ``pages``: the product of the results of the task's evaluators for the
 answer, the address and pages. An agent has 30 steps, as in upstream's run.py; if they are used up before it has
 answered, its answer is empty. A task that it rejects has the answer "N/A", as in BrowserGym.
+
+There are no reference solutions, and so no arm "oracle": upstream has the right answers and final pages, not the way to
+them.
 """
 
 from __future__ import annotations

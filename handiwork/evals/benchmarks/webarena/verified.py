@@ -4,6 +4,9 @@ Tasks and rule are those of the package webarena-verified (https://github.com/Se
 fetched from PyPI with its pinned dependencies into a folder of its own, and run as a separate program: its environment
 is not Handiwork's. The sites and the 30 steps are those of the benchmark webarena. The traffic is the browser's from
 the task's first page on, without the login.
+
+There are no reference solutions, and so no arm "oracle": the package has the right answers and the requests to be seen
+in the traffic, not the way to them.
 """
 
 from __future__ import annotations
