@@ -100,6 +100,7 @@ export type EventRecord =
   | NetworkAllowed
   | OutputReadAction
   | OutputReadObservation
+  | PermissionsRevoked
   | PlanObservation
   | SessionStarted
   | SessionWanted
@@ -543,6 +544,8 @@ export interface FileChange {
 }
 /**
  * The proxy allowed or refused a connection of the sandbox to ``host``:``port``, for this ``reason``.
+ *
+ * ``pattern`` is the user's host that allows it or, after a refusal, the one that would, "" if none can.
  */
 export interface EgressEvent extends Event {
   type: "EgressEvent";
@@ -550,6 +553,7 @@ export interface EgressEvent extends Event {
   port: number;
   allowed: boolean;
   reason: string;
+  pattern: string;
 }
 /**
  * The action failed; ``content`` tells the agent why.
@@ -876,10 +880,13 @@ export interface ModifyTaskAction extends Action {
 }
 /**
  * The sandbox may reach these hosts from this event on: names, wildcards or presets, as in ``--allow-net``.
+ *
+ * With ``once``, until the end of the action during which it first reaches one of them.
  */
 export interface NetworkAllowed extends Event {
   type: "NetworkAllowed";
   hosts: string[];
+  once: boolean;
 }
 /**
  * A blob that was stored; ``media_type`` is detected from its first bytes.
@@ -919,6 +926,14 @@ export interface PendingQuestion {
   action: ActionRecord;
   why: string;
   rule: string;
+}
+/**
+ * The user takes back ``rules`` and ``hosts``, each as it was given.
+ */
+export interface PermissionsRevoked extends Event {
+  type: "PermissionsRevoked";
+  rules: string[];
+  hosts: string[];
 }
 /**
  * The plan was changed; ``content`` is the whole plan as text.
@@ -1075,7 +1090,9 @@ export interface SessionWanted extends Event {
   type: "SessionWanted";
 }
 /**
- * New model with its base URL, limits or confirmation mode from this event on; None means unchanged.
+ * New model with its base URL, limits, confirmation or plan mode from this event on; None means unchanged.
+ *
+ * In plan mode the agent may only read, and proposes a plan instead of finishing.
  */
 export interface SettingsChanged extends Event {
   type: "SettingsChanged";
@@ -1083,6 +1100,7 @@ export interface SettingsChanged extends Event {
   base_url: string | null;
   limits: Limits | null;
   confirmation: ("never" | "risky" | "always") | null;
+  plan_mode: boolean | null;
 }
 /**
  * The default settings of new sessions. Secrets are named, never shown.
@@ -1702,6 +1720,7 @@ export const EVENT_TYPES: readonly string[] = [
   "NetworkAllowed",
   "OutputReadAction",
   "OutputReadObservation",
+  "PermissionsRevoked",
   "PlanObservation",
   "SessionStarted",
   "SessionWanted",
