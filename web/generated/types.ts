@@ -928,6 +928,21 @@ export interface PendingQuestion {
   rule: string;
 }
 /**
+ * A rule or a host in force in the session, or kept for new sessions on its folder, or both.
+ */
+export interface Permission {
+  text: string;
+  in_force: boolean;
+  kept: boolean;
+}
+/**
+ * The rules and hosts of a session and of its folder.
+ */
+export interface PermissionList {
+  rules: Permission[];
+  hosts: Permission[];
+}
+/**
  * The user takes back ``rules`` and ``hosts``, each as it was given.
  */
 export interface PermissionsRevoked extends Event {
@@ -955,6 +970,15 @@ export interface PlanTask {
  */
 export interface Posted {
   event: number;
+}
+/**
+ * A host that the sandbox could not reach; allowing ``pattern`` would let it.
+ */
+export interface RefusedHost {
+  pattern: string;
+  host: string;
+  port: number;
+  subtask: number;
 }
 /**
  * The process that runs a session; ``here`` is true for this server.
@@ -1058,6 +1082,8 @@ export interface SessionView {
   asked: PendingQuestion[];
   rules: string[];
   network: string[];
+  refused: RefusedHost[];
+  plan_mode: boolean;
   outputs: JsonObject;
   run_by: RunBy | null;
 }
@@ -1265,7 +1291,8 @@ export interface FilesQuery {
 /**
  * More hosts that the sandbox may reach: names, wildcards or presets.
  *
- * ``confirmed`` allows them even if running commands could use them without asking.
+ * ``scope`` "once" ends with the action that first reaches one of them, "project" also holds for new sessions on the
+ * folder. ``confirmed`` allows them even if running commands could use them without asking.
  */
 export interface Hosts {
   /**
@@ -1273,6 +1300,7 @@ export interface Hosts {
    * @maxItems 100
    */
   hosts: [string, ...string[]];
+  scope?: "once" | "session" | "project";
   confirmed?: boolean;
 }
 /**
@@ -1488,11 +1516,16 @@ export interface NewSession {
   base_url?: string | null;
   limits?: LimitsInput | null;
   confirmation?: ("never" | "risky" | "always") | null;
+  plan_mode?: boolean | null;
   image?: string | null;
   /**
    * @maxItems 100
    */
   allow_net?: string[];
+  /**
+   * @maxItems 100
+   */
+  secrets?: string[];
 }
 /**
  * A picture that was uploaded as a blob.
@@ -1500,6 +1533,25 @@ export interface NewSession {
 export interface UploadedImage {
   blob: string;
   media_type: "image/png" | "image/jpeg";
+}
+/**
+ * Rules and hosts to keep for the folder or to take back.
+ */
+export interface PermissionChange {
+  /**
+   * @maxItems 100
+   */
+  rules?: string[];
+  /**
+   * @maxItems 100
+   */
+  hosts?: string[];
+}
+/**
+ * The user accepts the agent's plan; ``comment`` adds to it.
+ */
+export interface PlanAcceptance {
+  comment?: string;
 }
 /**
  * A session's new title.
@@ -1515,6 +1567,7 @@ export interface SettingsChange {
   base_url?: string | null;
   limits?: LimitsInput | null;
   confirmation?: ("never" | "risky" | "always") | null;
+  plan_mode?: boolean | null;
 }
 /**
  * The path that the body is written to.
@@ -1523,7 +1576,7 @@ export interface UploadQuery {
   path: string;
 }
 /**
- * A message from the user to the agent.
+ * A message from the user to the agent; it waits for the end of the current actions, or interrupts them.
  */
 export interface UserMessage {
   content: string;
@@ -1665,6 +1718,7 @@ export interface UserMessage {
         UploadedImage,
         UploadedImage
       ];
+  interrupt?: boolean;
 }
 
 /** The types of event that this version knows. */

@@ -11,6 +11,7 @@ import type {
   EventPage,
   EventsQuery,
   FileList,
+  Hosts,
   KeyTaken,
   ListQuery,
   ModelAnswer,
@@ -20,6 +21,8 @@ import type {
   NewBlob,
   NewFork,
   NewSession,
+  PermissionChange,
+  PermissionList,
   Posted,
   SessionBranch,
   SessionPage,
@@ -126,8 +129,16 @@ export function sessionApi(id: string) {
       return { ...page, events: page.events.map(asEvent) };
     },
     followUrl: (after: number) => `${location.origin.replace(/^http/, "ws")}${base}/follow?after=${after}`,
-    send: (content: string, images: UploadedImage[] = []) =>
-      json<Posted>("POST", `${base}/messages`, {}, { content, images }),
+    /** Send a message, which waits for the end of the agent's current actions unless it interrupts them. */
+    send: (content: string, images: UploadedImage[] = [], interrupt = false) =>
+      json<Posted>("POST", `${base}/messages`, {}, { content, images, interrupt }),
+    acceptPlan: (comment = "") => post("plan/accept", { comment }),
+    allowHosts: (hosts: Hosts) => post("network", hosts),
+    permissions: {
+      list: () => json<PermissionList>("GET", `${base}/permissions`),
+      keep: (change: PermissionChange) => json<PermissionList>("POST", `${base}/permissions/keep`, {}, change),
+      revoke: (change: PermissionChange) => json<PermissionList>("POST", `${base}/permissions/revoke`, {}, change),
+    },
     resume: () => post("resume"),
     interrupt: () => post("interrupt"),
     stop: () => post("stop"),

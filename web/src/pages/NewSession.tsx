@@ -8,13 +8,8 @@ import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
 import type { Confirmation } from "../events";
 import { go, sessionPath } from "../router";
+import { CONFIRMATIONS } from "../steering/confirmations";
 import type { AgentList, ModelList, NewSession, SessionRow, SettingsView } from "../../generated/types";
-
-const CONFIRMATIONS: [Confirmation, string][] = [
-  ["never", "Never: it works in a sandbox, on a copy"],
-  ["risky", "Before risky actions"],
-  ["always", "Before every action"],
-];
 
 interface Options {
   settings: SettingsView;

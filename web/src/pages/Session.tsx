@@ -12,6 +12,7 @@ import { useShortcuts } from "../keyboard";
 import { usePhone } from "../media";
 import { PANES } from "../panes";
 import { go, sessionPath } from "../router";
+import { useAttention, useNotifications } from "../steering/attention";
 import { SessionStore, useSession } from "../store";
 
 /** A session, followed while its page is open. */
@@ -86,12 +87,8 @@ function Layout({ store, pane }: { store: SessionStore; pane: string }) {
 
 function TitleBar({ store }: { store: SessionStore }) {
   const { info, connected, problem } = useSession(store);
-  useEffect(() => {
-    document.title = `${info.title} · Handiwork`;
-    return () => {
-      document.title = "Handiwork";
-    };
-  }, [info.title]);
+  useAttention(info.title, info.state);
+  const notifications = useNotifications();
   return (
     <>
       <header className="bar">
@@ -105,6 +102,15 @@ function TitleBar({ store }: { store: SessionStore }) {
           {info.model}
         </span>
         <StateBadge state={info.state} />
+        {notifications && (
+          <Button
+            kind="quiet"
+            label={notifications.on ? "Stop notifying me" : "Notify me when the session needs me or is done"}
+            onClick={notifications.toggle}
+          >
+            {notifications.on ? "🔔" : "🔕"}
+          </Button>
+        )}
         <span className="wide-only">
           <ThemeSwitch />
         </span>
