@@ -390,6 +390,12 @@ export interface ChildOutcome {
   diff: string;
 }
 /**
+ * The folder of a clone.
+ */
+export interface ClonedRepository {
+  workspace: string;
+}
+/**
  * Output of a shell command; ``content`` is stdout and stderr, interleaved as printed.
  *
  * ``status``: "done"; "running" (the command still runs); "input" (it waits for input); "exited" (the shell itself
@@ -643,6 +649,22 @@ export interface FileWriteObservation extends Observation {
   path: string;
   created: boolean;
   syntax_error: string;
+}
+/**
+ * A folder; ``repository`` tells whether it is the top of a git repository.
+ */
+export interface Folder {
+  name: string;
+  repository: boolean;
+}
+/**
+ * A folder with those inside it by name, hidden ones left out; ``parent`` is null at the top.
+ */
+export interface FolderListing {
+  path: string;
+  parent: string | null;
+  repository: boolean;
+  folders: Folder[];
 }
 /**
  * Run several subtasks side by side, each an (agent, inputs) pair on its own copy of the workspace.
@@ -1141,6 +1163,7 @@ export interface SettingsView {
   image: string | null;
   allow_net: string[];
   confirmation: "never" | "risky" | "always";
+  plan_mode: boolean;
   limits: Limits;
   secrets: string[];
 }
@@ -1287,6 +1310,12 @@ export interface EventsQuery {
 export interface FilesQuery {
   path?: string;
   at?: number | null;
+}
+/**
+ * An absolute path; "" is the home directory of the server's user.
+ */
+export interface FolderQuery {
+  path?: string;
 }
 /**
  * More hosts that the sandbox may reach: names, wildcards or presets.
@@ -1558,6 +1587,12 @@ export interface PlanAcceptance {
  */
 export interface Rename {
   title: string;
+}
+/**
+ * The http or https address of a git repository.
+ */
+export interface Repository {
+  url: string;
 }
 /**
  * New settings; null means unchanged. A new model replaces the base URL too, also with null.

@@ -109,9 +109,7 @@ async def change_session(call: OperationCall[None, SettingsChange]) -> SessionVi
     log, change = await call.log(), call.body
     await started_state(call.supervisor, log)
     if change == SettingsChange():
-        raise RequestRefusedError(
-            422, "it changes nothing: give a model, limits, a confirmation mode or plan_mode"
-        )
+        raise RequestRefusedError(422, "it changes nothing: give a model, limits, a confirmation mode or plan_mode")
     if change.model is None and change.base_url is not None:
         raise RequestRefusedError(422, "base_url: a base URL needs a model")
     model = None if change.model is None else model_name(change.model)

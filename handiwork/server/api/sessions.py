@@ -47,7 +47,7 @@ from handiwork.settings import load, model_name
 async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
     """Make a session with a copy of the workspace and start its task."""
     new = call.body
-    limits = new.limits.model_dump() if new.limits is not None else {}
+    limits = new.limits.model_dump(exclude_unset=True) if new.limits is not None else {}
     flags: dict[str, Any] = {
         "agent": new.agent,
         "model": new.model,

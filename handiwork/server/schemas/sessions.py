@@ -374,5 +374,6 @@ class SettingsView(Shape):
     image: str | None
     allow_net: list[str]
     confirmation: Confirmation
+    plan_mode: bool
     limits: Limits
     secrets: list[str]

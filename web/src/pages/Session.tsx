@@ -108,7 +108,7 @@ function TitleBar({ store }: { store: SessionStore }) {
             label={notifications.on ? "Stop notifying me" : "Notify me when the session needs me or is done"}
             onClick={notifications.toggle}
           >
-            {notifications.on ? "🔔" : "🔕"}
+            <Bell on={notifications.on} />
           </Button>
         )}
         <span className="wide-only">
@@ -117,6 +117,21 @@ function TitleBar({ store }: { store: SessionStore }) {
       </header>
       <Connection connected={connected} problem={problem} />
     </>
+  );
+}
+
+function Bell({ on }: { on: boolean }) {
+  return (
+    <svg width="18" height="18" viewBox="0 0 24 24" fill={on ? "currentColor" : "none"} aria-hidden="true">
+      <path
+        d="M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4"
+        stroke="currentColor"
+        strokeWidth="2"
+        strokeLinecap="round"
+        strokeLinejoin="round"
+      />
+      {!on && <path d="M3 3l18 18" stroke="currentColor" strokeWidth="2" strokeLinecap="round" />}
+    </svg>
   );
 }
 

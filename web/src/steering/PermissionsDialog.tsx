@@ -74,7 +74,7 @@ export function PermissionsDialog({ store, onClose }: { store: SessionStore; onC
         </label>
         {section("hosts", "Hosts that the sandbox may reach", "None: the sandbox has no network.")}
         <form
-          className="row"
+          className="steering-host"
           onSubmit={(event) => {
             event.preventDefault();
             allowing.allow(host.trim(), "session");
