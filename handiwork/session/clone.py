@@ -77,13 +77,14 @@ async def clone(url: str, parent: Path) -> Path:
 
 
 def _checked(url: str) -> SplitResult:
+    wrong = CloneError("this is not the address of a repository: give one like https://HOST/OWNER/NAME.git")
     try:
         address = urlsplit(url)
-        valid = address.scheme in ("http", "https") and bool(address.hostname) and (address.port or 1) > 0
+        named = bool(address.hostname) and address.port != 0
     except ValueError:
-        valid = False
-    if not valid or not re.fullmatch(r"[!-&(-~]+", url):
-        raise CloneError(f"{url!r} is not the address of a repository: give one like https://HOST/OWNER/NAME.git")
+        raise wrong from None
+    if address.scheme not in ("http", "https") or not named or not re.fullmatch(r"[!-&(-~]+", url):
+        raise wrong
     if "@" in address.netloc:
         raise CloneError("the address has a user name or password: clone the repository yourself and choose its folder")
     return address

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx2
+
 from scripts.harness.serving import Api, finish
+
+
+def listed(api: Api, path: str) -> httpx2.Response:
+    return api.http.get("/api/folders", params={"path": path})
 
 
 def test_folders_are_listed_with_their_repositories(api: Api, tmp_path: Path) -> None:
@@ -14,18 +20,18 @@ def test_folders_are_listed_with_their_repositories(api: Api, tmp_path: Path) ->
     (tmp_path / "file").touch()
     (tmp_path / "gone").symlink_to("/nowhere")
     (tmp_path / b"\xff".decode(errors="surrogateescape")).mkdir()
-    listing = api.get("/api/folders", path=str(tmp_path))
+    listing = listed(api, str(tmp_path)).json()
     assert listing == {
         "path": str(tmp_path),
         "parent": str(tmp_path.parent),
         "repository": False,
         "folders": [{"name": "a", "repository": False}, {"name": "b", "repository": True}],
     }
-    assert api.get("/api/folders")["path"] == str(Path.home().resolve())
-    assert api.get("/api/folders", path="/")["parent"] is None
-    assert api.http.get("/api/folders", params={"path": "relative"}).status_code == 422
-    assert api.http.get("/api/folders", params={"path": str(tmp_path / "none")}).status_code == 404
-    assert api.http.get("/api/folders", params={"path": str(tmp_path / "file")}).status_code == 409
+    assert listed(api, "").json()["path"] == str(Path.home().resolve())
+    assert listed(api, "/").json()["parent"] is None
+    assert listed(api, "relative").status_code == 422
+    assert listed(api, str(tmp_path / "none")).status_code == 404
+    assert listed(api, str(tmp_path / "file")).status_code == 409
 
 
 def test_an_address_that_is_no_repository_is_refused(api: Api) -> None:
@@ -46,8 +52,9 @@ def test_limits_that_are_left_out_are_those_of_the_settings(api: Api) -> None:
         settings.unlink()
     assert view["limits"] == {"iterations": 7, "cost": 2.5, "tokens": None, "time": None}
     assert view["plan_mode"]
-    api.post(f"{session}/plan/accept")
-    assert api.http.post(f"{session}/plan/accept").status_code == 409
+    api.post(f"{session}/plan/accept", comment="Be quick.")
+    assert api.http.post(f"{session}/plan/accept", json={}).status_code == 409
+    assert [e["content"] for e in api.events(session) if e["type"] == "MessageAction"][-1].endswith("out. Be quick.")
 
 
 def test_permissions_are_kept_and_taken_back(api: Api) -> None:

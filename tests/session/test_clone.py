@@ -15,7 +15,7 @@ from handiwork.session.clone import WORK, CloneError, clone
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
         pass
 
 

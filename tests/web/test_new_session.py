@@ -38,7 +38,7 @@ async def test_a_folder_is_browsed_for_and_the_options_are_remembered(
     await dialog.get_by_label(re.compile("^Task")).fill("plan it")
     await dialog.get_by_label(re.compile("^Model")).fill(api.script(bash("touch a"), finish("1. Touch it.")))
     await dialog.get_by_text("More options").click()
-    await expect(dialog.get_by_label("Agent")).to_contain_text("As the settings say: CodeActAgent")
+    await expect(dialog.get_by_role("combobox", name="Agent").last).to_contain_text("As the settings say: CodeActAgent")
     await dialog.get_by_label("Mode", exact=True).select_option("plan")
     await dialog.get_by_label("Steps").fill("9")
     await dialog.get_by_role("button", name="Save as a template").click()

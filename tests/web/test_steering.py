@@ -35,7 +35,7 @@ class Greeter(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(b"here I am\n")
 
-    def log_message(self, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
         pass
 
 

@@ -764,10 +764,11 @@ export interface JobObservation extends Observation {
   exit_code: number | null;
 }
 /**
- * The server uses the key until it ends; later servers read the environment variable ``variable``.
+ * The server uses the key as the environment variable ``variable``; ``file`` is the file that keeps it, if any.
  */
 export interface KeyTaken {
   variable: string;
+  file: string | null;
 }
 /**
  * A piece of knowledge joins a task's conversation: ``content``, of the file ``place``.
@@ -917,6 +918,24 @@ export interface NewBlob {
   blob: string;
   media_type: "image/png" | "image/jpeg";
   size: number;
+}
+/**
+ * A model by the name that a session takes; ``input`` and ``output`` are USD for a million tokens.
+ */
+export interface OfferedModel {
+  name: string;
+  title: string;
+  window: number | null;
+  input: number | null;
+  output: number | null;
+}
+/**
+ * The models of a provider or a server; ``source`` "shipped" is the list that comes with Handiwork.
+ */
+export interface OfferedModels {
+  source: "provider" | "shipped";
+  problem: string;
+  models: OfferedModel[];
 }
 /**
  * Read lines ``start`` to ``end``, 1-based and inclusive, of an output that was too large to be shown whole.
@@ -1371,10 +1390,13 @@ export interface ModelChoice {
 }
 /**
  * A provider's key; ``provider`` null means the server of a base URL.
+ *
+ * With ``keep`` it is also written to a file that only the user can read, for later servers and the command line.
  */
 export interface ModelKey {
   provider?: string | null;
   key: string;
+  keep?: boolean;
 }
 /**
  * The answers to conflicts by path: take the session's version, or leave the user's.
@@ -1564,6 +1586,13 @@ export interface UploadedImage {
   media_type: "image/png" | "image/jpeg";
 }
 /**
+ * A provider, or null for the server at ``base_url``.
+ */
+export interface OfferQuery {
+  provider?: string | null;
+  base_url?: string | null;
+}
+/**
  * Rules and hosts to keep for the folder or to take back.
  */
 export interface PermissionChange {
@@ -1591,7 +1620,7 @@ export interface Rename {
 /**
  * The http or https address of a git repository.
  */
-export interface Repository {
+export interface RepositoryAddress {
   url: string;
 }
 /**

@@ -23,6 +23,7 @@ import type {
   NewBlob,
   NewFork,
   NewSession,
+  OfferedModels,
   PermissionChange,
   PermissionList,
   Posted,
@@ -102,8 +103,12 @@ export const api = {
   settings: () => json<SettingsView>("GET", "/api/settings"),
   /** Try a model; a local one may take minutes, as it is downloaded first. */
   tryModel: (choice: ModelChoice) => json<ModelAnswer>("POST", "/api/models/try", {}, choice),
-  /** Use a provider's key until the server stops; null means the server at a base URL. */
-  setKey: (provider: string | null, key: string) => json<KeyTaken>("POST", "/api/models/key", {}, { provider, key }),
+  /** The models that a provider, or the server at a base URL, offers. */
+  offeredModels: (provider: string, baseUrl: string) =>
+    json<OfferedModels>("GET", "/api/models/offered", { provider, base_url: baseUrl }),
+  /** Use a provider's key until the server stops, or keep it; null means the server at a base URL. */
+  setKey: (provider: string | null, key: string, keep = false) =>
+    json<KeyTaken>("POST", "/api/models/key", {}, { provider, key, keep }),
   /** Set the model of new sessions. */
   chooseModel: (choice: ModelChoice) => json<SettingsView>("PATCH", "/api/settings", {}, choice),
   /** Create a small repository with a bug, for a first task. */

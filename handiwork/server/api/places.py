@@ -39,7 +39,7 @@ class FolderListing(Shape):
     folders: list[Folder]
 
 
-class Repository(Shape):
+class RepositoryAddress(Shape):
     """The http or https address of a git repository."""
 
     url: Annotated[Line, Field(min_length=1)]
@@ -59,7 +59,7 @@ async def list_folders(call: OperationCall[FolderQuery, None]) -> FolderListing:
     return await asyncio.to_thread(_listing, path)
 
 
-async def clone_repository(call: OperationCall[None, Repository]) -> ClonedRepository:
+async def clone_repository(call: OperationCall[None, RepositoryAddress]) -> ClonedRepository:
     """Clone a git repository into the data folder, in a sandbox that reaches the repository's host alone."""
     return ClonedRepository(workspace=str(await clone(call.body.url.strip(), call.supervisor.data / "clones")))
 
@@ -90,5 +90,7 @@ def _is_repository(path: Path) -> bool:
 
 OPERATIONS = (
     Operation("GET", "/api/folders", list_folders, FolderListing, query=FolderQuery),
-    Operation("POST", "/api/clones", clone_repository, ClonedRepository, body=Repository, status=201, refuses=(503,)),
+    Operation(
+        "POST", "/api/clones", clone_repository, ClonedRepository, body=RepositoryAddress, status=201, refuses=(503,)
+    ),
 )

@@ -6,6 +6,7 @@ import { Field } from "../components/Field";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
+import { ModelField } from "../models/ModelField";
 import { go, sessionPath } from "../router";
 import { FolderField } from "../starting/FolderField";
 import { EMPTY, type Form, lastForm, optionCount, rememberForm, requestOf } from "../starting/form";
@@ -19,8 +20,8 @@ export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onCl
   const folders = [...new Set(known.map((row) => row.workspace))].filter((path) => path.startsWith("/"));
   const [form, setForm] = useState<Form>(() => ({ ...EMPTY, workspace: folders[0] ?? "", ...lastForm() }));
   const { value: options, problem: loadProblem } = useLoaded(async () => {
-    const [settings, models, agents] = await Promise.all([api.settings(), api.models(), api.agents()]);
-    return { settings, models, agents };
+    const [settings, agents] = await Promise.all([api.settings(), api.agents()]);
+    return { settings, agents };
   }, []);
   const { busy, problem, run } = useAsync();
   const field = (name: keyof Form) => ({
@@ -55,16 +56,13 @@ export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onCl
         known={folders}
         onChange={(workspace) => setForm((before) => ({ ...before, workspace }))}
       />
-      <Field label="Model" hint={options ? `As the settings say: ${options.settings.model}.` : ""}>
-        <input {...field("model")} list="models" placeholder={options?.settings.model ?? ""} spellCheck={false} />
-      </Field>
-      <datalist id="models">
-        {options?.models.models.map(({ name, about }) => (
-          <option key={name} value={name}>
-            {about}
-          </option>
-        ))}
-      </datalist>
+      <ModelField
+        value={form.model}
+        baseUrl={form.base_url}
+        placeholder={options?.settings.model}
+        hint={options ? `As the settings say: ${options.settings.model}.` : ""}
+        onChange={(model) => setForm((before) => ({ ...before, model }))}
+      />
       <details>
         <summary>More options{changed > 0 && `, ${changed} as last time or in the template`}</summary>
         <div className="stack">
