@@ -25,9 +25,9 @@ async def test_a_model_is_chosen_from_a_list_with_prices_and_its_key_is_kept(
     offered = dialog.get_by_role("region", name="Models of moonshotai")
     await expect(offered).to_contain_text("no key: set MOONSHOTAI_API_KEY")
     await expect(offered).to_contain_text("per million tokens")
-    await offered.get_by_role("searchbox", name="Search models").fill("k2-thinking")
+    await offered.get_by_role("searchbox", name="Search models").fill("k2.7-code")
     await offered.get_by_role("listitem").first.get_by_role("button").click()
-    await expect(dialog.get_by_label(re.compile("^Model"))).to_have_value(re.compile("^moonshotai:.*k2-thinking"))
+    await expect(dialog.get_by_label(re.compile("^Model"))).to_have_value(re.compile("^moonshotai:kimi-k2.7-code$"))
 
     key = dialog.get_by_role("region", name="Key for moonshotai")
     await key.get_by_label("Key for moonshotai", exact=True).last.fill("a-key")
