@@ -128,7 +128,7 @@ function settingsNotice(event: Of<"SettingsChanged">): Notice {
     event.model && `model ${event.model}`,
     event.limits && `limits ${limits.map(([name, value]) => `${name} ${value}`).join(", ") || "none"}`,
     event.confirmation && `confirmation ${event.confirmation}`,
-    event.plan_mode !== null && `plan mode ${event.plan_mode ? "on" : "off"}`,
+    event.plan_mode != null && `plan mode ${event.plan_mode ? "on" : "off"}`,
   ];
   return quiet(`Changed: ${changes.filter(Boolean).join("; ")}`);
 }
