@@ -14,7 +14,6 @@ interface Props {
 export function OptionFields({ field, settings, agents }: Props) {
   const says = (value: string | undefined) =>
     value === undefined ? "As the settings say" : `As the settings say: ${value}`;
-  const confirmation = CONFIRMATIONS.find(([mode]) => mode === settings?.confirmation)?.[1];
   const listed = (values: readonly string[] | undefined) => values?.join(", ") || "none";
   const limit = (value: number | null | undefined) => (value == null ? "no limit" : String(value));
   return (
@@ -31,7 +30,7 @@ export function OptionFields({ field, settings, agents }: Props) {
         </Field>
         <Field label="Ask for approval">
           <select {...field("confirmation")}>
-            <option value="">{says(confirmation?.toLowerCase())}</option>
+            <option value="">{says(settings?.confirmation)}</option>
             {CONFIRMATIONS.map(([value, about]) => (
               <option key={value} value={value}>
                 {about}
