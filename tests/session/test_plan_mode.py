@@ -134,7 +134,7 @@ async def test_plan_mode_survives_kill_9(tmp_path: Path) -> None:
         if json.loads(line)["type"] == "StepStarted":
             break
     process.send_signal(signal.SIGKILL)
-    process.wait()
+    process.communicate()
     events = _start(platform, "resume")
     assert any(event.get("error_id") == "plan_mode" for event in events)
     assert [e["content"] for e in events if e["type"] == "MessageAction" and e["wait_for_response"]] == [PLAN]

@@ -73,7 +73,7 @@ async def models_of(provider: str, address: str | None = None, key: str | None =
         if not answer.is_success:
             return _shipped(provider, f"its list answers with {answer.status_code}")
         titles = dict(_names(answer.json()))
-    except (httpx2.HTTPError, ValueError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
         return _shipped(provider, f"its list cannot be read: {str(error) or type(error).__name__}")
     prices = _prices(provider)
     models = [
