@@ -60,6 +60,10 @@ Confirm = Annotated[
     str | None,
     typer.Option("--confirm", help="When to ask before actions: never, risky (they leave the sandbox), always."),
 ]
+Plan = Annotated[
+    bool | None,
+    typer.Option("--plan", help="Only read, and change nothing before you accept the agent's plan."),
+]
 SecretNames = Annotated[
     list[str] | None,
     typer.Option(

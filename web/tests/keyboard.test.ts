@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { keysOf } from "../src/keyboard";
-import { pageOf, sessionPath } from "../src/router";
+import { listPath, pageOf, sessionPath } from "../src/router";
 
 const press = { key: "", ctrlKey: false, metaKey: false, altKey: false, shiftKey: false };
 
@@ -14,6 +14,8 @@ test("a key press has one name, whatever the keyboard", () => {
 test("a page's address leads back to the page", () => {
   const address = new URL(sessionPath("abc123", "timeline", 7), "http://here");
   expect(pageOf(address)).toEqual({ name: "session", id: "abc123", pane: "timeline", event: 7 });
-  expect(pageOf({ pathname: "/", search: "" })).toEqual({ name: "sessions" });
+  expect(pageOf({ pathname: "/", search: "" })).toEqual({ name: "sessions", q: "", state: "" });
+  const list = new URL(listPath("a b", "paused"), "http://localhost");
+  expect(pageOf(list)).toEqual({ name: "sessions", q: "a b", state: "paused" });
   expect(pageOf({ pathname: "/welcome", search: "" })).toEqual({ name: "first-run" });
 });
