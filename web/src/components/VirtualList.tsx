@@ -4,6 +4,8 @@ import { useEffect, useImperativeHandle, useRef, type ReactNode, type Ref } from
 export interface ListHandle {
   toEnd(): void;
   toKey(key: string | number): void;
+  /** Whether the items are too few to scroll far enough for `onNearStart`. */
+  isShort(): boolean;
 }
 
 interface Props<T> {
@@ -51,6 +53,7 @@ export function VirtualList<T>(props: Props<T>) {
       const index = items.findIndex((item) => keyOf(item) === key);
       if (index >= 0) virtual.scrollToIndex(index, { align: "center" });
     },
+    isShort: () => virtual.getTotalSize() < (scroller.current?.clientHeight ?? 0) + NEAR,
   }));
   const started = useRef(false);
   useEffect(() => {
@@ -70,6 +73,16 @@ export function VirtualList<T>(props: Props<T>) {
       props.onAtEnd?.(atEnd.current);
     }
   };
+  useEffect(() => {
+    const element = scroller.current;
+    if (element === null || !chat) return;
+    // A question or a strip that appears takes height from the list, whose end would leave the view.
+    const observer = new ResizeObserver(() => {
+      if (atEnd.current) element.scrollTop = element.scrollHeight;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [chat]);
   const visible = virtual.getVirtualItems();
   return (
     <div

@@ -1,12 +1,13 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Button } from "../components/Button";
 import { Link } from "../components/Link";
-import { StateBadge, stateName } from "../components/StateBadge";
+import { StateBadge } from "../components/StateBadge";
 import { ThemeSwitch } from "../components/ThemeSwitch";
 import type { AgentState } from "../events";
 import { useShortcuts } from "../keyboard";
 import { go, sessionPath } from "../router";
 import { age, plural } from "../wording/format";
+import { stateName } from "../wording/state";
 import type { SessionRow } from "../../generated/types";
 import { DeleteSession, RenameSession } from "./changes";
 import { useSessionList } from "./list";

@@ -1,11 +1,11 @@
 import { useCallback, useState } from "react";
 
 import { Button } from "../components/Button";
+import { ForkDialog } from "../fork/ForkDialog";
 import { go, sessionPath, usePage } from "../router";
 import type { SessionStore } from "../store";
 import { Empty } from "./common/Empty";
 import { EventList } from "./timeline/EventList";
-import { ForkDialog } from "./timeline/ForkDialog";
 import { Scrubber } from "./timeline/Scrubber";
 import { PastState } from "./timeline/PastState";
 import { usePages } from "./timeline/usePages";
@@ -34,7 +34,7 @@ export default function TimelinePane({ session }: { session: SessionStore }) {
       </div>
       <EventList events={events} chosen={chosen} onChange={choose} />
       <PastState session={session} events={events} at={chosen} />
-      {forking && <ForkDialog session={session} at={chosen} onClose={() => setForking(false)} />}
+      {forking && <ForkDialog session={session} event={chosen} onClose={() => setForking(false)} />}
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { type EventRecord, isAction, isObservation, type ObservationRecord } fro
 import { describe, endingOf } from "../../wording/actions";
 import { money, plural } from "../../wording/format";
 import { noticeOf } from "../../wording/notices";
+import { stateName } from "../../wording/state";
 import { capital, firstLine, outputsText, words } from "../../wording/text";
 
 interface EventLine {
@@ -57,7 +58,7 @@ function resultText(event: ObservationRecord): string {
     case "BrowserOutputObservation":
       return event.last_action_error || [event.title, event.url].filter(Boolean).join(" · ");
     case "AgentStateChangedObservation":
-      return words(event.agent_state);
+      return stateName(event.agent_state);
     case "AgentDelegateObservation":
       return `${event.agent}: ${outputsText(event.outputs)}`;
     case "ForkObservation":
