@@ -890,6 +890,20 @@ export interface NewBlob {
   size: number;
 }
 /**
+ * Up to 10,000 events in columns, ascending without gaps: item ``n`` is of event ``first + n``.
+ *
+ * ``types`` are positions in ``names``; ``causes`` are the events' causes, null for none; ``failed`` are the ids of
+ * errors and of actions' results that are failures; ``head`` is the id of the session's last event.
+ */
+export interface Outline {
+  first: number;
+  names: string[];
+  types: number[];
+  causes: (number | null)[];
+  failed: number[];
+  head: number;
+}
+/**
  * Read lines ``start`` to ``end``, 1-based and inclusive, of an output that was too large to be shown whole.
  *
  * ``output`` is its handle: the first characters, 8 or more, of the blob. With ``pattern``, a regular expression
@@ -1482,6 +1496,12 @@ export interface NewSession {
 export interface UploadedImage {
   blob: string;
   media_type: "image/png" | "image/jpeg";
+}
+/**
+ * The outline of events after an id.
+ */
+export interface OutlineQuery {
+  after?: number;
 }
 /**
  * A session's new title.

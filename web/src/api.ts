@@ -20,6 +20,7 @@ import type {
   NewBlob,
   NewFork,
   NewSession,
+  Outline,
   Posted,
   SessionBranch,
   SessionPage,
@@ -125,6 +126,7 @@ export function sessionApi(id: string) {
       const page = await json<{ events: JsonObject[]; head: number }>("GET", `${base}/events`, { ...query });
       return { ...page, events: page.events.map(asEvent) };
     },
+    outline: (after: number) => json<Outline>("GET", `${base}/outline`, { after }),
     followUrl: (after: number) => `${location.origin.replace(/^http/, "ws")}${base}/follow?after=${after}`,
     send: (content: string, images: UploadedImage[] = []) =>
       json<Posted>("POST", `${base}/messages`, {}, { content, images }),

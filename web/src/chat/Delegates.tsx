@@ -13,8 +13,8 @@ export function Delegates({ store, onShow }: { store: SessionStore; onShow: (eve
   return (
     <details className="chat-strip chat-delegates">
       <summary>
-        {plural(subtasks.size, "delegate")}
-        {running > 0 && `, ${running} running`}
+        <strong>{plural(subtasks.size, "delegate")}</strong>
+        {running > 0 && `${running} running`}
       </summary>
       <Branches branches={treeOf(subtasks)} onShow={onShow} />
     </details>

@@ -1,9 +1,10 @@
 /** One row of the conversation. */
 
-import { memo } from "react";
+import { memo, useContext } from "react";
 import { Copyable } from "../components/Copyable";
 import type { ActionRecord, ObservationRecord, Of } from "../events";
 import { FoldedMarkdown } from "./Folded";
+import { Columns } from "./folding";
 import { Images } from "./Images";
 import { Prose } from "./Prose";
 import { Result } from "./Result";
@@ -16,6 +17,8 @@ import type { GroupRow, Row } from "./rows";
 
 /** The deepest indentation of subtasks. */
 const DEEPEST = 4;
+/** The columns that a level of indentation takes. */
+const INDENT = 3;
 
 interface Props {
   row: Row;
@@ -27,8 +30,13 @@ interface Props {
 export function RowView(props: Props) {
   const { row } = props;
   const depth = row.kind === "live" ? Number(row.subtask !== 0) : Math.min(row.depth, DEEPEST);
-  const grouped = "grouped" in row && row.grouped ? "grouped" : "";
-  return <div className={`chat-entry depth-${depth} ${row.kind} ${grouped}`}>{content(props)}</div>;
+  const grouped = "grouped" in row && row.grouped === true;
+  const columns = useContext(Columns) - INDENT * (depth + Number(grouped));
+  return (
+    <Columns value={columns}>
+      <div className={`chat-entry depth-${depth} is-${row.kind} ${grouped ? "is-grouped" : ""}`}>{content(props)}</div>
+    </Columns>
+  );
 }
 
 function content({ row, live, onFork, onOpen }: Props) {

@@ -30,13 +30,14 @@ export const Step = memo(function Step({ live, onFork, ...step }: Props) {
   const shown = foldable && open;
   // The first line of a command is in the body too.
   const told = shown && !describe(action).object;
+  const Object = isProse(action) ? "span" : "code";
   const line = (
     <>
       <span className={`step-sign ${tone}`} aria-hidden="true">
         {SIGNS[tone]}
       </span>
       <strong>{verb}</strong>
-      {object && !told && <code className="step-object cut">{object}</code>}
+      {object && !told && <Object className="step-object cut">{object}</Object>}
       {outcome && <span className={`step-outcome cut ${tone}`}>{outcome}</span>}
       {seconds !== null && <span className="step-time digits">{duration(seconds)}</span>}
     </>
@@ -108,6 +109,11 @@ export function EventNumber({ event, onFork }: { event: number; onFork: Fork }) 
       {event}
     </button>
   );
+}
+
+/** Whether the step's line ends with words of people, not of machines. */
+function isProse({ type }: ActionRecord): boolean {
+  return ["AddTaskAction", "ModifyTaskAction", "AgentFinishAction", "AgentRejectAction"].includes(type);
 }
 
 /** Whether the result contains the action's body: the edited lines. */

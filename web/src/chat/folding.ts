@@ -16,8 +16,8 @@ interface FoldedText {
 const LONGEST = 4;
 /** Rows that a fold must save: a button instead of fewer would save nothing. */
 const SAVED = 3;
-/** Pixels that a row's padding and border take. */
-const EDGES = 46;
+/** Pixels that the padding, the border and the scrollbar take from a row. */
+const EDGES = 64;
 /** The width of a monospaced character, in pixels; about the same in all fonts. */
 const CHARACTER = 7.8;
 /** The most pixels that the text of the conversation is wide; --measure in the styles. */

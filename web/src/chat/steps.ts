@@ -22,11 +22,14 @@ export type StepParts = Pick<StepEntry, "action" | "observation" | "question" | 
 export function stepLine({ action, observation, question, approval }: StepParts): StepLine {
   const { verb, object, body } = describe(action);
   const line = { verb, object: planTask(action, observation) || object || exact(body.trim().split("\n", 1)[0] ?? "") };
+  if (action.type === "AgentFinishAction") return { ...line, tone: "good", outcome: "", seconds: null };
+  if (action.type === "AgentRejectAction") return { ...line, tone: "bad", outcome: "", seconds: null };
   if (observation === null) {
     const asks = question !== null && approval === null;
     return { ...line, tone: asks ? "warn" : "busy", outcome: asks ? "needs your approval" : "", seconds: null };
   }
   const { tone, text } = outcomeOf(observation);
+  if (observation.type === "PlanObservation") return { ...line, tone, outcome: "", seconds: null };
   const begun = Date.parse((approval ?? action).timestamp);
   const seconds = Math.max(0, Date.parse(observation.timestamp) - begun) / 1000;
   return { ...line, tone, outcome: exact(text), seconds };

@@ -4,6 +4,9 @@ import remarkGfm from "remark-gfm";
 import { Code } from "./Code";
 import { Copyable } from "./Copyable";
 
+/** The most characters of a table's cell that take a row for themselves, before other columns are made narrower. */
+const CELL = 20;
+
 /** Markdown without HTML and pictures; links may be http, https or mail. */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
   return (
@@ -23,6 +26,11 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
               <table>{children}</table>
             </div>
           ),
+          td: ({ node, children, style }) => {
+            const { start, end } = node?.position ?? {};
+            const width = Math.min((end?.offset ?? 0) - (start?.offset ?? 0), CELL);
+            return <td style={{ ...style, minWidth: `${width}ch` }}>{children}</td>;
+          },
           pre: ({ children }) => <>{children}</>,
           code: ({ className, children }) => {
             const language = /language-([\w+-]+)/.exec(className ?? "")?.[1];
