@@ -10,6 +10,9 @@ import { Columns, columnsOf } from "./folding";
 import { type GroupRow, rowOf, rowsOf } from "./rows";
 import type { Fork } from "./Step";
 
+/** Pixels of the lowest row, a step's line: rows that are not measured yet must not seem to fill the list. */
+const ROW = 32;
+
 interface Props {
   store: SessionStore;
   /** The event to scroll to; a new object scrolls again. */
@@ -53,10 +56,18 @@ export function Log({ store, target, onFork }: Props) {
     requestAnimationFrame(() => list.current?.toEnd());
   };
   const older = () => void store.older().catch(() => {});
-  // Folded, the events of a page may be too few rows to scroll, and the scrolling loads the next page.
+  // Folded, the events of a page may be too few rows to scroll, and it is scrolling that loads more.
   useEffect(() => {
-    if (events.length + PAGE <= WINDOW && list.current?.isShort()) older();
-  }, [rows]);
+    let stale = false;
+    const fill = async () => {
+      const isRoom = () => store.snapshot().first > 1 && store.snapshot().events.length + PAGE <= WINDOW;
+      while (!stale && isRoom() && list.current?.isShort()) await store.older();
+    };
+    fill().catch(() => {});
+    return () => {
+      stale = true;
+    };
+  }, [store, rows]);
   return (
     <div className="chat-log" ref={box}>
       <Columns value={columns}>
@@ -64,6 +75,7 @@ export function Log({ store, target, onFork }: Props) {
           chat
           role="group" // screen readers would read a log aloud while scrolling
           label="Conversation"
+          estimate={ROW}
           items={rows}
           keyOf={(row) => row.key}
           render={(row) => (

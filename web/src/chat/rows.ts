@@ -23,7 +23,7 @@ export type Row = EntryRow | GroupRow | LiveRow;
 /** The fewest finished steps of a group. */
 const FEWEST = 3;
 /** Events from whose ids a group takes its steps, so that a long session stays long enough to scroll through. */
-const SPAN = 50;
+const SPAN = 40;
 
 /** `opened` has the ids of steps whose groups are open. The JSON that constrained models write gets no row. */
 export function rowsOf(
@@ -42,7 +42,7 @@ export function rowsOf(
     if (isGrouped(entry) || (run.length > 0 && isMachinery(entry))) run.push(entry);
     else rows.push(entry);
   }
-  rows.push(...rowsOfRun(run, opened));
+  rows.push(...rowsOfRun(run, opened, true));
   for (const [subtask, text] of texts) {
     if (text.trim() && !text.trimStart().startsWith("{"))
       rows.push({ kind: "live", key: `live-${subtask}`, subtask, text });
@@ -79,11 +79,20 @@ function isMachinery(entry: Entry): boolean {
   return entry.kind === "notice" && entry.machinery;
 }
 
-function rowsOfRun(run: Entry[], opened: ReadonlySet<number>): Row[] {
+/** The key stays when older events are loaded, or newer ones come: a group may grow at its start, the newest at its end. */
+function rowsOfRun(run: Entry[], opened: ReadonlySet<number>, newest = false): Row[] {
   const steps = run.filter(isGrouped);
   const first = steps[0];
-  if (first === undefined || steps.length < FEWEST) return run;
+  const last = steps.at(-1);
+  if (first === undefined || last === undefined || steps.length < FEWEST) return run;
   const open = steps.some(({ id }) => opened.has(id));
-  const group: GroupRow = { kind: "group", key: `group-${first.id}`, id: first.id, depth: first.depth, steps, open };
+  const group: GroupRow = {
+    kind: "group",
+    key: `group-${(newest ? first : last).id}`,
+    id: first.id,
+    depth: first.depth,
+    steps,
+    open,
+  };
   return open ? [group, ...run.map((entry) => ({ ...entry, grouped: true }))] : [group];
 }

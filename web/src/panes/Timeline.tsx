@@ -52,7 +52,7 @@ export default function TimelinePane({ session }: { session: SessionStore }) {
       </div>
       <div className="pane-bar timeline-filter">
         <RadioGroup label="Filter" options={FILTERS} value={filter} onChange={setFilter} />
-        <span className="faint digits">
+        <span className="faint digits wide-only">
           {filter === "all" ? `${entries.length} entries` : `${shown.length} of ${entries.length} entries`}
         </span>
       </div>
