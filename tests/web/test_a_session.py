@@ -134,6 +134,7 @@ async def test_a_file_is_uploaded_and_comes_back_as_it_was(open_window: OpenWind
 
     await page.get_by_role("textbox", name="Message", exact=True).fill("There it is.")
     await page.get_by_role("button", name="Send").click()
+    await expect(step_of(page, "Run")).to_contain_text("2 lines")
     await step_of(page, "Run").get_by_role("button").first.click()
     await expect(step_of(page, "Run")).to_contain_text("Ada,36")
     await expect(state_of(page)).to_contain_text("Finished")

@@ -77,17 +77,14 @@ export function Group({ group, onOpen }: { group: GroupRow; onOpen: (open: boole
   return (
     <div className="step group">
       <header>
-        <button
-          type="button"
-          className="step-line"
-          aria-expanded={group.open}
-          aria-label={`${group.steps.length} steps: ${text}`}
-          onClick={() => onOpen(!group.open)}
-        >
+        <button type="button" className="step-line" aria-expanded={group.open} onClick={() => onOpen(!group.open)}>
           <span className="step-sign" aria-hidden="true">
             {group.open ? "▾" : "▸"}
           </span>
-          <span className="step-object cut">{text}</span>
+          <span className="step-object cut">
+            <span className="hidden">{group.steps.length} steps: </span>
+            {text}
+          </span>
           {failed > 0 && <span className="step-outcome bad">{failed} failed</span>}
           <span className="step-time digits">{duration(seconds)}</span>
         </button>
