@@ -1,6 +1,6 @@
-"""``make screenshots``: pictures of every page and pane of the web app, light, dark, wide and on a phone, to be looked at.
+"""``make screenshots``: pictures of every page and pane of the web app: light, dark, wide and on a phone.
 
-They go into docs/screenshots-out. They show the session that tests/web shows.
+They go into docs/screenshots-out, to be looked at. They show the session that tests/web shows.
 """
 
 from __future__ import annotations

@@ -57,11 +57,13 @@ export function VirtualList<T>(props: Props<T>) {
   }));
   const started = useRef(false);
   const atEnd = useRef(true);
+  const edges = [items[0], items.at(-1)].map((item) => item !== undefined && keyOf(item)).join(" ");
   useEffect(() => {
     if (items.length === 0) return;
     started.current = true;
+    // Items that the user folds or unfolds between the first and the last do not move the list.
     if (chat && atEnd.current) virtual.scrollToIndex(items.length - 1, { align: "end" });
-  }, [items.length, chat, virtual]);
+  }, [edges, chat, virtual]);
   const onScroll = () => {
     const element = scroller.current;
     if (element === null || !started.current) return;
