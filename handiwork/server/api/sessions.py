@@ -141,7 +141,6 @@ def _is_failure(event: dict[str, Any]) -> bool:
     )
 
 
-
 async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
     """Make a session that continues from an event of this one, which stays unchanged."""
     new, supervisor = call.body, call.supervisor
