@@ -14,7 +14,7 @@ help:
 	@echo "make lint       ruff, pyright, structure, generated types, tsc, prettier"
 	@echo "make bundle     build and install what sandboxes mount: the bundle and the browser"
 	@echo "make perf       measure Handiwork beside two peers, 12 minutes; rewrites docs/performance.md"
-	@echo "make screenshots  every page of the web app, light, dark and on a phone: docs/screenshots-out"
+	@echo "make screenshots  every page of the web app, light, dark, wide and on a phone: docs/screenshots-out"
 	@echo "make lock       resolve the dependencies anew"
 
 setup:

@@ -110,7 +110,7 @@ async def looked_at(api: Api, session: str, log: EventLog, folder: Path) -> None
         await other.close()
         longest, most = await longest_task(browser, page)
         first = await page.get_by_role("group", name="Conversation").get_by_role("article").first.inner_text()
-        print(f"scrolled back to {first.splitlines()[1]!r}: longest task {longest:.0f} ms, 99 % under {most:.1f} ms")
+        print(f"scrolled back to {' '.join(first.split())!r}: longest task {longest:.0f} ms, 99 % under {most:.1f} ms")
 
         page = await page.context.new_page()
         await seconds_to_screen(page, f"/s/{session}")

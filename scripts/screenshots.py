@@ -1,6 +1,6 @@
-"""``make screenshots``: pictures of every page and pane of the web app, light, dark and on a phone, to be looked at.
+"""``make screenshots``: pictures of every page and pane of the web app: light, dark, wide and on a phone.
 
-They go into docs/screenshots-out. They show the session that tests/web shows.
+They go into docs/screenshots-out, to be looked at. They show the session that tests/web shows.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from scripts.harness.window import PATIENCE, chromium, window  # noqa: E402
 
 OUT = ROOT / "docs/screenshots-out"
 LOOKS = {
-    "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 800}},
-    "dark": {"color_scheme": "dark", "viewport": {"width": 1280, "height": 800}},
+    "light": {"color_scheme": "light", "viewport": {"width": 1440, "height": 900}},
+    "dark": {"color_scheme": "dark", "viewport": {"width": 1440, "height": 900}},
+    "wide": {"color_scheme": "light", "viewport": {"width": 2560, "height": 1300}},
     "phone": {"color_scheme": "light", "viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True},
 }
 

@@ -77,6 +77,18 @@ def test_events_come_in_pages_from_the_end_or_after_one(api: Api, listed: list[s
     assert ids(after=12) == []
 
 
+def test_an_outline_has_the_types_the_causes_and_the_failures_of_events(api: Api) -> None:
+    session = api.create(bash("true"), bash("exit 3"), finish())
+    api.until(session, "finished")
+    events = api.events(session)
+    outline = api.get(f"{session}/outline")
+    assert [outline["names"][number] for number in outline["types"]] == [event["type"] for event in events]
+    assert outline["causes"] == [event["cause"] for event in events]
+    assert outline["failed"] == [event["id"] for event in events if event.get("exit_code") == 3] != []
+    later = api.get(f"{session}/outline", after=events[3]["id"])
+    assert (later["first"], later["causes"]) == (events[4]["id"], outline["causes"][4:])
+
+
 def test_a_follower_gets_every_event_after_its_last_one(api: Api, listed: list[str]) -> None:
     with api.follow(f"/api/sessions/{listed[0]}/follow?after=9") as socket:
         assert [next_event(socket)["content"] for _ in range(3)] == ["message 10", "message 11", "message 12"]

@@ -26,6 +26,11 @@ def conversation_of(page: Page) -> Locator:
     return page.get_by_role("group", name="Conversation")
 
 
+def step_of(page: Page, beginning: str) -> Locator:
+    """Return the step whose name begins so."""
+    return conversation_of(page).get_by_role("article", name=re.compile(f"^{re.escape(beginning)}"))
+
+
 def endless(number: int) -> str:
     """Return a command that prints seven times the number for ever, as a page shows only what is printed later."""
     return f"while sleep 0.2; do echo $((7 * {number})); done"
@@ -52,7 +57,8 @@ async def test_a_task_is_given_watched_and_found_again(open_window: OpenWindow, 
     await expect(state_of(page)).to_contain_text("Finished")
     chat = conversation_of(page)
     await expect(chat).to_contain_text("I change the greeting.")
-    await expect(chat.get_by_role("article", name=re.compile("^Run"))).to_contain_text("written")
+    await step_of(page, "Run").get_by_role("button").first.click()
+    await expect(step_of(page, "Run").get_by_role("group", name="the output")).to_have_text("written")
     await expect(chat).to_contain_text("It is done.")
     await page.get_by_role("tab", name="Changes").click()
     await expect(page.get_by_role("region", name="Changes of greeting.txt")).to_contain_text("+good bye")
@@ -128,8 +134,9 @@ async def test_a_file_is_uploaded_and_comes_back_as_it_was(open_window: OpenWind
 
     await page.get_by_role("textbox", name="Message", exact=True).fill("There it is.")
     await page.get_by_role("button", name="Send").click()
-    shell = conversation_of(page).get_by_role("article", name=re.compile("^Run"))
-    await expect(shell).to_contain_text("Ada,36")
+    await expect(step_of(page, "Run")).to_contain_text("2 lines")
+    await step_of(page, "Run").get_by_role("button").first.click()
+    await expect(step_of(page, "Run")).to_contain_text("Ada,36")
     await expect(state_of(page)).to_contain_text("Finished")
 
 
@@ -139,6 +146,7 @@ async def test_a_session_is_forked_at_an_event_and_compared(open_window: OpenWin
     at = next(event["id"] for event in api.events(session) if event["type"] == "CmdOutputObservation")
     page = await page_of(open_window, session, "?pane=timeline")
     await page.get_by_role("slider", name="Event").fill(str(at))
+    await expect(page.get_by_text(f"after event {at}", exact=True)).to_be_visible()
     await page.get_by_role("radio", name="Files").check()
     await page.get_by_role("treeitem", name="number").click()
     await expect(page.get_by_role("region", name="File number")).to_contain_text("one")

@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 
 from scripts.harness.serving import Program, bash, finish
 from tests.web.conftest import OpenWindow
-from tests.web.test_a_session import conversation_of, endless, page_of, question_of, state_of
+from tests.web.test_a_session import conversation_of, endless, page_of, question_of, state_of, step_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
@@ -67,10 +67,11 @@ async def test_nothing_is_lost_or_repeated_when_the_server_is_killed(open_window
     fresh = await page.context.new_page()
     await fresh.goto(page.url)
     await expect(conversation_of(fresh)).to_contain_text("All of it.")
-    await expect(conversation_of(page).get_by_role("article")).to_have_count(len(await articles(fresh)))
+    for one in (page, fresh):
+        await expect(step_of(one, "Run")).to_have_count(3)
     assert await articles(page) == await articles(fresh)
-    commands = conversation_of(page).get_by_role("article", name=re.compile("^Run"))
-    assert [re.findall("first|sleep|third", text)[:1] for text in await commands.all_inner_texts()] == [
+    commands = await step_of(page, "Run").all_inner_texts()
+    assert [re.findall("first|sleep|third", text)[:1] for text in commands] == [
         ["first"],
         ["sleep"],
         ["third"],

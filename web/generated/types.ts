@@ -1217,6 +1217,20 @@ export interface OfferedModels {
   models: OfferedModel[];
 }
 /**
+ * Up to 10,000 events in columns, ascending without gaps: item ``n`` is of event ``first + n``.
+ *
+ * ``types`` are positions in ``names``; ``causes`` are the events' causes, null for none; ``failed`` are the ids of
+ * errors and of actions' results that are failures; ``head`` is the id of the session's last event.
+ */
+export interface Outline {
+  first: number;
+  names: string[];
+  types: number[];
+  causes: (number | null)[];
+  failed: number[];
+  head: number;
+}
+/**
  * Read lines ``start`` to ``end``, 1-based and inclusive, of an output that was too large to be shown whole.
  *
  * ``output`` is its handle: the first characters, 8 or more, of the blob. With ``pattern``, a regular expression
@@ -1891,6 +1905,12 @@ export interface UploadedImage {
 export interface OfferQuery {
   provider?: string | null;
   base_url?: string | null;
+}
+/**
+ * The outline of events after an id.
+ */
+export interface OutlineQuery {
+  after?: number;
 }
 /**
  * Rules and hosts to keep for the folder or to take back.

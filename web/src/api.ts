@@ -24,6 +24,7 @@ import type {
   NewFork,
   NewSession,
   OfferedModels,
+  Outline,
   PermissionChange,
   PermissionList,
   Posted,
@@ -138,6 +139,7 @@ export function sessionApi(id: string) {
       const page = await json<{ events: JsonObject[]; head: number }>("GET", `${base}/events`, { ...query });
       return { ...page, events: page.events.map(asEvent) };
     },
+    outline: (after: number) => json<Outline>("GET", `${base}/outline`, { after }),
     followUrl: (after: number) => `${location.origin.replace(/^http/, "ws")}${base}/follow?after=${after}`,
     /** Send a message, which waits for the end of the agent's current actions unless it interrupts them. */
     send: (content: string, images: UploadedImage[] = [], interrupt = false) =>

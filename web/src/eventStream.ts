@@ -82,7 +82,8 @@ export class Follower {
       this.listener.liveOutput(message as unknown as LiveOutput);
       return;
     }
-    if ("state" in message) {
+    if ("state" in message && !("type" in message)) {
+      // An event may have a state too, like that of a plan's task.
       this.listener.state(message["state"] as unknown as SessionView);
       return;
     }

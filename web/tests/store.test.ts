@@ -131,6 +131,14 @@ test("the state is the server's", async () => {
   expect(store.snapshot().info.why).toBe("you paused it");
 });
 
+test("an event that has a state of its own, like that of a plan's task, is not the session's", async () => {
+  const store = await opened();
+  sessions.say(eventOf("ModifyTaskAction", 1, { task_id: "0", state: "completed" }), thought(2));
+  await until(() => store.snapshot().last === 2);
+  expect(store.snapshot().events[0]).toMatchObject({ type: "ModifyTaskAction", state: "completed" });
+  expect(store.snapshot().info).toMatchObject({ state: "running", title: "a task" });
+});
+
 test("the actions that wait for approval are the server's", async () => {
   const action = eventOf("CmdRunAction", 1, { command: "rm -rf build" });
   const store = await opened();

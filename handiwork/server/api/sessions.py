@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
+import pydantic_core
 from starlette.responses import Response
 
 from handiwork.agents.plan import Task
@@ -22,6 +24,8 @@ from handiwork.server.schemas.sessions import (
     ListQuery,
     NewFork,
     NewSession,
+    Outline,
+    OutlineQuery,
     PendingQuestion,
     PlanTask,
     RefusedHost,
@@ -105,6 +109,39 @@ async def list_events(call: OperationCall[EventsQuery, None]) -> Response:
     before = query.before if query.before is not None else None if query.after is not None else head + 1
     texts = await log.texts(query.after or 0, before, query.limit)
     return Response(f'{{"events":[{",".join(texts)}],"head":{head}}}', media_type="application/json")
+
+
+OUTLINED = 10_000
+"""The most events of an outline."""
+
+
+async def show_outline(call: OperationCall[OutlineQuery, None]) -> Outline:
+    """Return the types and causes of events, which fit into one answer where the events do not."""
+    log = await call.log()
+    head = await log.head()
+    texts = await log.texts(call.query.after, limit=OUTLINED)
+    return await asyncio.to_thread(_outline, call.query.after + 1, texts, head)
+
+
+def _outline(first: int, texts: list[str], head: int) -> Outline:
+    names: dict[str, int] = {}
+    types: list[int] = []
+    causes: list[int | None] = []
+    failed: list[int] = []
+    for number, text in enumerate(texts, first):
+        event: dict[str, Any] = pydantic_core.from_json(text)
+        types.append(names.setdefault(str(event.get("type")), len(names)))
+        cause = event.get("cause")
+        causes.append(cause if isinstance(cause, int) else None)  # a newer version's event may have anything
+        if _is_failure(event):
+            failed.append(number)
+    return Outline(first=first, names=list(names), types=types, causes=causes, failed=failed, head=head)
+
+
+def _is_failure(event: dict[str, Any]) -> bool:
+    return event.get("type") in ("ErrorObservation", "LoopEvent") or any(
+        event.get(name) for name in ("exit_code", "error", "last_action_error")
+    )
 
 
 async def fork_session(call: OperationCall[None, NewFork]) -> SessionView:
@@ -221,6 +258,7 @@ OPERATIONS = (
     Operation("PATCH", _AT, rename_session, SessionView, body=Rename),
     Operation("DELETE", _AT, delete_session, Success),
     Operation("GET", f"{_AT}/events", list_events, EventPage, query=EventsQuery),
+    Operation("GET", f"{_AT}/outline", show_outline, Outline, query=OutlineQuery),
     Operation("POST", f"{_AT}/fork", fork_session, SessionView, body=NewFork, status=201),
     Operation("GET", f"{_AT}/tree", show_tree, Tree),
 )

@@ -238,6 +238,27 @@ class EventPage(Shape):
     head: int
 
 
+class OutlineQuery(Shape):
+    """The outline of events after an id."""
+
+    after: EventId = 0
+
+
+class Outline(Shape):
+    """Up to 10,000 events in columns, ascending without gaps: item ``n`` is of event ``first + n``.
+
+    ``types`` are positions in ``names``; ``causes`` are the events' causes, null for none; ``failed`` are the ids of
+    errors and of actions' results that are failures; ``head`` is the id of the session's last event.
+    """
+
+    first: int
+    names: list[str]
+    types: list[int]
+    causes: list[int | None]
+    failed: list[int]
+    head: int
+
+
 class UserMessage(Shape):
     """A message from the user to the agent; it waits for the end of the current actions, or interrupts them."""
 

@@ -1,13 +1,14 @@
 /** The body of an action: its command, code, text, edit or task. */
 
 import { Code } from "../components/Code";
+import { Copyable } from "../components/Copyable";
 import { Diff } from "../components/Diff";
 import { Markdown } from "../components/Markdown";
 import type { ActionRecord } from "../events";
 import { describe } from "../wording/actions";
 import { exact, shortName, taskText } from "../wording/text";
 import { editPatch } from "./patch";
-import { Folded } from "./Folded";
+import { FoldedCode, FoldedMarkdown } from "./Folded";
 
 /** With `whole` nothing is folded, as the user judges the action by it. */
 export function ActionBody({ action, whole = false }: { action: ActionRecord; whole?: boolean }) {
@@ -22,7 +23,7 @@ export function ActionBody({ action, whole = false }: { action: ActionRecord; wh
       );
     case "AgentDelegateAction":
       if (whole) return <pre className="chat-output">{exact(body)}</pre>;
-      return <Folded id={id} text={body} limit={10} render={(text) => <Markdown text={text} />} />;
+      return <FoldedMarkdown id={id} text={body} />;
     case "ForkAction":
       return (
         <ol className="chat-children">
@@ -47,7 +48,11 @@ export function ActionBody({ action, whole = false }: { action: ActionRecord; wh
     default: {
       if (!body) return null;
       const code = (text: string) => <Code text={text} language={language} />;
-      return whole ? code(exact(body)) : <Folded id={id} text={exact(body)} limit={14} render={code} />;
+      return (
+        <Copyable text={body} name="the code">
+          {whole ? code(exact(body)) : <FoldedCode id={id} text={exact(body)} rows={14} render={code} />}
+        </Copyable>
+      );
     }
   }
 }

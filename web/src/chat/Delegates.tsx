@@ -2,7 +2,8 @@
 
 import { type SessionStore, useSessionPart } from "../store";
 import { money, plural } from "../wording/format";
-import { exact, shortName, words } from "../wording/text";
+import { stateName } from "../wording/state";
+import { exact, shortName } from "../wording/text";
 import { type Branch, treeOf } from "./delegates";
 
 export function Delegates({ store, onShow }: { store: SessionStore; onShow: (event: number) => void }) {
@@ -10,10 +11,10 @@ export function Delegates({ store, onShow }: { store: SessionStore; onShow: (eve
   if (subtasks.size === 0) return null;
   const running = [...subtasks.values()].filter((subtask) => subtask.state === "running").length;
   return (
-    <details className="chat-delegates">
+    <details className="chat-strip chat-delegates">
       <summary>
-        {plural(subtasks.size, "delegate")}
-        {running > 0 && `, ${running} running`}
+        <strong>{plural(subtasks.size, "delegate")}</strong>
+        {running > 0 && `${running} running`}
       </summary>
       <Branches branches={treeOf(subtasks)} onShow={onShow} />
     </details>
@@ -27,7 +28,7 @@ function Branches({ branches, onShow }: { branches: Branch[]; onShow: (event: nu
         <li key={subtask.id}>
           <button type="button" className="row-button chat-delegate" onClick={() => onShow(subtask.id)}>
             <strong>{exact(shortName(subtask.agent))}</strong>
-            <span className={`chat-ending ${toneOf(subtask.state)}`}>{words(subtask.state)}</span>
+            <span className={`chat-ending ${toneOf(subtask.state)}`}>{stateName(subtask.state)}</span>
             <span className="faint">
               {plural(subtask.iterations, "step")} · {money(cost)}
             </span>

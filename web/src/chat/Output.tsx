@@ -1,53 +1,73 @@
-/** The output of an action, folded if it is long; a large one is loaded piece by piece. */
+/** The output of an action in its colours, folded if it is long; a large one is loaded piece by piece. */
 
-import { type ReactNode, useEffect, useRef } from "react";
+import { useContext, useEffect, useRef } from "react";
+import { AnsiText } from "../components/AnsiText";
 import { Button } from "../components/Button";
+import { Copyable } from "../components/Copyable";
 import { usePager } from "../components/pager";
 import { Problem } from "../components/Problem";
 import type { ObservationRecord } from "../events";
 import { bytes } from "../wording/format";
-import { bounded, plain } from "../wording/text";
+import { coloured, plain } from "../wording/text";
+import { Unfold } from "./Folded";
+import { Columns, foldText, moreText } from "./folding";
 import { useFold } from "./folds";
 
 interface Props {
   output: ObservationRecord;
   /** The output's name for screen readers. */
   name: string;
-  limit?: number;
+  rows?: number;
 }
 
-export function Output({ output, name, limit = 12 }: Props) {
+export function Output({ output, name, rows = 12 }: Props) {
   const [open, setOpen] = useFold(`output-${output.id}`, false);
-  const text = plain(output.content).replace(/\n+$/, "");
-  if (open && output.blob !== null)
-    return <Pieces name={name} blob={output.blob} size={output.size} onClose={() => setOpen(false)} />;
-  if (!text.trim() && output.blob === null) return null;
-  const half = Math.ceil(limit / 2);
-  const { head, omitted, tail } =
-    output.blob === null
-      ? bounded(text, limit)
-      : {
-          head: text.split("\n").slice(0, half).join("\n"),
-          omitted: bytes(output.size),
-          tail: plain(output.tail).trimEnd().split("\n").slice(-half).join("\n"),
-        };
-  if (!omitted || open) {
+  const columns = useContext(Columns);
+  const text = coloured(output.content).replace(/\n+$/, "");
+  if (output.blob !== null) {
+    if (open) return <Pieces name={name} blob={output.blob} size={output.size} onClose={() => setOpen(false)} />;
+    const half = Math.ceil(rows / 2);
     return (
       <>
-        <Block name={name}>{text}</Block>
-        {omitted !== 0 && <More onClick={() => setOpen(false)}>Show less</More>}
+        <Block name={name} text={foldText(text, columns, half, true).head} />
+        <Unfold open={false} onChange={setOpen}>
+          Show all {bytes(output.size)}
+        </Unfold>
+        <Block name={`the end of ${name}`} text={endOf(coloured(output.tail).trimEnd(), columns, half)} />
       </>
     );
   }
+  if (!text.trim()) return null;
+  const folded = foldText(text, columns, rows);
+  const fits = folded.omitted === 0 && !folded.cut;
   return (
-    <>
-      <Block name={name}>{head}</Block>
-      <More onClick={() => setOpen(true)}>
-        {output.blob === null ? `${omitted} more lines` : `Show all ${omitted}`}
-      </More>
-      <Block name={`the end of ${name}`}>{tail}</Block>
-    </>
+    <Copyable text={plain(output.content)} name={name}>
+      <Block name={name} text={open || fits ? text : folded.head} />
+      {!fits && (
+        <Unfold open={open} onChange={setOpen}>
+          {moreText(folded)}
+        </Unfold>
+      )}
+      {!open && folded.tail && <Block name={`the end of ${name}`} text={folded.tail} />}
+    </Copyable>
   );
+}
+
+/** The most characters of streaming output that are looked at. */
+const LIVE = 8000;
+const LIVE_ROWS = 14;
+
+/** The newest rows of the output so far. */
+export function LiveOutput({ text }: { text: string }) {
+  const columns = useContext(Columns);
+  const newest = endOf(coloured(text.slice(-LIVE)).trimEnd(), columns, LIVE_ROWS);
+  return newest ? <Block name="the output so far" text={newest} /> : null;
+}
+
+/** The last rows of a text. */
+function endOf(text: string, columns: number, rows: number): string {
+  const { head, tail } = foldText(text, columns, 2 * rows);
+  return (tail || head).split("\n").slice(-rows).join("\n");
 }
 
 function Pieces({ name, blob, size, onClose }: { name: string; blob: string; size: number; onClose: () => void }) {
@@ -60,9 +80,7 @@ function Pieces({ name, blob, size, onClose }: { name: string; blob: string; siz
   return (
     <>
       {pieces.map((piece, index) => (
-        <Block key={index} name={`${name}, part ${index + 1}`}>
-          {plain(piece)}
-        </Block>
+        <Block key={index} name={`${name}, part ${index + 1}`} text={coloured(piece)} />
       ))}
       <Problem text={problem} />
       <div className="chat-more">
@@ -77,18 +95,10 @@ function Pieces({ name, blob, size, onClose }: { name: string; blob: string; siz
   );
 }
 
-function Block({ name, children }: { name: string; children: string }) {
+function Block({ name, text }: { name: string; text: string }) {
   return (
     <pre className="chat-output" role="group" aria-label={name}>
-      {children}
+      <AnsiText text={text} />
     </pre>
-  );
-}
-
-function More({ onClick, children }: { onClick: () => void; children: ReactNode }) {
-  return (
-    <div className="chat-more">
-      <Button onClick={onClick}>{children}</Button>
-    </div>
   );
 }

@@ -16,7 +16,7 @@ export function Result({ observation }: { observation: ObservationRecord }) {
       return null;
     case "FileReadObservation":
     case "OutputReadObservation":
-      return <Output name="the text" output={observation} limit={8} />;
+      return <Output name="the text" output={observation} rows={8} />;
     case "IPythonRunCellObservation":
     case "MCPCallObservation":
       return (
@@ -60,7 +60,7 @@ function PageResult({ page }: { page: Of<"BrowserOutputObservation"> }) {
       ))}
       {page.downloads.length > 0 && <p>Downloaded: {exact(page.downloads.join(", "))}</p>}
       {picture && <Images parts={[picture]} label={`Screenshot of ${exact(page.title || page.url)}`} />}
-      <Output name="the page as text" output={page} limit={6} />
+      <Output name="the page as text" output={page} rows={6} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** The entries of the conversation: messages, cards of actions with their results, notices, and headings. */
+/** The entries of the conversation: messages, prose, steps with their results, outcomes, notices, and headings. */
 
 import { type ActionRecord, type EventRecord, isAction, type ObservationRecord, type Of } from "../events";
 import { resultsOf } from "../fold";
@@ -17,23 +17,36 @@ interface MessageEntry extends Position {
   kind: "message";
   event: Of<"MessageAction">;
 }
-interface CardEntry extends Position {
-  kind: "card";
+/** The text of an agent's reply before its actions. */
+interface ProseEntry extends Position {
+  kind: "prose";
+  text: string;
+}
+export interface StepEntry extends Position {
+  kind: "step";
   action: ActionRecord;
   observation: ObservationRecord | null;
-  /** The reply's thought; "" after the reply's first action. */
-  thought: string;
+  question: Of<"AgentStateChangedObservation"> | null;
+  approval: Of<"ApprovalEvent"> | null;
+}
+/** The end of the session's task. */
+interface OutcomeEntry extends Position {
+  kind: "outcome";
+  action: Of<"AgentFinishAction"> | Of<"AgentRejectAction">;
+  observation: ObservationRecord | null;
 }
 interface NoticeEntry extends Position {
   kind: "notice";
   notice: Notice;
+  /** Whether the notice belongs to the steps around it, and folds with them. */
+  machinery: boolean;
 }
 /** Another subtask continues from here on. */
 interface HeadingEntry extends Position {
   kind: "heading";
   name: string;
 }
-export type Entry = MessageEntry | CardEntry | NoticeEntry | HeadingEntry;
+export type Entry = MessageEntry | ProseEntry | StepEntry | OutcomeEntry | NoticeEntry | HeadingEntry;
 
 interface Parent {
   parent: number;
@@ -41,9 +54,12 @@ interface Parent {
 }
 type Subtasks = ReadonlyMap<number, Parent>;
 
+/** Notices of these events, unless they warn, are about the work of the steps. */
+const MACHINERY = new Set(["CondensationEvent", "ContextLoaded", "EgressEvent", "HookEvent", "KnowledgeEvent"]);
+
 /** Return the entries of ascending events; `known` has the subtasks that started before the first event. */
 export function entriesOf(events: readonly EventRecord[], known: Subtasks = new Map()): Entry[] {
-  const results = resultsOf(events);
+  const answers = answersOf(events);
   const subtasks = new Map(known);
   const connections = new Set<string>();
   const entries: Entry[] = [];
@@ -52,14 +68,16 @@ export function entriesOf(events: readonly EventRecord[], known: Subtasks = new 
   for (const event of events) {
     if (event.type === "AgentDelegateAction") subtasks.set(event.id, { parent: event.subtask, agent: event.agent });
     if (isRepeated(event, connections)) continue;
-    const entry = entryOf(event, results, completion);
-    if (entry === null) continue;
+    const own = ownEntries(event, answers, completion);
     if (isAction(event) && event.completion !== null) completion = event.completion;
-    entry.depth = lineageOf(event.subtask, subtasks).length - 1;
+    const first = own[0];
+    if (first === undefined) continue;
+    const depth = lineageOf(event.subtask, subtasks).length - 1;
+    for (const entry of own) entry.depth = depth;
     if (event.subtask !== speaker && !lineageOf(speaker, subtasks).includes(event.subtask))
-      entries.push(headingOf(entry, subtasks));
+      entries.push(headingOf(first, subtasks));
     speaker = event.type === "AgentDelegateAction" && event.cause === null ? event.id : event.subtask;
-    entries.push(entry);
+    entries.push(...own);
   }
   return entries;
 }
@@ -74,20 +92,58 @@ export function lineageOf(subtask: number, subtasks: Subtasks): number[] {
   return lineage;
 }
 
-function entryOf(
-  event: EventRecord,
-  results: ReadonlyMap<number, ObservationRecord>,
-  completion: number | null,
-): Entry | null {
+/** What the events say about actions, by the actions' ids. */
+interface Answers {
+  actions: ReadonlySet<number>;
+  results: ReadonlyMap<number, ObservationRecord>;
+  questions: ReadonlyMap<number, Of<"AgentStateChangedObservation">>;
+  approvals: ReadonlyMap<number, Of<"ApprovalEvent">>;
+}
+
+function answersOf(events: readonly EventRecord[]): Answers {
+  const actions = new Set<number>();
+  const questions = new Map<number, Of<"AgentStateChangedObservation">>();
+  const approvals = new Map<number, Of<"ApprovalEvent">>();
+  for (const event of events) {
+    if (isAction(event)) actions.add(event.id);
+    else if (event.type === "ApprovalEvent") approvals.set(event.action, event);
+    else if (event.type === "AgentStateChangedObservation" && event.cause !== null)
+      if (event.agent_state === "awaiting_user_confirmation") questions.set(event.cause, event);
+  }
+  return { actions, results: resultsOf(events), questions, approvals };
+}
+
+function ownEntries(event: EventRecord, answers: Answers, completion: number | null): Entry[] {
   const position = { key: String(event.id), id: event.id, subtask: event.subtask, depth: 0 };
-  if (event.type === "MessageAction") return { ...position, kind: "message", event };
+  if (event.type === "MessageAction") return [{ ...position, kind: "message", event }];
   const notice = noticeOf(event);
-  if (notice !== null) return { ...position, kind: "notice", notice };
-  if (!isAction(event)) return null;
-  const thought = event.completion !== null && event.completion === completion ? "" : event.thought.trim();
-  const observation = results.get(event.id) ?? null;
-  if (event.type === "AgentThinkAction" && !thought && observation === null) return null;
-  return { ...position, kind: "card", action: event, observation, thought };
+  if (notice !== null) {
+    if (isTold(event, answers)) return [];
+    const machinery = MACHINERY.has(event.type) && notice.tone === "quiet";
+    return [{ ...position, kind: "notice", notice, machinery }];
+  }
+  if (!isAction(event)) return [];
+  const entries: Entry[] = [];
+  const text = event.completion !== null && event.completion === completion ? "" : event.thought.trim();
+  if (text) entries.push({ ...position, kind: "prose", key: `prose-${event.id}`, text });
+  const observation = answers.results.get(event.id) ?? null;
+  if (event.type === "AgentThinkAction" && observation === null) return entries;
+  if ((event.type === "AgentFinishAction" || event.type === "AgentRejectAction") && event.subtask === 0)
+    return [...entries, { ...position, kind: "outcome", action: event, observation }];
+  const question = answers.questions.get(event.id) ?? null;
+  const approval = answers.approvals.get(event.id) ?? null;
+  return [...entries, { ...position, kind: "step", action: event, observation, question, approval }];
+}
+
+/** Whether the step of the event's action tells what the event says: that it asks, and that it was allowed. */
+function isTold(event: EventRecord, { actions }: Answers): boolean {
+  if (event.type === "ApprovalEvent") return event.allowed && actions.has(event.action);
+  return (
+    event.type === "AgentStateChangedObservation" &&
+    event.agent_state === "awaiting_user_confirmation" &&
+    event.cause !== null &&
+    actions.has(event.cause)
+  );
 }
 
 /** A program opens many connections or retries; each answer of the proxy is shown once. */

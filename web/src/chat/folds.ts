@@ -4,15 +4,15 @@ import { createContext, useContext, useState } from "react";
 
 export const Folds = createContext<Map<string, boolean>>(new Map());
 
-/** The open state of the part named `key`, like useState. */
+/** The open state of the part named `key`: `initially`, also if that changes, until the user folds or unfolds it. */
 export function useFold(key: string, initially: boolean): [boolean, (open: boolean) => void] {
   const folds = useContext(Folds);
-  const [open, setOpen] = useState(folds.get(key) ?? initially);
+  const [chosen, setChosen] = useState(folds.get(key));
   return [
-    open,
+    chosen ?? initially,
     (next) => {
       folds.set(key, next);
-      setOpen(next);
+      setChosen(next);
     },
   ];
 }

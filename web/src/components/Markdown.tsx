@@ -2,6 +2,10 @@ import { memo } from "react";
 import ReactMarkdown from "react-markdown";
 import remarkGfm from "remark-gfm";
 import { Code } from "./Code";
+import { Copyable } from "./Copyable";
+
+/** The most characters of a table's cell that take a row for themselves, before other columns are made narrower. */
+const CELL = 20;
 
 /** Markdown without HTML and pictures; links may be http, https or mail. */
 export const Markdown = memo(function Markdown({ text }: { text: string }) {
@@ -17,12 +21,27 @@ export const Markdown = memo(function Markdown({ text }: { text: string }) {
               {children}
             </a>
           ),
+          table: ({ children }) => (
+            <div className="table" tabIndex={0} role="group" aria-label="Table">
+              <table>{children}</table>
+            </div>
+          ),
+          td: ({ node, children, style }) => {
+            const { start, end } = node?.position ?? {};
+            const width = Math.min((end?.offset ?? 0) - (start?.offset ?? 0), CELL);
+            return <td style={{ ...style, minWidth: `${width}ch` }}>{children}</td>;
+          },
           pre: ({ children }) => <>{children}</>,
           code: ({ className, children }) => {
             const language = /language-([\w+-]+)/.exec(className ?? "")?.[1];
             const source = String(children);
             if (language === undefined && !source.includes("\n")) return <code>{children}</code>;
-            return <Code text={source.replace(/\n$/, "")} language={language} />;
+            const text = source.replace(/\n$/, "");
+            return (
+              <Copyable text={text} name="the code">
+                <Code text={text} language={language} />
+              </Copyable>
+            );
           },
         }}
       >

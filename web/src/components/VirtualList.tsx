@@ -4,6 +4,8 @@ import { useEffect, useImperativeHandle, useRef, type ReactNode, type Ref } from
 export interface ListHandle {
   toEnd(): void;
   toKey(key: string | number): void;
+  /** Whether the items are too few to scroll, and so to reach `onNearStart`. */
+  isShort(): boolean;
 }
 
 interface Props<T> {
@@ -51,25 +53,41 @@ export function VirtualList<T>(props: Props<T>) {
       const index = items.findIndex((item) => keyOf(item) === key);
       if (index >= 0) virtual.scrollToIndex(index, { align: "center" });
     },
+    isShort: () => virtual.getTotalSize() < (scroller.current?.clientHeight ?? 0) + AT_END * 3,
   }));
   const started = useRef(false);
-  useEffect(() => {
-    if (started.current || items.length === 0) return;
-    started.current = true;
-    if (chat) virtual.scrollToIndex(items.length - 1, { align: "end" });
-  }, [items.length, chat, virtual]);
   const atEnd = useRef(true);
+  const edges = [items[0], items.at(-1)].map((item) => item !== undefined && keyOf(item)).join(" ");
+  useEffect(() => {
+    if (items.length === 0) return;
+    started.current = true;
+    // Items that the user folds or unfolds between the first and the last do not move the list.
+    if (chat && atEnd.current) virtual.scrollToIndex(items.length - 1, { align: "end" });
+  }, [edges, chat, virtual]);
   const onScroll = () => {
     const element = scroller.current;
     if (element === null || !started.current) return;
-    const below = element.scrollHeight - element.scrollTop - element.clientHeight;
-    if (element.scrollTop < NEAR) props.onNearStart?.();
-    if (below < NEAR) props.onNearEnd?.();
+    const hidden = element.scrollHeight - element.clientHeight;
+    const below = hidden - element.scrollTop;
     if (below < AT_END !== atEnd.current) {
       atEnd.current = below < AT_END;
       props.onAtEnd?.(atEnd.current);
     }
+    // Of few items, a place that is near both ends would load both pages, and each would displace the other.
+    const near = Math.min(NEAR, hidden / 3);
+    if (element.scrollTop < near) props.onNearStart?.();
+    if (below < near) props.onNearEnd?.();
   };
+  useEffect(() => {
+    const element = scroller.current;
+    if (element === null || !chat) return;
+    // A question or a strip that appears takes height from the list, whose end would leave the view.
+    const observer = new ResizeObserver(() => {
+      if (atEnd.current) element.scrollTop = element.scrollHeight;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [chat]);
   const visible = virtual.getVirtualItems();
   return (
     <div

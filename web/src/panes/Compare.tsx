@@ -1,6 +1,6 @@
 import { useId, useState } from "react";
 
-import { stateName } from "../components/StateBadge";
+import { stateName } from "../wording/state";
 import { type SessionStore, useSessionPart } from "../store";
 import type { SessionRow } from "../../generated/types";
 import { RadioGroup } from "../components/RadioGroup";

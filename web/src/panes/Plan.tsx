@@ -1,7 +1,8 @@
 import type { PlanTask } from "../../generated/types";
 import { type SessionStore, useSessionPart } from "../store";
 import { Empty } from "./common/Empty";
-import { progress, STATES } from "./plan/progress";
+import { progress } from "../plan/progress";
+import { Tasks } from "../plan/Tasks";
 
 /** The plans of the agent and its delegates. */
 export default function PlanPane({ session }: { session: SessionStore }) {
@@ -34,24 +35,5 @@ function PlanView({ name, tasks }: { name: string; tasks: PlanTask[] }) {
       <progress value={done} max={all || 1} aria-label={`${name}: ${done} of ${all} done`} />
       <Tasks tasks={tasks} />
     </section>
-  );
-}
-
-function Tasks({ tasks }: { tasks: PlanTask[] }) {
-  return (
-    <ul className="list plan-tasks">
-      {tasks.map((task) => (
-        <li key={task.id}>
-          <div className={`plan-task plan-${task.state}`}>
-            <span className="plan-sign" aria-hidden="true">
-              {STATES[task.state].sign}
-            </span>
-            <span className="plan-goal">{task.goal}</span>
-            <span className="plan-state">{STATES[task.state].name}</span>
-          </div>
-          {task.subtasks.length > 0 && <Tasks tasks={task.subtasks} />}
-        </li>
-      ))}
-    </ul>
   );
 }

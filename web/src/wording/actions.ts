@@ -1,7 +1,9 @@
 /** The wording of actions and their outcomes, in cards, questions, the terminal and the timeline. */
 
+import { filesOf } from "../components/patch";
 import { type ActionRecord, type CmdStatus, type ObservationRecord, ownFields } from "../events";
-import { capital, exact, jsonText, outputsText, shortName, taskText, words } from "./text";
+import { bytes, plural } from "./format";
+import { capital, exact, jsonText, outputsText, plain, shortName, taskText, words } from "./text";
 
 interface Description {
   verb: string;
@@ -133,6 +135,32 @@ export function endingOf(observation: ObservationRecord): Ending | null {
       return { tone: "bad", text: "error" };
     default:
       return null;
+  }
+}
+
+/** The outcome of an action in a few words, also the usual one; "" if there is nothing to say. */
+export function outcomeOf(observation: ObservationRecord): Ending {
+  return endingOf(observation) ?? { tone: "quiet", text: usualOutcome(observation) };
+}
+
+function usualOutcome(observation: ObservationRecord): string {
+  switch (observation.type) {
+    case "FileEditObservation": {
+      const [file] = filesOf(observation.content);
+      return file ? `+${file.added} −${file.deleted}` : "";
+    }
+    case "BrowserOutputObservation":
+      return exact(observation.title || observation.url);
+    case "PlanObservation":
+      return "";
+    default: {
+      const pictures = "images" in observation ? observation.images.length : 0;
+      if (pictures > 0) return plural(pictures, "picture");
+      if (observation.blob !== null) return bytes(observation.size);
+      const text = plain(observation.content).trim();
+      if (!text) return "no output";
+      return text.includes("\n") ? plural(text.split("\n").length, "line") : text.length > 40 ? "1 line" : text;
+    }
   }
 }
 

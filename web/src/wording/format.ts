@@ -32,8 +32,9 @@ export function money(usd: number): string {
   return `$${usd < 1 ? usd.toFixed(4) : usd.toFixed(2)}`;
 }
 
-/** A duration, like 0.4 s, 12 s or 3 min 20 s. */
+/** A duration, like 40 ms, 0.4 s, 12 s or 3 min 20 s. */
 export function duration(seconds: number): string {
+  if (seconds < 0.095) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 59.5) return `${Math.round(seconds)} s`;
   const whole = Math.round(seconds);

@@ -3,6 +3,7 @@
 import type { EventRecord, Of } from "../events";
 import type { Ending } from "./actions";
 import { duration, plural } from "./format";
+import { stateName } from "./state";
 import { bounded, capital, words } from "./text";
 
 export type Notice = Ending;
@@ -56,7 +57,7 @@ export function noticeOf(event: EventRecord): Notice | null {
     case "ChangeAgentStateAction": {
       const source = event.source === "user" ? "you" : "the agent";
       if (event.agent_state === "running") return quiet(`Resumed by ${source}`);
-      return { tone: "warn", text: `${capital(words(event.agent_state))} by ${source}` };
+      return { tone: "warn", text: `${capital(stateName(event.agent_state))} by ${source}` };
     }
     case "AgentStateChangedObservation":
       return stateNotice(event);
@@ -135,8 +136,6 @@ function settingsNotice(event: Of<"SettingsChanged">): Notice {
 
 function stateNotice(event: Of<"AgentStateChangedObservation">): Notice | null {
   if (event.agent_state === "running") return null;
-  if (event.agent_state === "awaiting_user_confirmation")
-    return { tone: "warn", text: `Needs your approval: ${event.content}` };
-  const text = `${capital(words(event.agent_state))}: ${event.content}`;
+  const text = `${capital(stateName(event.agent_state))}: ${event.content}`;
   return { tone: event.agent_state === "error" ? "bad" : "warn", text };
 }

@@ -5,7 +5,7 @@ const UNSEEN = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u20
 // CSI (colours, cursor), OSC and similar (titles), two-character escapes.
 const ESCAPE =
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)|\x1b[ -/]*[0-~]/g;
-const COLOUR = /\x1b\[[\d;:]*m/g;
+export const COLOUR = /\x1b\[[\d;:]*m/g;
 const OVERWRITTEN = /[^\n]*\r(?=[^\n\r])/g;
 
 /** The whole text with control characters spelled out, for text that the user judges. */

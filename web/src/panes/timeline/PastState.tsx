@@ -27,8 +27,17 @@ const REST = 200;
 /** The most events searched for a page of the browser. */
 const BACK = 2000;
 
-/** The event, and the files, changes and browser after it. */
-export function PastState({ session, events, at }: { session: SessionStore; events: Events; at: number }) {
+interface Props {
+  session: SessionStore;
+  events: Events;
+  /** The event after which the state is shown. */
+  at: number;
+  /** The events of the entry: an action and its result, or another event. */
+  entry: { id: number; end: number };
+}
+
+/** The entry's events, and the files, changes and browser after them. */
+export function PastState({ session, events, at, entry }: Props) {
   const [view, setView] = useState<ViewName>("event");
   const settled = useSettled(at, REST);
   return (
@@ -37,7 +46,13 @@ export function PastState({ session, events, at }: { session: SessionStore; even
         <RadioGroup label="Show" options={VIEWS} value={view} onChange={setView} />
         <span className="faint">after event {at}</span>
       </div>
-      {view === "event" && <EventFields event={events.at(at)} />}
+      {view === "event" && (
+        <div className="pane-scroll" tabIndex={0} role="region" aria-label="Event">
+          {[...new Set([entry.id, entry.end])].map((id) => (
+            <EventFields key={id} event={events.at(id)} />
+          ))}
+        </div>
+      )}
       {view === "files" && <PastFiles session={session} at={settled} />}
       {view === "step" && <PastChanges session={session} at={settled} of="step" />}
       {view === "total" && <PastChanges session={session} at={settled} of="total" />}
@@ -50,12 +65,12 @@ function EventFields({ event }: { event: EventRecord | null }) {
   if (!event) return <Empty>Loading…</Empty>;
   const { type, id, schema: _, ...rest } = event;
   return (
-    <div className="pane-scroll">
+    <>
       <h2>
         {type} <span className="faint">{id}</span>
       </h2>
       <Code text={JSON.stringify(rest, null, 2)} language="json" />
-    </div>
+    </>
   );
 }
 

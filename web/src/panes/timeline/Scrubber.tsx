@@ -1,10 +1,18 @@
 import { Button } from "../../components/Button";
 
-/** Chooses an event by dragging, by keys, or step by step. */
-export function Scrubber({ at, head, onChange }: { at: number; head: number; onChange: (id: number) => void }) {
+interface Props {
+  at: number;
+  head: number;
+  onChange: (event: number) => void;
+  /** Go to another entry; null if there is none. */
+  onStep: Record<"previous" | "next", (() => void) | null>;
+}
+
+/** Chooses an event by dragging, by keys, or entry by entry. */
+export function Scrubber({ at, head, onChange, onStep }: Props) {
   return (
     <div className="timeline-scrubber">
-      <Button label="Previous event" disabled={at <= 1} onClick={() => onChange(at - 1)}>
+      <Button label="Previous event" disabled={!onStep.previous} onClick={() => onStep.previous?.()}>
         ‹
       </Button>
       <input
@@ -16,7 +24,7 @@ export function Scrubber({ at, head, onChange }: { at: number; head: number; onC
         aria-valuetext={`Event ${at} of ${head}`}
         onChange={(event) => onChange(event.target.valueAsNumber)}
       />
-      <Button label="Next event" disabled={at >= head} onClick={() => onChange(at + 1)}>
+      <Button label="Next event" disabled={!onStep.next} onClick={() => onStep.next?.()}>
         ›
       </Button>
       <span className="digits">

@@ -1,9 +1,10 @@
 /** An event in one line. */
 
 import { type EventRecord, isAction, isObservation, type ObservationRecord } from "../../events";
-import { describe, endingOf } from "../../wording/actions";
+import { describe, endingOf, outcomeOf } from "../../wording/actions";
 import { money, plural } from "../../wording/format";
 import { noticeOf } from "../../wording/notices";
+import { stateName } from "../../wording/state";
 import { capital, firstLine, outputsText, words } from "../../wording/text";
 
 interface EventLine {
@@ -11,6 +12,14 @@ interface EventLine {
   kind: string;
   text: string;
   tone: "action" | "observation" | "user" | "trouble" | "record";
+}
+
+/** An action and its result, if there is one, or another event. */
+export function entryLine(event: EventRecord, result: EventRecord | null): EventLine & { outcome: string } {
+  const line = eventLine(event);
+  if (result === null || !isObservation(result)) return { ...line, outcome: "" };
+  const { tone, text } = outcomeOf(result);
+  return { ...line, tone: tone === "bad" ? "trouble" : line.tone, outcome: text };
 }
 
 export function eventLine(event: EventRecord): EventLine {
@@ -57,7 +66,7 @@ function resultText(event: ObservationRecord): string {
     case "BrowserOutputObservation":
       return event.last_action_error || [event.title, event.url].filter(Boolean).join(" · ");
     case "AgentStateChangedObservation":
-      return words(event.agent_state);
+      return stateName(event.agent_state);
     case "AgentDelegateObservation":
       return `${event.agent}: ${outputsText(event.outputs)}`;
     case "ForkObservation":

@@ -8,8 +8,11 @@ export const PAGE = 200;
 /** Milliseconds between requests for pages. */
 const PAUSE = 60;
 
-/** The most pages cached; the least recently used ones are dropped. */
-const CACHED = 20;
+/** The most pages requested at a time. */
+const REQUESTS = 4;
+
+/** The most pages cached, enough for each visible line of a filtered list; the least recently used ones are dropped. */
+const CACHED = 80;
 
 export class Pages {
   private readonly cache = new Map<number, EventRecord[]>();
@@ -51,7 +54,7 @@ export class Pages {
 
   /** Load the last requested pages only, so that fast scrolling does not wait for every page it passes. */
   private request(page: number): void {
-    if (this.queue.at(-1) !== page) this.queue = [...this.queue.slice(-1), page];
+    if (!this.queue.includes(page)) this.queue = [...this.queue.slice(1 - REQUESTS), page];
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       for (const last of this.queue) void this.fetch(last);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { ansiSpans } from "../../src/panes/common/ansi";
-import { plain } from "../../src/wording/text";
+import { ansiSpans } from "../src/wording/ansi";
+import { plain } from "../src/wording/text";
 
 test("colours become classes until they are reset", () => {
   expect(ansiSpans("a \x1b[1;31mred\x1b[0m b")).toEqual([

@@ -1,7 +1,7 @@
 /** Terminal output as spans with CSS classes. */
 
 import Anser, { type AnserJsonEntry } from "anser";
-import { coloured, exact } from "../../wording/text";
+import { coloured, exact } from "./text";
 
 interface AnsiSpan {
   text: string;

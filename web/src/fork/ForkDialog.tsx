@@ -1,15 +1,16 @@
 import { useState } from "react";
 
-import { Button } from "../../components/Button";
-import { Dialog } from "../../components/Dialog";
-import { Field } from "../../components/Field";
-import { Problem } from "../../components/Problem";
-import { RadioGroup } from "../../components/RadioGroup";
-import { useAsync } from "../../components/useAsync";
-import { useLoaded } from "../../components/useLoaded";
-import { go, sessionPath } from "../../router";
-import { type SessionStore, useSessionPart } from "../../store";
-import type { NewFork } from "../../../generated/types";
+import { Button } from "../components/Button";
+import { Dialog } from "../components/Dialog";
+import { Field } from "../components/Field";
+import { Problem } from "../components/Problem";
+import { RadioGroup } from "../components/RadioGroup";
+import { useAsync } from "../components/useAsync";
+import { useLoaded } from "../components/useLoaded";
+import { go, sessionPath } from "../router";
+import { type SessionStore, useSessionPart } from "../store";
+import type { NewFork } from "../../generated/types";
+import { forkPoint } from "./forkPoint";
 
 type Restore = NonNullable<NewFork["restore"]>;
 const RESTORE: Record<Restore, string> = {
@@ -18,8 +19,10 @@ const RESTORE: Record<Restore, string> = {
   conversation: "Conversation only",
 };
 
-/** Forks the session at an event. */
-export function ForkDialog({ session, at, onClose }: { session: SessionStore; at: number; onClose: () => void }) {
+/** Forks the session at the end of the step that an event is in. */
+export function ForkDialog({ session, event, onClose }: { session: SessionStore; event: number; onClose: () => void }) {
+  const point = useLoaded(() => forkPoint(session.api.events, event), [session, event]);
+  const at = point.value;
   const current = useSessionPart(session, ({ info }) => info.model);
   const models = useLoaded(() => session.api.models(), [session]).value?.models ?? [];
   const [message, setMessage] = useState("");
@@ -30,6 +33,7 @@ export function ForkDialog({ session, at, onClose }: { session: SessionStore; at
   const { busy, problem, run } = useAsync();
   const create = () =>
     run(async () => {
+      if (at === null) return;
       const fork: NewFork = { at, restore };
       if (message.trim()) fork.message = message;
       if (model.trim()) fork.model = model.trim();
@@ -39,8 +43,11 @@ export function ForkDialog({ session, at, onClose }: { session: SessionStore; at
       go(sessionPath(id, compare ? "compare" : ""));
     });
   return (
-    <Dialog title={`Fork at event ${at}`} onClose={onClose} onSubmit={create}>
-      <p className="faint">A new session continues from this event; the current one is unchanged.</p>
+    <Dialog title={at === null ? "Fork" : `Fork at event ${at}`} onClose={onClose} onSubmit={create}>
+      <p className="faint">
+        A new session continues from {at === event || at === null ? "this event" : `the end of event ${event}'s step`};
+        the current one is unchanged.
+      </p>
       <Field label="Message to the agent">
         <textarea
           rows={4}
@@ -75,10 +82,10 @@ export function ForkDialog({ session, at, onClose }: { session: SessionStore; at
         <input type="checkbox" checked={compare} onChange={(event) => setCompare(event.target.checked)} />
         Show both side by side
       </label>
-      <Problem text={problem} />
+      <Problem text={problem || point.problem} />
       <footer>
         <Button onClick={onClose}>Cancel</Button>
-        <Button kind="primary" type="submit" disabled={busy}>
+        <Button kind="primary" type="submit" disabled={busy || at === null}>
           {busy ? "Forking…" : "Fork"}
         </Button>
       </footer>

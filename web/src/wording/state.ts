@@ -1,0 +1,19 @@
+/** The names of a session's states. */
+
+import type { AgentState } from "../events";
+
+const NAMES: Record<AgentState, string> = {
+  loading: "starting",
+  running: "running",
+  awaiting_user_input: "waits for your answer",
+  awaiting_user_confirmation: "needs your approval",
+  paused: "paused",
+  stopped: "stopped",
+  finished: "finished",
+  rejected: "rejected",
+  error: "failed",
+};
+
+export function stateName(state: AgentState): string {
+  return NAMES[state];
+}
