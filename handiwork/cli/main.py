@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,6 +14,7 @@ from handiwork.cli.commands import mcp
 from handiwork.cli.commands import serve as serving
 from handiwork.cli.commands.eval import app as evals
 from handiwork.cli.commands.swarm import app as swarms
+from handiwork.cli.errors import guarded
 from handiwork.cli.options import (
     AgentName,
     AllowNet,
@@ -37,7 +39,7 @@ from handiwork.cli.options import (
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -53,6 +55,7 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
@@ -60,6 +63,7 @@ def root(
     """Run coding agents on a sandboxed copy of your code, with the model of your choice.
 
     \b
+    handiwork                                      talk with an agent about the current directory
     handiwork run "make the failing test pass"     work on a copy of the current directory
     handiwork diff                                 show the changes of the newest session
     handiwork apply                                apply the changes to your directory
@@ -70,6 +74,9 @@ def root(
     Exit codes: 0 finished, 1 failed, rejected, stuck or waiting for your answer, 2 bad usage,
     3 limit reached, 4 model, sandbox, disk or log failed, 130 interrupted.
     """
+    if context.invoked_subcommand is None:
+        usage = context.get_help()
+        guarded(lambda: import_module("handiwork.cli.commands.conversation").conversation(usage))
 
 
 @command(app, "run:run")

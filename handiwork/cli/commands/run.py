@@ -160,7 +160,7 @@ async def run_interactive(
         state = await _run(opened, message, signals, watch)
         if prompt is None or signals.ending or not _is_waiting(state):
             return state
-        resumed, answer = await _await_answer(opened, prompt(state))
+        resumed, answer = await await_answer(opened, prompt(state))
         if answer is None and not resumed:
             return state
         message = answer or None
@@ -171,7 +171,7 @@ def _is_waiting(state: State) -> bool:
     return state.agent_state in ("awaiting_user_input", "awaiting_user_confirmation", "paused")
 
 
-async def _await_answer(
+async def await_answer(
     opened: Session | RemoteSession, prompt: Coroutine[Any, Any, str | None]
 ) -> tuple[bool, str | None]:
     """Wait for the answer, or until another client resumes the session; return whether one did, and the answer."""

@@ -47,14 +47,15 @@ async def sessions(as_json: bool) -> Exit:
                 if as_json:
                     write_json(json.dumps(dataclasses.asdict(info), default=datetime.isoformat, ensure_ascii=False))
                 else:
-                    console.print(_row(info), soft_wrap=True)
+                    console.print(row(info), soft_wrap=True)
             before = page[-1].id
     if before is None:
         say('there is no session yet; start one with: handiwork run "your task"')
     return Exit.FINISHED
 
 
-def _row(info: SessionInfo) -> Text:
+def row(info: SessionInfo) -> Text:
+    """Return the line of a session in lists."""
     style = {"finished": "green", "rejected": "red", "error": "red"}.get(info.state, "yellow")
     return Text.assemble(
         (f"{info.id}  ", "bold"),
@@ -77,7 +78,7 @@ async def show(session: str | None, as_json: bool, full: bool) -> Exit:
                 if as_json:
                     write_json(to_json(event))
                     continue
-                for line in transcript.lines(await _with_full_text(store, event) if full else event):
+                for line in transcript.lines(await with_full_text(store, event) if full else event):
                     console.print(line, soft_wrap=True)
     if not as_json:
         console.print()
@@ -86,7 +87,7 @@ async def show(session: str | None, as_json: bool, full: bool) -> Exit:
     return Exit.FINISHED
 
 
-async def _with_full_text(store: Store, event: Event) -> Event:
+async def with_full_text(store: Store, event: Event) -> Event:
     """Return the event with its full text, read from the blob."""
     if not isinstance(event, Observation) or event.blob is None:
         return event
