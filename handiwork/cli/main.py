@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,7 +11,7 @@ import typer
 
 from handiwork.cli.command import command
 from handiwork.cli.commands import index as indexing
-from handiwork.cli.commands import mcp
+from handiwork.cli.commands import machine, mcp
 from handiwork.cli.commands import serve as serving
 from handiwork.cli.commands.eval import app as evals
 from handiwork.cli.commands.swarm import app as swarms
@@ -321,78 +322,8 @@ def apply(
     """
 
 
-@command(app, "context:context")
-def context(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="The directory that a session would work on.", show_default=False)
-    ] = Path(),
-    as_json: AsJson = False,
-    accept: Annotated[
-        bool, typer.Option("--accept", help="Show each text that waits for you, or its changes, and ask to accept it.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --accept: accept without showing and asking.")] = False,
-) -> None:
-    """Show which AGENTS.md, CLAUDE.md, skills and devcontainer.json a session loads or leaves out, and why.
-
-    Texts of a repository load only after you have accepted them; when they change, you are asked again.
-
-    \b
-    handiwork context
-    handiwork context ~/src/project --accept
-    handiwork context --json | jq 'select(.state == "loads").path'
-    """
-
-
 indexing.add_to(app)
-
-
-@command(app, "listing:models")
-def models() -> None:
-    """List the models you can use now, and how to name one."""
-
-
-@command(app, "listing:agents")
-def agents(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these agents.", show_default=False)
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Let each agent do one small task with the model, and show which succeeded.")
-    ] = False,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the installed agents, with the inputs that each takes and the outputs that it returns.
-
-    \b
-    handiwork agents --check
-    handiwork agents --check CommitWriter TypoFixer --model anthropic:claude-sonnet-4-5
-    """
-
-
-@command(app, "hooks:hooks")
-def hooks(
-    point: Annotated[
-        Literal["session_start", "before_action", "after_action", "before_finish", "session_end"] | None,
-        typer.Option("--try", help="Run the hooks of this event with a sample, in a sandbox on a copy of this folder."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List your hooks with the actions that each matches, or try them out.
-
-    Hooks are commands in [[hooks]] tables of your settings file, which run before and after actions, before an agent
-    finishes, and at a session's begin and end.
-
-    \b
-    handiwork hooks
-    handiwork hooks --try before_finish
-    """
-
-
-@command(app, "doctor:doctor")
-def doctor(as_json: AsJson = False) -> None:
-    """Check whether this machine can run tasks, and suggest a fix for each problem."""
+machine.add_to(app)
 
 
 app.add_typer(evals.app, name="eval")
@@ -401,5 +332,9 @@ app.add_typer(mcp.app, name="mcp")
 
 
 def main() -> None:
-    """Run the program."""
+    """Run the program; for a shell that asks by Tab, print completions instead."""
+    if "_HANDIWORK_COMPLETE" in os.environ:
+        from typer.completion import completion_init
+
+        completion_init()
     app()

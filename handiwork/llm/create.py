@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from handiwork.llm.errors import LLMError
+from handiwork.llm.errors import AuthenticationError, LLMError
 from handiwork.llm.openai_compatible.wire import Blobs, no_blobs
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import LLM
@@ -46,9 +46,22 @@ def create(
             return _server_model(model, base_url, api_key, blobs, patience)
     if ":" not in model:
         raise LLMError(f'"{model}" names no provider: write it {_FORMS}, or give --base-url')
+    if base_url is None and api_key is None:
+        _require_key(model)
     from handiwork.llm.pydantic_ai.model import provider_model
 
     return provider_model(model, base_url, api_key, blobs, patience)
+
+
+def _require_key(model: str) -> None:
+    """Raise AuthenticationError for a known provider without a key; importing its library first would take seconds."""
+    from handiwork.llm.availability import KEYS, provider_keys
+
+    provider = model.partition(":")[0]
+    if provider in KEYS and provider_keys()[provider] is None and not os.environ.get(f"{provider.upper()}_BASE_URL"):
+        raise AuthenticationError(
+            f"{model} needs a key or address: Set the `{KEYS[provider][0]}` environment variable."
+        )
 
 
 def _server_model(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Patience | None) -> LLM:

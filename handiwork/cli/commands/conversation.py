@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,10 +21,13 @@ from handiwork.cli.dialog.acceptance import offer
 from handiwork.cli.dialog.prompt import Signals
 from handiwork.cli.dialog.slash_commands import is_command
 from handiwork.cli.terminal.layout import markdown_lines
+from handiwork.cli.terminal.pictures import picture_protocol, picture_sequence
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.summary import end_lines
 from handiwork.cli.terminal.view import View, terminal_console
 from handiwork.errors import Exit, HandiworkError
+from handiwork.events.base import Event, Part
+from handiwork.events.observation import IPythonRunCellObservation
 from handiwork.llm import create as llms
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
@@ -36,10 +40,8 @@ from handiwork.workspace.changes import Change
 OUTPUT_LINES = 16
 """The number of lines shown of one output."""
 WELCOME = "Type a task. / shows the commands, @ completes a path, Ctrl-C interrupts the agent, Ctrl-D leaves."
+NEXT = "what next?"
 HINTS = {
-    "": "what shall the agent do?",
-    "finished": "what next?",
-    "rejected": "what next?",
     "awaiting_user_input": "your answer",
     "paused": "how shall it continue? (Enter: as before)",
     "error": "Enter tries again, /model NAME takes another model",
@@ -74,8 +76,9 @@ async def _converse(config: SessionConfig) -> Exit:
 class ConversationView(View):
     """Shows a session above the input line, which also shows the agent's current activity."""
 
-    def __init__(self, file: InputLine) -> None:
+    def __init__(self, file: InputLine, show_pictures: Callable[[Sequence[Part]], None]) -> None:
         super().__init__(terminal_console(cast("Any", file)), live=False)
+        self._show_pictures = show_pictures
 
     def reset(self, after: int = 0) -> None:
         """Begin with a session; its outputs are folded, and ``/show`` opens them."""
@@ -84,6 +87,11 @@ class ConversationView(View):
 
     def _show_status(self, text: str) -> None:
         self.activity.status = plain(text)
+
+    def _show_event(self, event: Event) -> None:
+        super()._show_event(event)
+        if isinstance(event, IPythonRunCellObservation) and event.images and event.id > self.after:
+            self._show_pictures(event.images)
 
 
 class Conversation:
@@ -95,7 +103,8 @@ class Conversation:
         abouts = {name: about for name, (_, about) in ConversationCommands.commands.items()}
         completer = InputCompleter(folder, abouts, lambda command: self._commands.arguments(command))
         self._line = InputLine(data_dir() / "history", completer, self._above, self._hint, self._interrupt)
-        self._view = ConversationView(self._line)
+        self._view = ConversationView(self._line, lambda images: self._begin(self._show_pictures(images)))
+        self._blobs, self._pictures = store.blobs, picture_protocol()
         self._session = CurrentSession(store, config, self._view, self._line.ask, self._show_end, self._warn)
         self._commands = ConversationCommands(self._session, self._view, self._line.ask)
         self._shown: list[Change] = []
@@ -135,6 +144,15 @@ class Conversation:
         except HandiworkError as error:
             self._warn(f"{error}\nChoose another model with /model NAME.")
 
+    async def _show_pictures(self, images: Sequence[Part]) -> None:
+        """Show the pictures of a notebook, if the terminal can."""
+        for blob in (image.blob for image in images):
+            if blob is not None and self._pictures is not None:
+                data = await self._blobs.get(blob)
+                columns = self._view.console.width
+                if sequence := await asyncio.to_thread(picture_sequence, data, self._pictures, columns):
+                    self._line.write(f"{sequence}\n")
+
     async def _show_end(self, log: EventLog, state: State) -> None:
         if state.agent_state in ("finished", "rejected") and (message := state.outputs.get("message")):
             self._view.print([Text(), *markdown_lines(str(message), self._view.console)])
@@ -158,14 +176,21 @@ class Conversation:
         if self._session.working:
             return AT_WORK
         state = self._session.state
-        return HINTS.get(state.agent_state if state is not None else "", "what next?")
+        if self._session.id is None:
+            return "what shall the agent do?"
+        return HINTS.get(state.agent_state, NEXT) if state is not None else NEXT
 
     def _interrupt(self) -> None:
         if self._session.working:
             self._view.activity.status = "interrupting; press Ctrl-C again to stop at once"
-            self._begin(self._session.interrupt())
+            self._begin(self._stop())
         elif not self._line.clear():
             self._view.print([Text("  Ctrl-D leaves", "dim")])
+
+    async def _stop(self) -> None:
+        await self._session.interrupt()
+        if not self._session.working:
+            self._view.print([Text("  stopped; a message continues, and so does Enter", "dim")])
 
     def _warn(self, text: str) -> None:
         self._view.print([Text(plain(f"  {text}"), "red")])

@@ -28,6 +28,13 @@ def terminal_console(file: IO[str] | None = None, is_terminal: bool | None = Non
     return _Console(file=file, force_terminal=is_terminal, markup=False, emoji=False, highlight=False)
 
 
+def print_lines(console: Console, lines: Iterable[Text]) -> None:
+    """Print lines as they are, or on a terminal as rows that break between words."""
+    for line in lines:
+        for row in wrapped(line, console) if console.is_terminal else (line,):
+            console.print(row, soft_wrap=True)
+
+
 class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Raise BrokenPipeError: rich itself would exit with the code of a failed task."""
@@ -100,9 +107,7 @@ class View:
 
     def print(self, lines: Iterable[Text]) -> None:
         """Print lines, laid out for a terminal."""
-        for line in lines:
-            for row in wrapped(line, self.console) if self.console.is_terminal else (line,):
-                self.console.print(row, soft_wrap=True)
+        print_lines(self.console, lines)
 
     def _show_status(self, text: str) -> None:
         self.activity.status = plain(text)
