@@ -7,8 +7,10 @@ import subprocess
 
 import pytest
 
-from handiwork.settings import Settings
+from handiwork.settings import Settings, SettingsError, parsed
 from tests.cli.program import HANDIWORK, Program, finish
+
+slow = pytest.mark.slow
 
 
 def rows(program: Program, *arguments: str, **environment: str) -> dict[str, dict[str, str]]:
@@ -31,6 +33,7 @@ def test_every_setting_is_shown_with_its_source_and_meaning(program: Program) ->
     assert "number of steps" in one
 
 
+@slow
 def test_a_setting_is_set_and_unset_and_the_rest_of_the_file_stays(program: Program) -> None:
     program.settings.parent.mkdir(parents=True)
     program.settings.write_text("# mine\nmax_iterations = 7  # few\n")
@@ -51,14 +54,26 @@ def test_a_setting_is_set_and_unset_and_the_rest_of_the_file_stays(program: Prog
 
 
 @pytest.mark.parametrize(
+    ("name", "words", "complaint"),
+    [
+        ("max_iterations", ["0"], "max_iterations: Input should be greater than or equal to 1, not '0'"),
+        ("max_iterations", ["many"], "max_iterations: Input should be a valid integer"),
+        ("confirmation", ["sometimes"], "confirmation: Input should be 'never', 'risky' or 'always'"),
+        ("allow_net", ["http://a"], "allow_net: "),
+        ("model", ["a", "b"], "model takes one value, not 2"),
+    ],
+)
+def test_a_value_that_a_setting_cannot_have_is_refused(name: str, words: list[str], complaint: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{complaint}"):
+        parsed(name, words)
+
+
+@slow
+@pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (("colour",), "unknown setting 'colour'; known: "),
-        (("max_iterations", "0"), "max_iterations: Input should be greater than or equal to 1, not '0'"),
-        (("max_iterations", "many"), "max_iterations: Input should be a valid integer"),
-        (("confirmation", "sometimes"), "confirmation: Input should be 'never', 'risky' or 'always'"),
-        (("allow_net", "http://a"), "allow_net: "),
-        (("model", "a", "b"), "model takes one value, not 2"),
+        (("max_cost", "0"), "max_cost: Input should be greater than 0, not '0'"),
         (("mcp", "x"), "mcp is a table: write [mcp] in "),
         (("--unset",), "--unset takes the name of one setting"),
     ],
@@ -72,6 +87,7 @@ def test_what_cannot_be_set_is_refused_and_nothing_is_written(
     assert not program.settings.exists()
 
 
+@slow
 def test_a_shell_completes_commands_options_agents_and_sessions(program: Program) -> None:
     assert program.run(finish()).returncode == 0
     script = program("completion", "bash").stdout

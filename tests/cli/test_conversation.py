@@ -192,7 +192,7 @@ def test_text_is_broken_between_words_at_every_width(program: Program, columns: 
     assert max(map(len, text.split("\n"))) <= columns
     assert set(re.findall(r"word\d+", text)) == set(long.split())
     assert all(text.count(f" {word}") >= 3 for word in set(WORDS.split()[1:-1]) if len(word) > 4)
-    assert [line for line in text.split("\n") if re.match(r"word|between|terminal", line)] == []
+    assert [line for line in text.split("\n") if line.startswith("word")] == []
     bullet = text[text.index(" • ") :].split("\n")[1]
     assert columns > 120 or bullet.startswith("     "), bullet
 
@@ -230,11 +230,12 @@ def test_a_model_that_cannot_work_is_told_of_before_the_first_task(program: Prog
     with converse(program, HANDIWORK_MODEL="anthropic:some-model", ANTHROPIC_API_KEY="") as screen:
         screen.until("ANTHROPIC_API_KEY", "/model NAME")
         screen.enter(f"/model {program.script(finish('By another.'))}")
-        screen.until("  model: scripted:")
+        screen.until("model: scripted:")
         screen.enter("greet")
         screen.until("By another.")
 
 
+@slow
 @pytest.mark.parametrize("task", ["greet the world\n", ""])
 def test_a_pipe_is_a_task_and_nothing_is_the_usage(program: Program, task: str) -> None:
     done = subprocess.run(

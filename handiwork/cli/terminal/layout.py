@@ -22,8 +22,8 @@ _SPEAKERS = {
     "environment": ("  to the agent: ", "dim"),
 }
 
-_INDENTATION = re.compile(r"\s*(?:(?:[-+*•$&<>|]|>>>|\.\.\.|\d+[.)])\s+)?(?:you: |agent: )?")
-"""The beginning of a line below which its further rows begin: blanks, and a prompt, a bullet or a speaker."""
+_INDENTATION = re.compile(r"\s*(?:(?:[-+*•$&<>|]|>>>|\.\.\.|\d+[.)])\s+|(?:you|agent): |[a-z]+ {2,})?")
+"""The beginning of a line below which its further rows begin: blanks, and a prompt, bullet, speaker or label."""
 
 
 def wrapped(line: Text, console: Console) -> list[Text]:
