@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from handiwork.cli.command import command
+from handiwork.cli.command import carry_out, command
 from handiwork.cli.commands import index as indexing
 from handiwork.cli.commands import machine, mcp
 from handiwork.cli.commands import serve as serving
 from handiwork.cli.commands.eval import app as evals
 from handiwork.cli.commands.swarm import app as swarms
-from handiwork.cli.errors import guarded
 from handiwork.cli.options import (
     AgentName,
     AllowNet,
@@ -76,8 +74,7 @@ def root(
     3 limit reached, 4 model, sandbox, disk or log failed, 130 interrupted.
     """
     if context.invoked_subcommand is None:
-        usage = context.get_help()
-        guarded(lambda: import_module("handiwork.cli.commands.conversation").conversation(usage))
+        carry_out("conversation:conversation", {"usage": context.get_help()})
 
 
 @command(app, "run:run")

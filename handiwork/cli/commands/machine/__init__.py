@@ -14,13 +14,13 @@ from handiwork.cli.options import AsJson, BaseUrl, ModelName
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands to the program."""
-    command(app, "config:config")(config)
+    command(app, "machine.config:config")(config)
     command(app)(completion)
     command(app, "context:context")(context)
-    command(app, "listing:models")(models)
-    command(app, "listing:agents")(agents)
+    command(app, "machine.listing:models")(models)
+    command(app, "machine.listing:agents")(agents)
     command(app, "hooks:hooks")(hooks)
-    command(app, "doctor:doctor")(doctor)
+    command(app, "machine.doctor:doctor")(doctor)
 
 
 def config(
