@@ -331,7 +331,7 @@ app.add_typer(mcp.app, name="mcp")
 def main() -> None:
     """Run the program; for a shell that asks by Tab, print completions instead."""
     if "_HANDIWORK_COMPLETE" in os.environ:
-        from typer.completion import completion_init
+        from typer.completion import completion_init  # pyright: ignore[reportPrivateImportUsage] (it has no public name)
 
         completion_init()
     app()

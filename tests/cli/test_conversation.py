@@ -157,24 +157,29 @@ def test_commands_and_paths_are_completed_and_lines_are_remembered(program: Prog
 
 @slow
 def test_sessions_are_listed_resumed_forked_and_begun_anew(program: Program) -> None:
-    replies = edit("greeting.txt", "hello", "good day"), finish("One."), finish("Forked."), finish("Back.")
-    with converse(program, *replies) as screen:
+    first = edit("greeting.txt", "hello", "good day"), finish("One."), finish("Resumed."), finish("Forked.")
+    with converse(program, *first, HANDIWORK_SANDBOX="bubblewrap") as screen:
         screen.enter("first task")
         screen.until("One.", "> what next?")
         screen.enter("/new")
         screen.until("the next message begins a new session")
-        screen.enter("/model nonsense")
-        screen.until('"nonsense" names no provider')
         screen.enter("/sessions")
-        listed = screen.until("/resume SESSION continues one")
-        found = re.search(r"([0-9a-f]{16}).*first task", listed)
-        assert found is not None, listed
+        found = re.search(r"([0-9a-f]{16}).*first task", screen.until("/resume SESSION continues one"))
+        assert found is not None
         screen.enter(f"/resume {found[1]}")
         screen.until("write a message, or press Enter")
         screen.enter("go on")
-        screen.until("Forked.")
+        screen.until("Resumed.", "> what next?")
+        screen.enter("/fork")
+        screen.until("finished                    first task")
+        screen.enter("go another way")
+        screen.until("Forked.", "> what next?")
         screen.enter("/nothing")
         screen.until("unknown command /nothing", "/fork [EVENT]")
+    assert messages(program) == ["first task", "go on", "go another way"]
+    listed = program("sessions").stdout.splitlines()
+    assert len(listed) == 2
+    assert not listed[0].startswith(found[1])
 
 
 @slow

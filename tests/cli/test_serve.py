@@ -32,12 +32,12 @@ def test_a_browser_opens_the_link_without_showing_it_to_other_users(program: Pro
     opener = programs / "xdg-open"
     opener.write_text(f'#!/bin/sh\nfile=${{1#file://}}\nstat -c %a "$file" > {opened}.new\n')
     with opener.open("a") as script:
-        script.write(f'cat "$file" >> {opened}.new; echo "$*" >> {opened}.new; mv {opened}.new {opened}\n')
+        script.write(f'cat "$file" >> {opened}.new; printf "\\n%s\\n" "$*" >> {opened}.new; mv {opened}.new {opened}\n')
     opener.chmod(0o755)
     path = f"{programs}:{program.environment['PATH']}"
     with Screen(program, "serve", "--port", "0", columns=160, DISPLAY=":7", PATH=path) as screen:
         text = screen.until("the page opens in your browser", "Ctrl-C ends the server")
-        found = re.search(r"token=(\w+)", text)
+        found = re.search(r"token=([\w-]+)", text)
         assert found is not None
         while not opened.exists():
             pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,8 +20,9 @@ from handiwork.cli.conversation.input_line import InputLine
 from handiwork.cli.dialog.acceptance import offer
 from handiwork.cli.dialog.prompt import Signals
 from handiwork.cli.dialog.slash_commands import is_command
+from handiwork.cli.errors import explain
 from handiwork.cli.terminal.layout import markdown_lines
-from handiwork.cli.terminal.pictures import picture_protocol, picture_sequence
+from handiwork.cli.terminal.pictures import PictureProtocol, picture_protocol, picture_sequence
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.summary import end_lines
 from handiwork.cli.terminal.view import View, terminal_console
@@ -63,11 +64,15 @@ def conversation(usage: str) -> Exit:
 
 
 async def _converse(config: SessionConfig) -> Exit:
-    signals = Signals(cast("asyncio.Task[Any]", asyncio.current_task()).cancel)
+    cancel = cast("asyncio.Task[Any]", asyncio.current_task()).cancel
+    signals = Signals(cancel)
     with signals.watched():
         async with Store.open(data_dir()) as store:
+            conversation = Conversation(store, config)
             try:
-                await Conversation(store, config).talk()
+                # Ctrl-C is a signal while no line is read, and a key otherwise.
+                with signals.handled_by(lambda: cancel() if signals.ending else conversation.interrupt()):
+                    await conversation.talk()
             except asyncio.CancelledError:
                 return Exit.INTERRUPTED
     return Exit.FINISHED
@@ -102,9 +107,10 @@ class Conversation:
         self._folder, self._tasks = folder, set[asyncio.Task[None]]()
         abouts = {name: about for name, (_, about) in ConversationCommands.commands.items()}
         completer = InputCompleter(folder, abouts, lambda command: self._commands.arguments(command))
-        self._line = InputLine(data_dir() / "history", completer, self._above, self._hint, self._interrupt)
+        self._line = InputLine(data_dir() / "history", completer, self._above, self._hint, self.interrupt)
         self._view = ConversationView(self._line, lambda images: self._begin(self._show_pictures(images)))
-        self._blobs, self._pictures = store.blobs, picture_protocol()
+        self._blobs = store.blobs
+        self._pictures: PictureProtocol | None = picture_protocol()
         self._session = CurrentSession(store, config, self._view, self._line.ask, self._show_end, self._warn)
         self._commands = ConversationCommands(self._session, self._view, self._line.ask)
         self._shown: list[Change] = []
@@ -130,6 +136,14 @@ class Conversation:
             await self._session.leave()
         if (session := self._session.id) is not None:
             self._view.print([Text(f"session {session}: handiwork resume, diff and apply continue from here", "dim")])
+
+    def interrupt(self) -> None:
+        """Interrupt the agent, or remove the text of the line."""
+        if self._session.working:
+            self._view.activity.status = "interrupting; press Ctrl-C again to stop at once"
+            self._begin(self._stop())
+        elif not self._line.clear():
+            self._view.print([Text("  Ctrl-D leaves", "dim")])
 
     async def _carry_out(self, text: str) -> None:
         answer = await self._commands.carry_out(*text.split())
@@ -180,13 +194,6 @@ class Conversation:
             return "what shall the agent do?"
         return HINTS.get(state.agent_state, NEXT) if state is not None else NEXT
 
-    def _interrupt(self) -> None:
-        if self._session.working:
-            self._view.activity.status = "interrupting; press Ctrl-C again to stop at once"
-            self._begin(self._stop())
-        elif not self._line.clear():
-            self._view.print([Text("  Ctrl-D leaves", "dim")])
-
     async def _stop(self) -> None:
         await self._session.interrupt()
         if not self._session.working:
@@ -195,7 +202,13 @@ class Conversation:
     def _warn(self, text: str) -> None:
         self._view.print([Text(plain(f"  {text}"), "red")])
 
-    def _begin(self, work: Any) -> None:
-        task = asyncio.create_task(work)
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception as error:  # noqa: BLE001 - a command that fails must not end the conversation
+                self._warn(explain(error)[1])
+
+        task = asyncio.create_task(guarded())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

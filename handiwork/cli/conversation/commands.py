@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,7 +22,9 @@ from handiwork.llm import availability
 from handiwork.log.eventlog import EventLog
 from handiwork.paths import data_dir
 from handiwork.session.apply import apply_session, bring_commits, undo_session
+from handiwork.session.config import config_of
 from handiwork.session.open import changes
+from handiwork.session.storage.layout import session_dir
 from handiwork.session.time_travel.fork import fork
 from handiwork.session.user_events import state_of
 
@@ -125,7 +128,10 @@ class ConversationCommands(SlashCommands):
         workspace, applied = await apply_session(data_dir(), log)
         self._view.print(changed_paths(("written", applied.written), ("deleted", applied.deleted)))
         done = [*applied.warnings, f"files changed in {workspace}: {len(applied.written) + len(applied.deleted)}"]
-        if not self._session.working:
+        if self._session.working:
+            if await asyncio.to_thread((await config_of(log)).files(session_dir(data_dir(), log.id)).has_commits):
+                done.append("its commits follow with an /apply once the agent has stopped")
+        else:
             commits = await bring_commits(self._session.store, data_dir(), log)
             branch = f"commits are on branch {commits.branch}" if commits.branch else ""
             done += filter(None, (commits.note, commits.error, branch))

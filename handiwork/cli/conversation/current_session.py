@@ -12,8 +12,8 @@ from handiwork.cli.commands.run import await_answer
 from handiwork.cli.dialog.questions import Questions
 from handiwork.cli.dialog.remote_session import RemoteSession, open_remote
 from handiwork.cli.dialog.slash_commands import Ask
+from handiwork.cli.errors import explain
 from handiwork.cli.terminal.view import View
-from handiwork.errors import HandiworkError
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.record import SessionWanted, StepStarted
@@ -95,8 +95,9 @@ class CurrentSession:
     async def leave(self) -> None:
         """Pause the agent if it works, and close the session."""
         if self.working and self._task is not None:
+            self._wanted.set()  # so that the task ends with the action
             await self.interrupt()
-            await asyncio.wait([self._task], timeout=PATIENCE if self.working else 0)
+            await asyncio.wait([self._task], timeout=PATIENCE)
         await self.close()
 
     async def close(self) -> None:
@@ -140,8 +141,8 @@ class CurrentSession:
                 for text in early:
                     await opened.log.append(_message(text, opened.state))
                 await self._follow(opened)
-        except HandiworkError as error:
-            self._notice(str(error))
+        except Exception as error:  # noqa: BLE001 - whatever happens to a session, the conversation goes on
+            self._notice(explain(error)[1])
         finally:
             self._opened, self.working = None, False
             self._view.activity.clear()

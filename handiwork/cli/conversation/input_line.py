@@ -22,6 +22,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from rich.console import RenderableType
 from rich.text import Text
 
+from handiwork.cli.dialog.slash_commands import is_command
 from handiwork.cli.terminal.view import terminal_console
 
 PROMPT = "> "
@@ -82,7 +83,7 @@ class InputLine(io.TextIOBase):
                 if not self.drop_question():
                     return None
                 continue
-            if not self._is_answer or re.match(r"/\w+(\s|$)", text):
+            if not self._is_answer or is_command(text):
                 return text
             self._settle(text.strip())
 

@@ -121,7 +121,8 @@ def _pixel(parts: bytearray, colours: int, palette: bytes) -> Pixel:
         return red, green, blue
     red, green, blue = (parts[0],) * 3 if colours in (0, 4) else parts[:3]
     alpha = parts[-1] if colours in (4, 6) else 255
-    return tuple((part * alpha + 255 * (255 - alpha)) // 255 for part in (red, green, blue))
+    white = 255 * (255 - alpha)
+    return (red * alpha + white) // 255, (green * alpha + white) // 255, (blue * alpha + white) // 255
 
 
 def _sixels(rows: list[list[Pixel]], step: int) -> str:

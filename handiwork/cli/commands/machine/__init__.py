@@ -58,7 +58,7 @@ def completion(
     handiwork completion zsh > "${fpath[1]}/_handiwork"
     handiwork completion fish > ~/.config/fish/completions/handiwork.fish
     """
-    from typer.completion import get_completion_script
+    from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage] (it has no public name)
 
     typer.echo(get_completion_script(prog_name="handiwork", complete_var="_HANDIWORK_COMPLETE", shell=shell))
 
