@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-
 SESSIONS = 30
 """The number of sessions offered, the newest first."""
 
 
 def session_ids(incomplete: str) -> list[tuple[str, str]]:
     """Return the newest sessions whose id begins so, each with its title."""
+    import asyncio
+
     from handiwork.cli.terminal.sanitize import plain
     from handiwork.log.session import SessionInfo
     from handiwork.log.store import Store

@@ -171,7 +171,7 @@ def test_sessions_are_listed_resumed_forked_and_begun_anew(program: Program) -> 
         screen.enter("go on")
         screen.until("Resumed.", "> what next?")
         screen.enter("/fork")
-        screen.until("finished                    first task")
+        screen.until(f"a copy of session {found[1]} from event")
         screen.enter("go another way")
         screen.until("Forked.", "> what next?")
         screen.enter("/nothing")

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from handiwork.agents.state import State
 from handiwork.cli.commands.run import run
-from handiwork.cli.conversation.commands import ConversationCommands
+from handiwork.cli.conversation.commands import SWITCHING, ConversationCommands
 from handiwork.cli.conversation.completion import InputCompleter, without_marks
 from handiwork.cli.conversation.current_session import CurrentSession
 from handiwork.cli.conversation.input_line import InputLine
@@ -108,7 +108,7 @@ class Conversation:
         abouts = {name: about for name, (_, about) in ConversationCommands.commands.items()}
         completer = InputCompleter(folder, abouts, lambda command: self._commands.arguments(command))
         self._line = InputLine(data_dir() / "history", completer, self._above, self._hint, self.interrupt)
-        self._view = ConversationView(self._line, lambda images: self._begin(self._show_pictures(images)))
+        self._view = ConversationView(self._line, self._begin_pictures)
         self._blobs = store.blobs
         self._pictures: PictureProtocol | None = picture_protocol()
         self._session = CurrentSession(store, config, self._view, self._line.ask, self._show_end, self._warn)
@@ -125,7 +125,9 @@ class Conversation:
             while (text := await self._line.next_line()) is not None:
                 if is_command(text):
                     self._view.print([Text(f"\n{text.strip()}", "bold")])
-                    self._begin(self._carry_out(text))
+                    task = self._begin(self._carry_out(text))
+                    if text.split()[0] in SWITCHING:
+                        await task  # the next line is for that session
                 elif text.strip():
                     await self._session.send(without_marks(text.strip(), self._folder))
                 else:
@@ -157,6 +159,9 @@ class Conversation:
             await llm.close()
         except HandiworkError as error:
             self._warn(f"{error}\nChoose another model with /model NAME.")
+
+    def _begin_pictures(self, images: Sequence[Part]) -> None:
+        self._begin(self._show_pictures(images))
 
     async def _show_pictures(self, images: Sequence[Part]) -> None:
         """Show the pictures of a notebook, if the terminal can."""
@@ -202,7 +207,7 @@ class Conversation:
     def _warn(self, text: str) -> None:
         self._view.print([Text(plain(f"  {text}"), "red")])
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         async def guarded() -> None:
             try:
                 await work
@@ -212,3 +217,4 @@ class Conversation:
         task = asyncio.create_task(guarded())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task

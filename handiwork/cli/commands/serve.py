@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -38,6 +37,8 @@ def serve(
     handiwork serve
     handiwork serve --host 0.0.0.0 --port 80
     """
+
+    from tempfile import TemporaryDirectory
 
     from handiwork.paths import data_dir
     from handiwork.server.serve import serve

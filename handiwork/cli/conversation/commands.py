@@ -30,6 +30,8 @@ from handiwork.session.user_events import state_of
 
 LISTED = 10
 """The number of sessions listed."""
+SWITCHING = ("/resume", "/fork", "/new")
+"""The commands after which the conversation has another session."""
 PRESETS = ("pypi", "npm", "debian", "all")
 AT_WORK = "  the agent is at work: press Ctrl-C first"
 NO_SESSION = "  there is no session yet: begin one with a message"
@@ -172,8 +174,9 @@ class ConversationCommands(SlashCommands):
             return AT_WORK
         if at and not at.isdecimal():
             return self.help()
-        forked = await fork(self._session.store, data_dir(), log, int(at or await log.head()))
-        return await self._switch(forked.id)
+        event = int(at or await log.head())
+        forked = await fork(self._session.store, data_dir(), log, event)
+        return f"  a copy of session {log.id} from event {event}\n{await self._switch(forked.id)}"
 
     def _models(self) -> str:
         state = self._session.state

@@ -9,6 +9,8 @@ from rich.style import Style
 from rich.text import Text
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_COLOURED_END = re.compile(r"\r((?:\x1b\[[0-9;]*m)*\n)")
+_COLOURED_OVERWRITTEN = re.compile(r"[^\n]*\r(?=(?:\x1b\[[0-9;]*m)*(?:[^\n\r\x1b]|\x1b(?!\[[0-9;]*m)))")
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC and the like: titles
@@ -34,8 +36,8 @@ def coloured_lines(text: str) -> list[Text]:
 
     Nothing is concealed, and nothing blinks.
     """
-    text = _SEQUENCE.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text).replace("\r\n", "\n")
-    text = _OVERWRITTEN.sub("", text).replace("\r", "")
+    text = _SEQUENCE.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
+    text = _COLOURED_OVERWRITTEN.sub("", _COLOURED_END.sub(r"\1", text)).replace("\r", "")
     decoder = AnsiDecoder()
     lines: list[Text] = []
     for line in text.split("\n"):
