@@ -161,7 +161,6 @@ class Transcript:
     @_event_lines.register
     def _(self, event: SettingsChanged) -> Iterator[Text]:
         limits = event.limits.model_dump(exclude_none=True) if event.limits else {}
-        limits = {"steps" if name == "iterations" else name: value for name, value in limits.items()}
         changes = [f"{name} {value:g}" for name, value in limits.items()] or (["none"] if event.limits else [])
         settings = {"model": event.model, "limits": ", ".join(changes), "confirmation": event.confirmation}
         changed = "; ".join(f"{key}: {value}" for key, value in settings.items() if value)
