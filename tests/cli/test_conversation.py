@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
 from tests.cli.program import HANDIWORK, PATIENCE, Program, bash, edit, finish
 from tests.cli.screen import CTRL_C, CTRL_D, ENTER, TAB, Screen
+from tests.notebook.cells import png, showing
 
 slow = pytest.mark.slow
 WORDS = "The agent explains in one long sentence that has to be broken between its words at any width of a terminal."
@@ -117,6 +119,18 @@ def test_a_second_ctrl_c_stops_at_once_and_the_next_message_opens_the_session_ag
 
 
 @slow
+def test_leaving_pauses_the_agent(program: Program) -> None:
+    with converse(program, bash("echo star''ted; sleep 50"), finish("Resumed.")) as screen:
+        screen.enter("begin")
+        screen.until("started")
+        screen.type(CTRL_D)
+        assert screen.exit_code() == 0
+    assert "  paused  " in program("sessions").stdout
+    assert "Resumed." in program("resume").stdout
+    assert (program.data / "history").stat().st_mode & 0o777 == 0o600
+
+
+@slow
 def test_a_question_waits_beside_a_line_that_was_begun(program: Program) -> None:
     replies = bash("sleep 2; touch new"), {"content": "Which world?"}, finish("Greeted.")
     with converse(program, *replies, HANDIWORK_CONFIRMATION="risky") as screen:
@@ -146,11 +160,11 @@ def test_commands_and_paths_are_completed_and_lines_are_remembered(program: Prog
         screen.until("src/engine.py")
         screen.type(TAB)
         screen.until("> look at @src/engine.py")
-        screen.type("\r\r")
+        screen.type(ENTER)
         screen.until("One.")
         screen.type("\x1b[A")
         screen.until("> look at @src/engine.py")
-        screen.type("\r")
+        screen.type(ENTER)
         screen.until("Two.")
     assert messages(program) == ["look at src/engine.py"] * 2
 
@@ -166,7 +180,11 @@ def test_sessions_are_listed_resumed_forked_and_begun_anew(program: Program) -> 
         screen.enter("/sessions")
         found = re.search(r"([0-9a-f]{16}).*first task", screen.until("/resume SESSION continues one"))
         assert found is not None
-        screen.enter(f"/resume {found[1]}")
+        screen.type("/resume ")
+        screen.until("> /resume")
+        screen.type(TAB)
+        screen.until(f"> /resume {found[1]}\n")
+        screen.type(ENTER)
         screen.until("write a message, or press Enter")
         screen.enter("go on")
         screen.until("Resumed.", "> what next?")
@@ -260,3 +278,15 @@ def test_a_pipe_is_a_task_and_nothing_is_the_usage(program: Program, task: str) 
     else:
         assert done.returncode == 2
         assert "Usage: handiwork" in done.stdout
+
+
+@slow
+@pytest.mark.parametrize(("terminal", "shows"), [("xterm-kitty", True), ("xterm-256color", False)])
+def test_a_picture_of_a_notebook_is_shown_or_named(program: Program, terminal: str, shows: bool) -> None:
+    cell = {"tool_calls": [{"name": "ipython", "arguments": {"code": showing(png())}}]}
+    with converse(program, cell, finish("Drawn."), TERM=terminal) as screen:
+        screen.enter("draw")
+        screen.until("(a picture, image/png)", "Drawn.", "> what next?")
+        screen.type(CTRL_D)
+        assert screen.exit_code() == 0
+    assert (f"m=0;{b64encode(png()).decode()}".encode() in screen.raw) == shows

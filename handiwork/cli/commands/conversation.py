@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -52,7 +53,8 @@ AT_WORK = "a message for its next step"
 
 def conversation(usage: str) -> Exit:
     """Talk with the agent about the current directory; without a terminal, run the task of stdin or print ``usage``."""
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    has_cursor = os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
+    if sys.stdin.isatty() and sys.stdout.isatty() and has_cursor:
         settings, folder = load({}), Path.cwd()
         offer(folder)
         return asyncio.run(_converse(SessionConfig.of(settings, folder)))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from handiwork.cli.commands.changes import changed_paths, overview
 from handiwork.cli.commands.sessions import row, with_full_text
+from handiwork.cli.completion import session_ids
 from handiwork.cli.conversation.current_session import CurrentSession
 from handiwork.cli.dialog.slash_commands import COMMANDS, MODES, Ask, SlashCommands
 from handiwork.cli.terminal.sanitize import plain
@@ -66,6 +67,8 @@ class ConversationCommands(SlashCommands):
                 return MODES
             case "/allow":
                 return PRESETS
+            case "/resume":
+                return [session for session, _ in session_ids("")]
             case _:
                 return ()
 

@@ -151,9 +151,6 @@ class InputLine(io.TextIOBase):
 
         def accept(event: KeyPressEvent) -> None:
             buffer = event.current_buffer
-            if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
-                buffer.complete_state = None
-                return
             self._is_answer = bool(self._questions)
             if self._is_answer:
                 event.app.exit(result=buffer.text)  # no answer is kept in the history
