@@ -58,7 +58,7 @@ class OutputLines:
         output if the text is only a part of it, else 0.
         """
         limit = min(limit, self.limit)
-        lines = self._lines(text.strip("\n")) if text.strip("\n") else []
+        lines = self._lines(text) if text.strip("\n") else []
         omitted = 0 if self.full or len(lines) == limit + 1 else max(0, len(lines) - limit)
         head, tail = (limit // 2, len(lines) - limit // 2) if omitted else (len(lines), len(lines))
         chosen = [n for n in range(head, tail) if _TELLS.search(lines[n].plain)][:CHOSEN] if limit > READ_LINES else []
@@ -92,9 +92,12 @@ class OutputLines:
         return line[:WIDTH].append(f" ... {len(line) - WIDTH} more characters")
 
     def _lines(self, text: str) -> list[Text]:
-        if self.coloured and "\x1b[" in text:
-            return coloured_lines(text)
-        return [Text(line) for line in plain(text).split("\n")]
+        """Return the lines without empty ones at the end."""
+        coloured = self.coloured and "\x1b[" in text
+        lines = coloured_lines(text) if coloured else [Text(line) for line in plain(text).split("\n")]
+        while len(lines) > 1 and not lines[-1].plain:
+            lines.pop()
+        return lines
 
 
 def coloured_diff_line(line: Text) -> Text:
