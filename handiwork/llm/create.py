@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from handiwork.llm.errors import AuthenticationError, LLMError
+from handiwork.llm.errors import LLMError
 from handiwork.llm.openai_compatible.wire import Blobs, no_blobs
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import LLM
@@ -44,10 +44,10 @@ def create(
         api_key = api_key or os.environ.get("HANDIWORK_API_KEY") or "none"
         if not model.startswith(("anthropic:", "google:")):
             return _server_model(model, base_url, api_key, blobs, patience)
+    elif api_key is None:
+        _require_key(model)
     if ":" not in model:
         raise LLMError(f'"{model}" names no provider: write it {_FORMS}, or give --base-url')
-    if base_url is None and api_key is None:
-        _require_key(model)
     from handiwork.llm.pydantic_ai.model import provider_model
 
     return provider_model(model, base_url, api_key, blobs, patience)
@@ -56,6 +56,7 @@ def create(
 def _require_key(model: str) -> None:
     """Raise AuthenticationError for a known provider without a key; importing its library first would take seconds."""
     from handiwork.llm.availability import KEYS, provider_keys
+    from handiwork.llm.errors import AuthenticationError
 
     provider = model.partition(":")[0]
     if provider in KEYS and provider_keys()[provider] is None and not os.environ.get(f"{provider.upper()}_BASE_URL"):
