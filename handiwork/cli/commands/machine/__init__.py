@@ -30,7 +30,7 @@ def config(
     ] = None,
     values: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[VALUE]...", help="Its new value; some settings take several.", show_default=False),
+        typer.Argument(metavar="VALUE", help="Its new value; some settings take several.", show_default=False),
     ] = None,
     unset: Annotated[bool, typer.Option("--unset", help="Remove the setting from your settings file.")] = False,
     as_json: AsJson = False,

@@ -68,7 +68,7 @@ def config(name: str | None, values: Sequence[str] | None, unset: bool, as_json:
     console = terminal_console()
     width = max(len(row.value) for row in rows) if name is None else 0
     for row in rows:
-        line = Text.assemble((f"{row.name:20}", "bold"), f"{plain(row.value):{min(width, 40)}}  ", (row.source, "dim"))
+        line = Text.assemble((f"{row.name:22}", "bold"), f"{plain(row.value):{min(width, 40)}}  ", (row.source, "dim"))
         console.print(line, soft_wrap=True)
         if name is not None:
             console.print(Text(row.about), soft_wrap=True)
