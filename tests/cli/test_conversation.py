@@ -181,7 +181,7 @@ def test_sessions_are_listed_resumed_forked_and_begun_anew(program: Program) -> 
         found = re.search(r"([0-9a-f]{16}).*first task", screen.until("/resume SESSION continues one"))
         assert found is not None
         screen.type("/resume ")
-        screen.until(f" {found[1]}\n")  # in the menu below the line
+        screen.until(f"> /resume\n{' ' * 11}{found[1]}")  # in the menu below the line
         screen.type(TAB)
         screen.until(f"> /resume {found[1]}\n")
         screen.type(ENTER)
