@@ -29,7 +29,7 @@ from handiwork.sandbox.egress import hosts
 PREFIX = "HANDIWORK_"
 OTHER_VARIABLES = frozenset(f"{PREFIX}{name}" for name in ("DATA", "CACHE", "API_KEY", "BENCHDATA", "DEBUG"))
 """Variables that other modules read; they are not settings of a run."""
-FLAGS = {"confirmation": "--confirm", "secrets": "--secret"}
+FLAGS = {"confirmation": "--confirm", "plan_mode": "--plan", "secrets": "--secret"}
 """The flags whose name differs from their setting's."""
 
 
@@ -106,6 +106,9 @@ class SessionSettings(Model):
 
     confirmation: Confirmation = "never"
     """The actions that need the user's approval."""
+
+    plan_mode: bool = False
+    """Whether the agent only reads until the user has accepted its plan."""
 
     secrets: Annotated[tuple[str, ...], NoDecode] = ()
     """Secrets for the commands that name them, like "NAME" or "NAME=@FILE"; separated by colons in the variable."""

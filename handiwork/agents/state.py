@@ -24,7 +24,7 @@ from handiwork.events.action import (
     ModifyTaskAction,
 )
 from handiwork.events.base import Action, Event, Observation
-from handiwork.events.describe import task_text
+from handiwork.events.describe import notice, task_text
 from handiwork.events.observation import (
     AgentDelegateObservation,
     AgentStateChangedObservation,
@@ -40,7 +40,10 @@ from handiwork.events.record import (
     KnowledgeEvent,
     Limits,
     LoopEvent,
+    NetworkAllowed,
+    PermissionsRevoked,
     SessionStarted,
+    SettingsChanged,
     StepStarted,
     Usage,
 )
@@ -209,6 +212,10 @@ class State(Generic[Data]):
             case ApprovalEvent():
                 if not self.totals.asked and self.agent_state == "awaiting_user_confirmation":
                     self.agent_state, self.change = "running", None
+            case NetworkAllowed() | PermissionsRevoked() | SettingsChanged():
+                if text := notice(event):
+                    for task in filter(lambda task: task.history, self.tree()):
+                        task._add_message(event, text)
             case Action():
                 self._open_subtask(event, state)
                 state._apply_action(event)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from pydantic import JsonValue
+
 from handiwork.events.action import AgentFinishAction, ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Action, Event, Observation
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation, JobObservation
@@ -17,11 +19,13 @@ from handiwork.events.record import (
     ContextLoaded,
     ContextWithheld,
     CostSource,
+    EgressEvent,
     HookEvent,
     HookPoint,
     Limits,
     MCPServerEvent,
     NetworkAllowed,
+    PermissionsRevoked,
     SessionStarted,
     SettingsChanged,
     SnapshotEvent,
@@ -33,6 +37,9 @@ from handiwork.events.record import (
 
 Traffic = Literal["normal", "throttling", "paused"]
 """Whether model calls run: "throttling" while one waits for a rate limit, "paused" while a limit pauses the session."""
+
+REFUSALS = 5
+"""The number of refused hosts that are remembered for the user."""
 
 
 @dataclass
@@ -103,8 +110,11 @@ class Totals:
     ``time`` is seconds of running, ``cost`` and ``last_cost`` (of the newest priced completion) USD; ``unpriced``
     counts the completions of unknown cost, and ``cost_sources`` lists the sources of costs. ``asked`` lists the ids of
     actions that wait for the user's approval, ``approvals`` holds the answers to actions that have not started, and
-    ``rules`` the rules from answers. ``network`` lists the hosts that the sandbox may reach; ``unasked`` is True
-    once an action ran without a question to the user about network access. ``jobs`` holds the commands not known to
+    ``rules`` the rules from answers and those kept for the project. ``network`` lists the hosts that the sandbox may
+    reach, ``once`` those of them that are allowed once, with whether the sandbox has reached them; ``refused`` holds
+    the newest refusals that the user could have allowed, by host. ``unasked`` is True once an action ran without a
+    question to the user about network access. ``plan_mode`` is None until it was first set. Actions with an id below
+    ``interrupted`` that have not begun will not run. ``jobs`` holds the commands not known to
     have ended, by subtask and job handle ("" for the shell's own command). ``outputs`` lists the blobs of outputs too
     large for their observations. ``mcp`` holds the newest "ready" event, or else the newest event, of each MCP server.
     ``throttled`` holds the subtasks whose call waits for a rate limit; ``at_limit`` is True while a limit pauses the
@@ -120,6 +130,8 @@ class Totals:
     skills: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
     confirmation: Confirmation = "never"
+    plan_mode: bool | None = None
+    interrupted: int = 0
     iteration: int = 0
     usage: Usage = field(default_factory=Usage)
     cost: float = 0.0
@@ -131,6 +143,8 @@ class Totals:
     approvals: dict[int, ApprovalEvent] = field(default_factory=dict[int, ApprovalEvent])
     rules: list[str] = field(default_factory=list[str])
     network: list[str] = field(default_factory=list[str])
+    once: dict[str, bool] = field(default_factory=dict[str, bool])
+    refused: dict[str, EgressEvent] = field(default_factory=dict[str, EgressEvent])
     unasked: bool = False
     jobs: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     outputs: list[str] = field(default_factory=list[str])
@@ -155,15 +169,16 @@ class Totals:
         self._follow_traffic(event)
         match event:
             case SessionStarted():
-                self.jobs.clear()  # the new sandbox has none
-                self.model, self.sandbox, self.workspace = event.model, event.sandbox, event.workspace
-                self.limits, self.confirmation, self.skills = event.limits, event.confirmation, event.skills
-                base_url = event.settings.get("base_url")
-                self.base_url = base_url if isinstance(base_url, str) else None
-                hosts = event.settings.get("allow_net")
-                self._add_hosts(map(str, hosts) if isinstance(hosts, list) else ())
+                self._start(event)
             case NetworkAllowed():
-                self._add_hosts(event.hosts)
+                self._add_hosts(event.hosts, once=event.once)
+            case PermissionsRevoked():
+                self.rules = [rule for rule in self.rules if rule not in event.rules]
+                self._remove_hosts(event.hosts)
+            case EgressEvent():
+                self._follow_egress(event)
+            case ChangeAgentStateAction(agent_state="paused" | "stopped"):
+                self.interrupted = event.id
             case StepStarted():
                 self.iteration += 1
             case CompletionEvent():
@@ -180,6 +195,7 @@ class Totals:
                     self.model, self.base_url = event.model, event.base_url
                 self.limits = event.limits or self.limits
                 self.confirmation = event.confirmation or self.confirmation
+                self.plan_mode = self.plan_mode if event.plan_mode is None else event.plan_mode
             case ApprovalEvent():
                 self._answer(event)
             case ContextLoaded():
@@ -201,6 +217,16 @@ class Totals:
     @property
     def _asks_about_network(self) -> bool:
         return self.confirmation == "always" or (self.confirmation == "risky" and bool(self.network))
+
+    def _start(self, event: SessionStarted) -> None:
+        self.jobs.clear()  # the new sandbox has none
+        self.model, self.sandbox, self.workspace = event.model, event.sandbox, event.workspace
+        self.limits, self.confirmation, self.skills = event.limits, event.confirmation, event.skills
+        base_url = event.settings.get("base_url")
+        self.base_url = base_url if isinstance(base_url, str) else None
+        self._add_hosts(_texts(event.settings.get("allow_net")))
+        if not event.resumed:  # later the user may have taken some back
+            self.rules = _texts(event.settings.get("rules"))
 
     def _follow_job(self, event: Event) -> None:
         match event:
@@ -237,8 +263,28 @@ class Totals:
             case _:
                 pass
 
-    def _add_hosts(self, hosts: Iterable[str]) -> None:
-        self.network = list(dict.fromkeys([*self.network, *hosts]))
+    def _add_hosts(self, hosts: Iterable[str], *, once: bool = False) -> None:
+        for host in hosts:
+            if once and host not in self.network:
+                self.once[host] = False
+            elif not once:
+                self.once.pop(host, None)
+            self.network = list(dict.fromkeys([*self.network, host]))
+            self.refused.pop(host, None)
+
+    def _remove_hosts(self, hosts: Iterable[str]) -> None:
+        for host in hosts:
+            self.once.pop(host, None)
+        self.network = [host for host in self.network if host not in hosts]
+
+    def _follow_egress(self, event: EgressEvent) -> None:
+        target = (event.host, event.port)
+        others = [(name, old) for name, old in self.refused.items() if (old.host, old.port) != target]
+        if event.allowed:
+            self.once |= {event.pattern: True} if event.pattern in self.once else {}
+        elif event.pattern:
+            others.append((event.pattern, event))
+        self.refused = dict(others[-REFUSALS:])
 
     def _count(self, completion: CompletionEvent) -> None:
         self.usage = self.usage + completion.usage
@@ -251,6 +297,7 @@ class Totals:
 
     def _close(self, observation: Observation, action: int) -> None:
         self.approvals.pop(action, None)
+        self._remove_hosts([host for host, used in self.once.items() if used])
         if action in self.asked:
             self.asked.remove(action)
         if observation.blob is not None:
@@ -263,3 +310,7 @@ class Totals:
         self.approvals[approval.action] = approval
         if approval.allowed and approval.rule is not None and approval.rule not in self.rules:
             self.rules.append(approval.rule)
+
+
+def _texts(setting: JsonValue) -> list[str]:
+    return [str(text) for text in setting] if isinstance(setting, list) else []

@@ -18,7 +18,7 @@ _SAME = (
     *("agent", "model", "base_url", "protocol", "sandbox", "image", "mount_ro", "allow_net"),
     *("max_iterations", "max_cost", "max_tokens", "max_time"),
 )
-SETTINGS = {"secret": "secrets", "confirm": "confirmation", **{name: name for name in _SAME}}
+SETTINGS = {"secret": "secrets", "confirm": "confirmation", "plan": "plan_mode", **{name: name for name in _SAME}}
 """The parameters of commands that set a setting, each with the setting's name."""
 
 Body = Callable[..., Exit | Coroutine[Any, Any, Exit] | None]

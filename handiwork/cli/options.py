@@ -78,6 +78,10 @@ Confirm = Annotated[
         autocompletion=completion.modes,
     ),
 ]
+Plan = Annotated[
+    bool | None,
+    typer.Option("--plan", help="Only read, and change nothing before you accept the agent's plan."),
+]
 SecretNames = Annotated[
     list[str] | None,
     typer.Option(

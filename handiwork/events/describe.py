@@ -31,8 +31,16 @@ from handiwork.events.action import (
     ModifyTaskAction,
     OutputReadAction,
 )
-from handiwork.events.base import Action
+from handiwork.events.base import Action, Event
 from handiwork.events.overview import WorkspaceOverviewAction
+from handiwork.events.record import NetworkAllowed, PermissionsRevoked, SettingsChanged
+
+PLANNING = (
+    "Plan mode is on: read what you need, and change nothing. Commands that may change something are refused. Then "
+    "finish with your plan as the message: the steps, and the files that each one changes. The user accepts the plan, "
+    "or tells you what to change in it."
+)
+NOT_PLANNING = "Plan mode is off: you may change things again."
 
 
 class Description(NamedTuple):
@@ -100,6 +108,38 @@ def task_text(inputs: Mapping[str, JsonValue]) -> str:
     """Return the text of a delegate's task: its "task" input, then its other inputs."""
     others = [f"{key}: {value}" for key, value in inputs.items() if key != "task"]
     return "\n".join([str(inputs.get("task", "")), *others]).strip()
+
+
+def change_text(event: SettingsChanged | NetworkAllowed | PermissionsRevoked) -> str:
+    """Return one line about the user's change of a session."""
+    match event:
+        case NetworkAllowed(hosts=hosts, once=once):
+            return f"changed: the sandbox may reach {', '.join(hosts)}{' once' if once else ''}"
+        case PermissionsRevoked(rules=rules, hosts=hosts):
+            return f"taken back: {', '.join([*rules, *hosts])}"
+        case SettingsChanged(limits=limits):
+            set_limits = {} if limits is None else limits.model_dump(exclude_none=True)
+            texts = [f"{name} {value:g}" for name, value in set_limits.items()] or ["none"]
+            settings = {
+                "model": event.model,
+                "limits": None if limits is None else ", ".join(texts),
+                "confirmation": event.confirmation,
+                "plan mode": {None: None, True: "on", False: "off"}[event.plan_mode],
+            }
+            return f"changed: {'; '.join(f'{name}: {value}' for name, value in settings.items() if value)}"
+
+
+def notice(event: Event) -> str:
+    """Return the text that tells the agent about a change by the user; "" if the agent need not know."""
+    match event:
+        case SettingsChanged(plan_mode=bool(planning)):
+            return PLANNING if planning else NOT_PLANNING
+        case NetworkAllowed(hosts=hosts, once=once):
+            return f"The user lets the sandbox reach {', '.join(hosts)}{' once' if once else ''}."
+        case PermissionsRevoked(hosts=hosts) if hosts:
+            return f"The sandbox may no longer reach {', '.join(hosts)}."
+        case _:
+            return ""
 
 
 def _texts(outputs: Mapping[str, JsonValue]) -> str:

@@ -147,18 +147,33 @@ class ApprovalEvent(Record):
 
 
 class SettingsChanged(Record):
-    """New model with its base URL, limits or confirmation mode from this event on; None means unchanged."""
+    """New model with its base URL, limits, confirmation or plan mode from this event on; None means unchanged.
+
+    In plan mode the agent may only read, and proposes a plan instead of finishing.
+    """
 
     model: str | None = None
     base_url: str | None = None
     limits: Limits | None = None
     confirmation: Confirmation | None = None
+    plan_mode: bool | None = None
 
 
 class NetworkAllowed(Record):
-    """The sandbox may reach these hosts from this event on: names, wildcards or presets, as in ``--allow-net``."""
+    """The sandbox may reach these hosts from this event on: names, wildcards or presets, as in ``--allow-net``.
+
+    With ``once``, until the end of the action during which it first reaches one of them.
+    """
 
     hosts: tuple[str, ...]
+    once: bool = False
+
+
+class PermissionsRevoked(Record):
+    """The user takes back ``rules`` and ``hosts``, each as it was given."""
+
+    rules: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
 
 
 class SessionWanted(Record):
@@ -166,12 +181,16 @@ class SessionWanted(Record):
 
 
 class EgressEvent(Record):
-    """The proxy allowed or refused a connection of the sandbox to ``host``:``port``, for this ``reason``."""
+    """The proxy allowed or refused a connection of the sandbox to ``host``:``port``, for this ``reason``.
+
+    ``pattern`` is the user's host that allows it or, after a refusal, the one that would, "" if none can.
+    """
 
     host: str
     port: int
     allowed: bool
     reason: str = ""
+    pattern: str = ""
 
 
 class MCPTool(Model):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 
+from handiwork.llm.catalog.keys import load_keys
 from handiwork.llm.local.weights import KNOWN
 from handiwork.paths import cache_dir
 
@@ -23,13 +24,14 @@ KEYS = {
 
 def provider_keys() -> dict[str, str | None]:
     """Return for each provider the name of the variable that holds its key, None if there is none."""
+    load_keys()
     return {provider: next((name for name in names if os.environ.get(name)), None) for provider, names in KEYS.items()}
 
 
 def local_model_state(name: str) -> tuple[bool, str]:
     """Return whether a local model can be used now, and a short explanation."""
     weights = KNOWN[name]
-    size = f"{weights.size / 1e9:.1f} GB"
+    size = f"{weights.size / 1e9:.1f} GB, {weights.about}" if weights.about else f"{weights.size / 1e9:.1f} GB"
     if importlib.util.find_spec("xllamacpp") is None:
         return False, "needs the extra `local`: pip install 'handiwork[local]'"
     path = cache_dir() / "models" / weights.file

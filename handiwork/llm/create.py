@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from handiwork.llm.catalog.keys import load_keys
 from handiwork.llm.errors import LLMError
 from handiwork.llm.openai_compatible.wire import Blobs, no_blobs
 from handiwork.llm.retry import Patience
@@ -26,10 +27,10 @@ def create(
     """Return the model of a model string; no request is sent before its first completion.
 
     "scripted:FILE" answers from a file, "local:NAME" runs on this machine, "PROVIDER:NAME" is a provider's model, with
-    the key from its own environment variable. With ``base_url`` any other name is a model of that OpenAI-compatible
-    server ("anthropic:NAME" and "google:NAME" use their own protocol with it), and the key is ``api_key``, else
-    HANDIWORK_API_KEY, else none. ``blobs`` reads the images of messages, ``status`` is called when a local model takes
-    time. Raises AuthenticationError if a key is missing and LLMError for an unknown name.
+    the key from its own environment variable or kept. With ``base_url`` any other name is a model of that
+    OpenAI-compatible server ("anthropic:NAME" and "google:NAME" use their own protocol with it), and the key is
+    ``api_key``, else HANDIWORK_API_KEY, else none. ``blobs`` reads the images of messages, ``status`` is called when a
+    local model takes time. Raises AuthenticationError if a key is missing and LLMError for an unknown name.
     """
     if model.startswith("scripted:"):
         from handiwork.llm.scripted.model import ScriptedLLM
@@ -40,6 +41,7 @@ def create(
         from handiwork.llm.local.model import LocalLLM
 
         return LocalLLM(model.removeprefix("local:"), status)
+    load_keys()
     if base_url is not None:
         api_key = api_key or os.environ.get("HANDIWORK_API_KEY") or "none"
         if not model.startswith(("anthropic:", "google:")):

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from handiwork.log.store import Store
 from handiwork.server import event_stream
 from handiwork.server.access import AccessGuard
-from handiwork.server.api import apply, catalog, control, files, onboarding, sessions
+from handiwork.server.api import apply, catalog, control, files, onboarding, permissions, places, sessions
 from handiwork.server.api.catalog import RequestMetrics
 from handiwork.server.openapi import document
 from handiwork.server.operations import Operation, refusal
@@ -27,6 +27,8 @@ from handiwork.server.supervisor import SessionSupervisor
 OPERATIONS: tuple[Operation, ...] = (
     *sessions.OPERATIONS,
     *control.OPERATIONS,
+    *permissions.OPERATIONS,
+    *places.OPERATIONS,
     *files.OPERATIONS,
     *apply.OPERATIONS,
     *catalog.OPERATIONS,

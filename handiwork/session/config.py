@@ -12,12 +12,13 @@ from handiwork.context import devcontainer
 from handiwork.context.conventions import opened
 from handiwork.context.trust import Trust
 from handiwork.errors import HandiworkError
-from handiwork.events.record import Limits, SessionStarted, SettingsChanged
+from handiwork.events.record import Limits, NetworkAllowed, PermissionsRevoked, SessionStarted, SettingsChanged
 from handiwork.hooks import Hook
 from handiwork.log.eventlog import EventLog
 from handiwork.paths import data_dir
 from handiwork.sandbox.create import is_isolated
 from handiwork.session import skills
+from handiwork.session.approval.project import ProjectPermissions
 from handiwork.session.secrets import specification
 from handiwork.settings import SessionSettings, Settings, load_hooks, model_name
 from handiwork.workspace.session_files import InPlaceFiles, OverlayFiles, PlainCopyFiles, SessionFiles
@@ -40,6 +41,8 @@ class SessionConfig(SessionSettings):
     workspace: str
     in_place: bool = False
     limits: Limits = Limits()
+    rules: tuple[str, ...] = ()
+    """The rules that the user has kept for the project."""
     temperature: float | None = None
     """The minimum sampling temperature of model calls; None leaves it to the agent."""
     writable_root: bool = False
@@ -52,10 +55,11 @@ class SessionConfig(SessionSettings):
         """Return the configuration of a new session, with absolute paths.
 
         The image "devcontainer" stands for that of the workspace's devcontainer.json, once the user has accepted the
-        file. Raises SecretError, SessionError, SettingsError, TrustError,
-        WorkspaceError.
+        file. The rules and hosts that the user keeps for the workspace are among the session's. Raises
+        PermissionsError, SecretError, SessionError, SettingsError, TrustError, WorkspaceError.
         """
-        image = settings.image
+        image, folder = settings.image, str(workspace.resolve())
+        kept = ProjectPermissions(data_dir(), folder).read()
         return cls.model_validate(
             {
                 **settings.model_dump(include=set(SessionSettings.model_fields)),
@@ -64,7 +68,9 @@ class SessionConfig(SessionSettings):
                 "mount_ro": [str(Path(path).expanduser().absolute()) for path in settings.mount_ro],
                 "secrets": list(map(specification, settings.secrets)),
                 "skills": list(map(skills.absolute, settings.skills)),
-                "workspace": str(workspace.resolve()),
+                "workspace": folder,
+                "allow_net": list(dict.fromkeys([*settings.allow_net, *kept.hosts])),
+                "rules": kept.rules,
                 "image": _accepted_image(workspace.resolve()) if image == devcontainer.REQUEST else image,
                 "in_place": in_place,
                 "limits": settings.limits,
@@ -102,11 +108,14 @@ async def config_of(log: EventLog) -> SessionConfig:
     """
     before: int | None = None
     changed: dict[str, Any] = {}
+    hosts: dict[str, bool] = {}
     while page := await log.read_back(before):
         for event in page:
             if isinstance(event, SessionStarted):
                 try:
-                    return SessionConfig.model_validate({**event.settings, **changed, "hooks": ()})
+                    config = SessionConfig.model_validate({**event.settings, **changed, "hooks": ()})
+                    allowed = tuple(host for host in config.allow_net if hosts.get(host, True))
+                    return config.model_copy(update={"allow_net": allowed})
                 except ValidationError as error:
                     problem = "; ".join(
                         f"{detail['loc'][0]}: {detail['msg']}" for detail in error.errors() if detail["loc"]
@@ -117,6 +126,9 @@ async def config_of(log: EventLog) -> SessionConfig:
                     ) from None
             if isinstance(event, SettingsChanged):
                 changed = {**_changed_fields(event), **changed}
+            if isinstance(event, NetworkAllowed | PermissionsRevoked):
+                given = isinstance(event, NetworkAllowed) and not event.once
+                hosts = {**dict.fromkeys(event.hosts, given), **hosts}
         before = page[-1].id
     raise SessionError(f"session {log.id} never began: run the task again")
 
@@ -152,5 +164,5 @@ def _accepted_image(workspace: Path) -> str:
 
 
 def _changed_fields(event: SettingsChanged) -> dict[str, Any]:
-    names = ("limits", "confirmation", *(("model", "base_url") if event.model is not None else ()))
+    names = ("limits", "confirmation", "plan_mode", *(("model", "base_url") if event.model is not None else ()))
     return {name: value for name in names if (value := getattr(event, name)) is not None or name == "base_url"}

@@ -12,7 +12,7 @@ from handiwork.agents.state import State
 from handiwork.errors import HandiworkError
 from handiwork.events.action import ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Event
-from handiwork.events.record import ContextWithheld, MCPServerEvent
+from handiwork.events.record import ContextWithheld, MCPServerEvent, SettingsChanged
 from handiwork.llm.types import LLM
 from handiwork.log.eventlog import EventLog
 from handiwork.log.store import Store
@@ -227,6 +227,8 @@ class Session:
             await journal.append(user_message.with_fields(source="user", subtask=self.state.active))
         elif self.state.agent_state in ("paused", "error"):
             await journal.append(ChangeAgentStateAction(agent_state="running", source="user"))
+        if self.config.plan_mode and self.state.totals.plan_mode is None:
+            await journal.append(SettingsChanged(plan_mode=True, source="user"))
         if self._secrets.values and not self._secrets_announced and self.state.agent_state == "running":
             # Every process tells the agent once: its secrets may differ from those of the previous process.
             self._secrets_announced = True

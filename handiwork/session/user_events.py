@@ -6,15 +6,24 @@ from collections.abc import Sequence
 from typing import Literal
 
 from handiwork.agents.state import State
-from handiwork.events.action import CmdRunAction, IPythonRunCellAction
-from handiwork.events.base import Action
+from handiwork.events.action import ChangeAgentStateAction, CmdRunAction, IPythonRunCellAction, MessageAction
+from handiwork.events.base import Action, Event
 from handiwork.events.observation import AgentStateChangedObservation
-from handiwork.events.record import ApprovalEvent, CondensationEvent, Limits, NetworkAllowed, SettingsChanged
+from handiwork.events.record import (
+    ApprovalEvent,
+    CondensationEvent,
+    Limits,
+    NetworkAllowed,
+    PermissionsRevoked,
+    SettingsChanged,
+)
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.egress.hosts import parse
+from handiwork.session.approval.project import Permissions
 from handiwork.session.approval.rules import rule_for
 
 TAKEN_BACK = "(The last {} steps repeated themselves and were taken back. Try something else.)"
+PLAN_ACCEPTED = "I accept the plan. Carry it out."
 PAGE = 500
 """Events read at a time."""
 
@@ -51,11 +60,33 @@ def approval(action: Action, allowed: bool, comment: str = "", always: bool = Fa
     return ApprovalEvent(action=action.id, allowed=allowed, comment=comment, rule=rule, source="user")
 
 
-def network_allowed(hosts: Sequence[str]) -> NetworkAllowed:
-    """Return the event that lets the sandbox reach these hosts. Raises ValueError for an invalid host."""
-    for host in hosts:
-        parse(host)
-    return NetworkAllowed(hosts=tuple(hosts), source="user")
+def network_allowed(hosts: Sequence[str], *, once: bool = False) -> NetworkAllowed:
+    """Return the event that lets the sandbox reach these hosts. Raises ValueError for an invalid host.
+
+    With ``once``, until the end of the action during which the sandbox first reaches one of them.
+    """
+    patterns = [pattern.text for host in hosts for pattern in parse(host)]
+    return NetworkAllowed(hosts=tuple(dict.fromkeys(patterns)), once=once, source="user")
+
+
+def permissions_revoked(permissions: Permissions) -> PermissionsRevoked:
+    """Return the event that takes rules and hosts back."""
+    return PermissionsRevoked(rules=permissions.rules, hosts=permissions.hosts, source="user")
+
+
+def interrupting(message: MessageAction) -> tuple[Event, ...]:
+    """Return the events that stop the current action and the actions planned after it, and give the agent a message.
+
+    They must reach the log together. The message alone would wait for the end of the current actions.
+    """
+    return ChangeAgentStateAction(agent_state="paused", source="user"), message
+
+
+def accepted_plan(state: State, comment: str = "") -> tuple[Event, ...]:
+    """Return the events that end plan mode and tell the agent to carry out its plan. They reach the log together."""
+    text = f"{PLAN_ACCEPTED} {comment}".rstrip()
+    message = MessageAction(content=text, source="user", subtask=state.active)
+    return SettingsChanged(plan_mode=False, source="user"), message
 
 
 async def running_commands(log: EventLog) -> list[str]:

@@ -23,6 +23,7 @@ VALUES = {
     "secrets": (("FILE",), ("VARIABLE", "TWO=@/two"), ("FLAG",)),
     "skills": (("/file.py",), ("/variable.py", "two"), ("/flag.py",)),
     "confirmation": ("always", "never", "risky"),
+    "plan_mode": (True, False, True),
     "max_iterations": (1, 2, 3),
     "max_cost": (0.1, 0.2, 0.3),
     "max_tokens": (10, 20, 30),

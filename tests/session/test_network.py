@@ -15,12 +15,14 @@ from handiwork.agents.state import State
 from handiwork.events.action import CmdRunAction
 from handiwork.events.base import Event
 from handiwork.events.observation import AgentStateChangedObservation, CmdOutputObservation
-from handiwork.events.record import Confirmation, EgressEvent, NetworkAllowed, SessionStarted
+from handiwork.events.record import Confirmation, EgressEvent, NetworkAllowed, PermissionsRevoked, SessionStarted
 from handiwork.llm.scripted.script import Reply
 from handiwork.log.eventlog import EventLog
 from handiwork.sandbox.bubblewrap.sandbox import BubblewrapSandbox
+from handiwork.session.config import config_of
 from handiwork.session.open import recorded_egress
 from handiwork.session.session import Session
+from handiwork.session.user_events import network_allowed
 from handiwork.workspace.layers import SandboxPaths
 from tests.egress.world import way_out
 from tests.session.bench import Bench, bash, finish
@@ -120,6 +122,43 @@ async def test_where_nobody_runs_the_session_nothing_can_be_kept_and_nothing_lea
         assert await egress.record(event)
     (kept,) = await log.read()
     assert (kept.kind, kept.subtask, kept.source) == ("EgressEvent", 7, "environment")
+
+
+async def test_a_host_that_is_allowed_once_is_refused_after_the_action_that_reaches_it(office: Office) -> None:
+    bench = office.bench
+    log = await bench.log()
+    page = "curl -sS http://example.org/"
+    session = await office.session(bash(page), bash("ls"), bash(page), bash(page), finish(), log=log)
+
+    running = asyncio.create_task(session.run("go"))
+    await bench.until(CmdOutputObservation)
+    assert list(session.state.totals.refused) == ["example.org"]
+    await log.append(network_allowed(["example.org"], once=True))
+    state = await running
+    said = [event.content.strip() for event in bench.events if isinstance(event, CmdOutputObservation)]
+    assert said.count("here I am") == 1
+    assert "refused" in said[-1]
+    assert state.totals.network == []
+    assert "reach example.org once" in str(bench.llm.requests[-1])
+
+
+async def test_a_host_that_is_taken_back_stays_so_in_the_next_process(office: Office) -> None:
+    bench = office.bench
+    log = await bench.log()
+    hosts = ("example.org", "other.example.org")
+    async with log.lease():
+        await log.append(bench.config(allow_net=hosts).started("CodeActAgent", "scripted", "/w"))
+        await log.append(
+            NetworkAllowed(hosts=("third.example.org",), source="user"),
+            PermissionsRevoked(hosts=("example.org", "third.example.org"), source="user"),
+        )
+        config = await config_of(log)
+        assert config.allow_net == ("other.example.org",)
+        await log.append(config.started("CodeActAgent", "scripted", "/w", resumed=True))
+    session = await office.session(bash("curl -sS http://example.org/"), finish(), log=log)
+    state = await session.run("go")
+    assert state.totals.network == ["other.example.org"]
+    assert decisions(await log.read()) == [("example.org", False)]
 
 
 def test_hosts_add_up_over_the_session() -> None:

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from handiwork.events.action import ChangeAgentStateAction, CmdRunAction
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from handiwork.events.action import ChangeAgentStateAction, CmdRunAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import CmdOutputObservation, UserRejectObservation
-from handiwork.events.record import ApprovalEvent, CondensationEvent, Limits, LoopEvent, SettingsChanged
+from handiwork.events.record import (
+    ApprovalEvent,
+    CondensationEvent,
+    Limits,
+    LoopEvent,
+    PermissionsRevoked,
+    SettingsChanged,
+)
 from handiwork.llm.scripted.model import ScriptedLLM
+from handiwork.paths import data_dir
+from handiwork.session.approval.project import Permissions, ProjectPermissions
 from handiwork.session.approval.rules import rule_for
+from handiwork.session.config import SessionConfig
+from handiwork.session.user_events import interrupting
+from handiwork.settings import load
 from tests.session.bench import Bench, bash, call, calls, finish
 
 
@@ -133,6 +150,85 @@ async def test_the_plan_is_kept_and_shown(bench: Bench) -> None:
     assert texts[1] == state.plan.text()
     assert "reproduce" in texts[1]
     assert "9" in texts[2]
+
+
+async def test_the_confirmation_mode_and_the_limits_change_while_a_command_runs(bench: Bench) -> None:
+    log = await bench.log()
+    replies = [bash("until [ -e go ]; do sleep 0.05; done"), bash("touch a"), finish()]
+    session = await bench.session(replies, log)
+    running = asyncio.create_task(session.run("go"))
+    await bench.until(CmdRunAction)
+    await log.append(SettingsChanged(confirmation="always", limits=Limits(iterations=2), source="user"))
+    (bench.workspace / "go").touch()
+    state = await running
+    assert state.agent_state == "awaiting_user_confirmation"
+    await log.append(SettingsChanged(confirmation="never", source="user"), approval(state.totals.asked[0]))
+    state = await session.run()
+    assert state.change is not None
+    assert (state.agent_state, state.change.reason, state.iteration) == ("paused", "limit", 2)
+
+
+async def test_a_message_may_interrupt_and_the_actions_that_had_not_begun_never_run(bench: Bench) -> None:
+    log = await bench.log()
+    both = calls(("bash", {"command": "touch began; sleep 1000"}), ("bash", {"command": "touch never"}))
+    session = await bench.session([both, bash("touch other"), finish()], log)
+    running = asyncio.create_task(session.run("go"))
+    async with asyncio.timeout(20):
+        while not (bench.workspace / "began").exists():
+            await asyncio.sleep(0.01)
+    await log.append(*interrupting(MessageAction(content="do the other", source="user")))
+    state = await running
+    assert state.agent_state == "finished"
+    assert sorted(path.name for path in bench.workspace.iterdir()) == ["began", "other"]
+    assert "do the other" in str(bench.llm.requests[1])
+
+
+async def test_a_message_waits_for_the_end_of_the_current_actions(bench: Bench) -> None:
+    log = await bench.log()
+    both = calls(("bash", {"command": "until [ -e go ]; do sleep 0.05; done"}), ("bash", {"command": "touch second"}))
+    session = await bench.session([both, finish()], log)
+    running = asyncio.create_task(session.run("go"))
+    await bench.until(CmdRunAction)
+    await log.append(MessageAction(content="one more thing", source="user"))
+    (bench.workspace / "go").touch()
+    assert (await running).agent_state == "finished"
+    assert (bench.workspace / "second").exists()
+    assert "one more thing" in str(bench.llm.requests[1])
+
+
+async def test_a_rule_that_is_taken_back_asks_again(bench: Bench) -> None:
+    log = await bench.log()
+    replies = [bash("git add a"), bash("git add b"), finish()]
+    session = await bench.session(replies, log, confirmation="always")
+    state = await session.run("go")
+    rule = rule_for(state.pending[0])
+    await log.append(approval(state.totals.asked[0], rule=rule), PermissionsRevoked(rules=(rule,), source="user"))
+    state = await session.run()
+    assert (state.agent_state, state.totals.rules) == ("awaiting_user_confirmation", [])
+
+
+async def test_rules_and_hosts_that_are_kept_hold_in_new_sessions_on_the_project_alone(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDIWORK_DATA", str(tmp_path / "data"))
+    kept = ProjectPermissions(data_dir(), str(bench.workspace))
+    kept.keep(Permissions(rules=("command touch *",), hosts=("example.org",)))
+    kept.keep(Permissions(rules=("command mkdir *",)))
+    config = SessionConfig.of(load({"confirmation": "always", "sandbox": "none"}), bench.workspace)
+    assert config.allow_net == ("example.org",)
+    other = SessionConfig.of(load({}), tmp_path)
+    assert (other.rules, other.allow_net) == ((), ())
+
+    log = await bench.log()
+    async with log.lease():
+        await log.append(config.started("CodeActAgent", "scripted", str(bench.workspace)))
+    session = await bench.session([bash("touch a"), bash("echo b > b"), finish()], log, confirmation="always")
+    state = await session.run("go")
+    assert state.agent_state == "awaiting_user_confirmation"
+    assert [path.name for path in bench.workspace.iterdir()] == ["a"]
+
+    kept.take_back(Permissions(rules=("command touch *", "command mkdir *"), hosts=("example.org",)))
+    assert kept.read() == Permissions()
 
 
 async def test_a_limit_is_raised_while_the_session_is_open(bench: Bench) -> None:

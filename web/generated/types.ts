@@ -100,6 +100,7 @@ export type EventRecord =
   | NetworkAllowed
   | OutputReadAction
   | OutputReadObservation
+  | PermissionsRevoked
   | PlanObservation
   | SessionStarted
   | SessionWanted
@@ -389,6 +390,12 @@ export interface ChildOutcome {
   diff: string;
 }
 /**
+ * The folder of a clone.
+ */
+export interface ClonedRepository {
+  workspace: string;
+}
+/**
  * Output of a shell command; ``content`` is stdout and stderr, interleaved as printed.
  *
  * ``status``: "done"; "running" (the command still runs); "input" (it waits for input); "exited" (the shell itself
@@ -543,6 +550,8 @@ export interface FileChange {
 }
 /**
  * The proxy allowed or refused a connection of the sandbox to ``host``:``port``, for this ``reason``.
+ *
+ * ``pattern`` is the user's host that allows it or, after a refusal, the one that would, "" if none can.
  */
 export interface EgressEvent extends Event {
   type: "EgressEvent";
@@ -550,6 +559,7 @@ export interface EgressEvent extends Event {
   port: number;
   allowed: boolean;
   reason: string;
+  pattern: string;
 }
 /**
  * The action failed; ``content`` tells the agent why.
@@ -639,6 +649,22 @@ export interface FileWriteObservation extends Observation {
   path: string;
   created: boolean;
   syntax_error: string;
+}
+/**
+ * A folder; ``repository`` tells whether it is the top of a git repository.
+ */
+export interface Folder {
+  name: string;
+  repository: boolean;
+}
+/**
+ * A folder with those inside it by name, hidden ones left out; ``parent`` is null at the top.
+ */
+export interface FolderListing {
+  path: string;
+  parent: string | null;
+  repository: boolean;
+  folders: Folder[];
 }
 /**
  * Run several subtasks side by side, each an (agent, inputs) pair on its own copy of the workspace.
@@ -738,10 +764,11 @@ export interface JobObservation extends Observation {
   exit_code: number | null;
 }
 /**
- * The server uses the key until it ends; later servers read the environment variable ``variable``.
+ * The server uses the key as the environment variable ``variable``; ``file`` is the file that keeps it, if any.
  */
 export interface KeyTaken {
   variable: string;
+  file: string | null;
 }
 /**
  * A piece of knowledge joins a task's conversation: ``content``, of the file ``place``.
@@ -876,10 +903,13 @@ export interface ModifyTaskAction extends Action {
 }
 /**
  * The sandbox may reach these hosts from this event on: names, wildcards or presets, as in ``--allow-net``.
+ *
+ * With ``once``, until the end of the action during which it first reaches one of them.
  */
 export interface NetworkAllowed extends Event {
   type: "NetworkAllowed";
   hosts: string[];
+  once: boolean;
 }
 /**
  * A blob that was stored; ``media_type`` is detected from its first bytes.
@@ -888,6 +918,24 @@ export interface NewBlob {
   blob: string;
   media_type: "image/png" | "image/jpeg";
   size: number;
+}
+/**
+ * A model by the name that a session takes; ``input`` and ``output`` are USD for a million tokens.
+ */
+export interface OfferedModel {
+  name: string;
+  title: string;
+  window: number | null;
+  input: number | null;
+  output: number | null;
+}
+/**
+ * The models of a provider or a server; ``source`` "shipped" is the list that comes with Handiwork.
+ */
+export interface OfferedModels {
+  source: "provider" | "shipped";
+  problem: string;
+  models: OfferedModel[];
 }
 /**
  * Read lines ``start`` to ``end``, 1-based and inclusive, of an output that was too large to be shown whole.
@@ -921,6 +969,29 @@ export interface PendingQuestion {
   rule: string;
 }
 /**
+ * A rule or a host in force in the session, or kept for new sessions on its folder, or both.
+ */
+export interface Permission {
+  text: string;
+  in_force: boolean;
+  kept: boolean;
+}
+/**
+ * The rules and hosts of a session and of its folder.
+ */
+export interface PermissionList {
+  rules: Permission[];
+  hosts: Permission[];
+}
+/**
+ * The user takes back ``rules`` and ``hosts``, each as it was given.
+ */
+export interface PermissionsRevoked extends Event {
+  type: "PermissionsRevoked";
+  rules: string[];
+  hosts: string[];
+}
+/**
  * The plan was changed; ``content`` is the whole plan as text.
  */
 export interface PlanObservation extends Observation {
@@ -940,6 +1011,15 @@ export interface PlanTask {
  */
 export interface Posted {
   event: number;
+}
+/**
+ * A host that the sandbox could not reach; allowing ``pattern`` would let it.
+ */
+export interface RefusedHost {
+  pattern: string;
+  host: string;
+  port: number;
+  subtask: number;
 }
 /**
  * The process that runs a session; ``here`` is true for this server.
@@ -1043,6 +1123,8 @@ export interface SessionView {
   asked: PendingQuestion[];
   rules: string[];
   network: string[];
+  refused: RefusedHost[];
+  plan_mode: boolean;
   outputs: JsonObject;
   run_by: RunBy | null;
 }
@@ -1075,7 +1157,9 @@ export interface SessionWanted extends Event {
   type: "SessionWanted";
 }
 /**
- * New model with its base URL, limits or confirmation mode from this event on; None means unchanged.
+ * New model with its base URL, limits, confirmation or plan mode from this event on; None means unchanged.
+ *
+ * In plan mode the agent may only read, and proposes a plan instead of finishing.
  */
 export interface SettingsChanged extends Event {
   type: "SettingsChanged";
@@ -1083,6 +1167,7 @@ export interface SettingsChanged extends Event {
   base_url: string | null;
   limits: Limits | null;
   confirmation: ("never" | "risky" | "always") | null;
+  plan_mode: boolean | null;
 }
 /**
  * The default settings of new sessions. Secrets are named, never shown.
@@ -1097,6 +1182,7 @@ export interface SettingsView {
   image: string | null;
   allow_net: string[];
   confirmation: "never" | "risky" | "always";
+  plan_mode: boolean;
   limits: Limits;
   secrets: string[];
 }
@@ -1245,9 +1331,16 @@ export interface FilesQuery {
   at?: number | null;
 }
 /**
+ * An absolute path; "" is the home directory of the server's user.
+ */
+export interface FolderQuery {
+  path?: string;
+}
+/**
  * More hosts that the sandbox may reach: names, wildcards or presets.
  *
- * ``confirmed`` allows them even if running commands could use them without asking.
+ * ``scope`` "once" ends with the action that first reaches one of them, "project" also holds for new sessions on the
+ * folder. ``confirmed`` allows them even if running commands could use them without asking.
  */
 export interface Hosts {
   /**
@@ -1255,6 +1348,7 @@ export interface Hosts {
    * @maxItems 100
    */
   hosts: [string, ...string[]];
+  scope?: "once" | "session" | "project";
   confirmed?: boolean;
 }
 /**
@@ -1296,10 +1390,13 @@ export interface ModelChoice {
 }
 /**
  * A provider's key; ``provider`` null means the server of a base URL.
+ *
+ * With ``keep`` it is also written to a file that only the user can read, for later servers and the command line.
  */
 export interface ModelKey {
   provider?: string | null;
   key: string;
+  keep?: boolean;
 }
 /**
  * The answers to conflicts by path: take the session's version, or leave the user's.
@@ -1470,11 +1567,16 @@ export interface NewSession {
   base_url?: string | null;
   limits?: LimitsInput | null;
   confirmation?: ("never" | "risky" | "always") | null;
+  plan_mode?: boolean | null;
   image?: string | null;
   /**
    * @maxItems 100
    */
   allow_net?: string[];
+  /**
+   * @maxItems 100
+   */
+  secrets?: string[];
 }
 /**
  * A picture that was uploaded as a blob.
@@ -1484,10 +1586,42 @@ export interface UploadedImage {
   media_type: "image/png" | "image/jpeg";
 }
 /**
+ * A provider, or null for the server at ``base_url``.
+ */
+export interface OfferQuery {
+  provider?: string | null;
+  base_url?: string | null;
+}
+/**
+ * Rules and hosts to keep for the folder or to take back.
+ */
+export interface PermissionChange {
+  /**
+   * @maxItems 100
+   */
+  rules?: string[];
+  /**
+   * @maxItems 100
+   */
+  hosts?: string[];
+}
+/**
+ * The user accepts the agent's plan; ``comment`` adds to it.
+ */
+export interface PlanAcceptance {
+  comment?: string;
+}
+/**
  * A session's new title.
  */
 export interface Rename {
   title: string;
+}
+/**
+ * The http or https address of a git repository.
+ */
+export interface RepositoryAddress {
+  url: string;
 }
 /**
  * New settings; null means unchanged. A new model replaces the base URL too, also with null.
@@ -1497,6 +1631,7 @@ export interface SettingsChange {
   base_url?: string | null;
   limits?: LimitsInput | null;
   confirmation?: ("never" | "risky" | "always") | null;
+  plan_mode?: boolean | null;
 }
 /**
  * The path that the body is written to.
@@ -1505,7 +1640,7 @@ export interface UploadQuery {
   path: string;
 }
 /**
- * A message from the user to the agent.
+ * A message from the user to the agent; it waits for the end of the current actions, or interrupts them.
  */
 export interface UserMessage {
   content: string;
@@ -1647,6 +1782,7 @@ export interface UserMessage {
         UploadedImage,
         UploadedImage
       ];
+  interrupt?: boolean;
 }
 
 /** The types of event that this version knows. */
@@ -1702,6 +1838,7 @@ export const EVENT_TYPES: readonly string[] = [
   "NetworkAllowed",
   "OutputReadAction",
   "OutputReadObservation",
+  "PermissionsRevoked",
   "PlanObservation",
   "SessionStarted",
   "SessionWanted",

@@ -5,12 +5,15 @@ import type {
   AgentList,
   ApplyPreview,
   ApplyResult,
+  ClonedRepository,
   Demo,
   Diff,
   DiffQuery,
   EventPage,
   EventsQuery,
   FileList,
+  FolderListing,
+  Hosts,
   KeyTaken,
   ListQuery,
   ModelAnswer,
@@ -20,6 +23,9 @@ import type {
   NewBlob,
   NewFork,
   NewSession,
+  OfferedModels,
+  PermissionChange,
+  PermissionList,
   Posted,
   SessionBranch,
   SessionPage,
@@ -89,13 +95,20 @@ async function json<T>(method: string, path: string, query?: Query, body?: unkno
 export const api = {
   sessions: (query: ListQuery = {}) => json<SessionPage>("GET", "/api/sessions", { ...query }),
   create: (session: NewSession) => json<SessionView>("POST", "/api/sessions", {}, session),
+  folders: (path = "") => json<FolderListing>("GET", "/api/folders", { path }),
+  /** Clone a git repository; a large one takes minutes. */
+  clone: (url: string) => json<ClonedRepository>("POST", "/api/clones", {}, { url }),
   models: () => json<ModelList>("GET", "/api/models"),
   agents: () => json<AgentList>("GET", "/api/agents"),
   settings: () => json<SettingsView>("GET", "/api/settings"),
   /** Try a model; a local one may take minutes, as it is downloaded first. */
   tryModel: (choice: ModelChoice) => json<ModelAnswer>("POST", "/api/models/try", {}, choice),
-  /** Use a provider's key until the server stops; null means the server at a base URL. */
-  setKey: (provider: string | null, key: string) => json<KeyTaken>("POST", "/api/models/key", {}, { provider, key }),
+  /** The models that a provider, or the server at a base URL, offers. */
+  offeredModels: (provider: string, baseUrl: string) =>
+    json<OfferedModels>("GET", "/api/models/offered", { provider, base_url: baseUrl }),
+  /** Use a provider's key until the server stops, or keep it; null means the server at a base URL. */
+  setKey: (provider: string | null, key: string, keep = false) =>
+    json<KeyTaken>("POST", "/api/models/key", {}, { provider, key, keep }),
   /** Set the model of new sessions. */
   chooseModel: (choice: ModelChoice) => json<SettingsView>("PATCH", "/api/settings", {}, choice),
   /** Create a small repository with a bug, for a first task. */
@@ -126,8 +139,16 @@ export function sessionApi(id: string) {
       return { ...page, events: page.events.map(asEvent) };
     },
     followUrl: (after: number) => `${location.origin.replace(/^http/, "ws")}${base}/follow?after=${after}`,
-    send: (content: string, images: UploadedImage[] = []) =>
-      json<Posted>("POST", `${base}/messages`, {}, { content, images }),
+    /** Send a message, which waits for the end of the agent's current actions unless it interrupts them. */
+    send: (content: string, images: UploadedImage[] = [], interrupt = false) =>
+      json<Posted>("POST", `${base}/messages`, {}, { content, images, interrupt }),
+    acceptPlan: (comment = "") => post("plan/accept", { comment }),
+    allowHosts: (hosts: Hosts) => post("network", hosts),
+    permissions: {
+      list: () => json<PermissionList>("GET", `${base}/permissions`),
+      keep: (change: PermissionChange) => json<PermissionList>("POST", `${base}/permissions/keep`, {}, change),
+      revoke: (change: PermissionChange) => json<PermissionList>("POST", `${base}/permissions/revoke`, {}, change),
+    },
     resume: () => post("resume"),
     interrupt: () => post("interrupt"),
     stop: () => post("stop"),

@@ -3,7 +3,9 @@
 import { useSyncExternalStore } from "react";
 
 export type Page =
-  { name: "sessions" } | { name: "first-run" } | { name: "session"; id: string; pane: string; event: number | null };
+  | { name: "sessions"; q: string; state: string }
+  | { name: "first-run" }
+  | { name: "session"; id: string; pane: string; event: number | null };
 
 export function pageOf(address: { pathname: string; search: string }): Page {
   const [first, id] = address.pathname.split("/").filter(Boolean);
@@ -13,7 +15,8 @@ export function pageOf(address: { pathname: string; search: string }): Page {
     const event = Number(query.get("event"));
     return { name: "session", id, pane: query.get("pane") ?? "", event: event > 0 ? event : null };
   }
-  return { name: "sessions" };
+  const query = new URLSearchParams(address.search);
+  return { name: "sessions", q: query.get("q") ?? "", state: query.get("state") ?? "" };
 }
 
 export function sessionPath(id: string, pane = "", event: number | null = null): string {
@@ -22,6 +25,11 @@ export function sessionPath(id: string, pane = "", event: number | null = null):
   if (event !== null) query.set("event", String(event));
   const rest = query.toString();
   return `/s/${id}${rest ? `?${rest}` : ""}`;
+}
+
+export function listPath(q: string, state: string): string {
+  const query = new URLSearchParams({ ...(q && { q }), ...(state && { state }) }).toString();
+  return query ? `/?${query}` : "/";
 }
 
 const NAVIGATION = "handiwork:navigation";

@@ -32,6 +32,8 @@ export const EMPTY: Omit<SessionView, keyof SessionRow> = {
   asked: [],
   rules: [],
   network: [],
+  refused: [],
+  plan_mode: false,
   outputs: {},
   run_by: null,
 };

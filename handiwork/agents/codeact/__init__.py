@@ -81,7 +81,8 @@ class CodeActAgent(Agent):
     async def _repair(self, state: State) -> Action | None:
         """Return the delegation to RepairAgent if the model chooses it for the task at its beginning."""
         check = check_of(state)
-        if not check or any(action.completion for action, _ in state.history) or state.delegate_level:
+        begun = any(action.completion for action, _ in state.history)
+        if not check or begun or state.delegate_level or state.totals.plan_mode:
             return None
         answer, completion = await choose(self.llm, QUESTION.format(task=state.task, check=check), (OTHER, REPAIR))
         if answer == OTHER:

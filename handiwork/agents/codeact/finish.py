@@ -76,7 +76,8 @@ async def challenge(llm: AgentLLM, state: State, actions: list[Action], tools: S
     ``tools`` do not edit ends at once: a failed command may be the answer to its task.
     """
     *before, end = actions
-    if not _ends(end) or not any(tool.name in EDITING for tool in tools):
+    may_edit = any(tool.name in EDITING for tool in tools) and not state.totals.plan_mode
+    if not _ends(end) or not may_edit:
         return actions
     turn = _turn(state)
     small = is_small(llm.capabilities)

@@ -28,7 +28,7 @@ from handiwork.events.action import (
     MessageAction,
 )
 from handiwork.events.base import Action, Event, Observation, UnknownEvent
-from handiwork.events.describe import describe, task_text
+from handiwork.events.describe import change_text, describe, task_text
 from handiwork.events.observation import (
     AgentDelegateObservation,
     AgentStateChangedObservation,
@@ -59,6 +59,7 @@ from handiwork.events.record import (
     LoopEvent,
     MCPServerEvent,
     NetworkAllowed,
+    PermissionsRevoked,
     SessionStarted,
     SettingsChanged,
     StepStarted,
@@ -159,16 +160,8 @@ class Transcript:
             yield Text(f"  you: yes{always}", "bold green")
 
     @_event_lines.register
-    def _(self, event: SettingsChanged) -> Iterator[Text]:
-        limits = event.limits.model_dump(exclude_none=True) if event.limits else {}
-        changes = [f"{name} {value:g}" for name, value in limits.items()] or (["none"] if event.limits else [])
-        settings = {"model": event.model, "limits": ", ".join(changes), "confirmation": event.confirmation}
-        changed = "; ".join(f"{key}: {value}" for key, value in settings.items() if value)
-        yield Text(f"  changed: {plain(changed)}", "dim")
-
-    @_event_lines.register
-    def _(self, event: NetworkAllowed) -> Iterator[Text]:
-        yield Text(f"  changed: the sandbox may reach {plain(', '.join(event.hosts))}", "dim")
+    def _(self, event: SettingsChanged | NetworkAllowed | PermissionsRevoked) -> Iterator[Text]:
+        yield Text(f"  {plain(change_text(event))}", "dim")
 
     @_event_lines.register
     def _(self, event: ContextLoaded) -> Iterator[Text]:

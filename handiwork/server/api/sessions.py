@@ -24,6 +24,7 @@ from handiwork.server.schemas.sessions import (
     NewSession,
     PendingQuestion,
     PlanTask,
+    RefusedHost,
     Rename,
     RunBy,
     SessionPage,
@@ -46,7 +47,7 @@ from handiwork.settings import load, model_name
 async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
     """Make a session with a copy of the workspace and start its task."""
     new = call.body
-    limits = new.limits.model_dump() if new.limits is not None else {}
+    limits = new.limits.model_dump(exclude_unset=True) if new.limits is not None else {}
     flags: dict[str, Any] = {
         "agent": new.agent,
         "model": new.model,
@@ -54,6 +55,8 @@ async def create_session(call: OperationCall[None, NewSession]) -> SessionView:
         "image": new.image,
         "allow_net": new.allow_net,
         "confirmation": new.confirmation,
+        "plan_mode": new.plan_mode,
+        "secrets": new.secrets,
     }
     config = SessionConfig.of(load(flags), Path(new.workspace))
     if new.limits is not None:
@@ -161,6 +164,11 @@ async def view(supervisor: SessionSupervisor, log: EventLog) -> SessionView:
         ],
         rules=list(state.totals.rules),
         network=list(state.totals.network),
+        refused=[
+            RefusedHost(pattern=pattern, host=event.host, port=event.port, subtask=event.subtask)
+            for pattern, event in state.totals.refused.items()
+        ],
+        plan_mode=bool(state.totals.plan_mode),
         outputs=dict(state.outputs),
         run_by=_runner(holder),
     )

@@ -79,8 +79,12 @@ class NewSession(Shape):
     base_url: Line | None = None
     limits: Limits | None = None
     confirmation: Confirmation | None = None
+    plan_mode: bool | None = None
     image: Line | None = Field(default=None, description="the Docker image to work in, instead of bubblewrap")
     allow_net: Annotated[tuple[Line, ...], Field(max_length=100)] = ()
+    secrets: Annotated[tuple[Line, ...], Field(max_length=100)] = Field(
+        default=(), description='names of variables of the server\'s environment, or "NAME=@FILE"'
+    )
 
     @field_validator("task")
     @classmethod
@@ -186,6 +190,15 @@ class RunBy(Shape):
     pid: int
 
 
+class RefusedHost(Shape):
+    """A host that the sandbox could not reach; allowing ``pattern`` would let it."""
+
+    pattern: str
+    host: str
+    port: int
+    subtask: int
+
+
 class SessionView(SessionRow):
     """A session without its events. ``time`` is its running time in seconds, ``reason`` why it does not run."""
 
@@ -204,6 +217,8 @@ class SessionView(SessionRow):
     asked: list[PendingQuestion]
     rules: list[str]
     network: list[str]
+    refused: list[RefusedHost]
+    plan_mode: bool
     outputs: dict[str, JsonValue]
     run_by: RunBy | None
 
@@ -224,10 +239,11 @@ class EventPage(Shape):
 
 
 class UserMessage(Shape):
-    """A message from the user to the agent."""
+    """A message from the user to the agent; it waits for the end of the current actions, or interrupts them."""
 
     content: Annotated[Text, Field(min_length=1)]
     images: Annotated[tuple[UploadedImage, ...], Field(max_length=16)] = ()
+    interrupt: bool = False
 
 
 class Posted(Shape):
@@ -252,16 +268,47 @@ class SettingsChange(Shape):
     base_url: Line | None = None
     limits: Limits | None = None
     confirmation: Confirmation | None = None
+    plan_mode: bool | None = None
+
+
+class PlanAcceptance(Shape):
+    """The user accepts the agent's plan; ``comment`` adds to it."""
+
+    comment: Text = ""
 
 
 class Hosts(Shape):
     """More hosts that the sandbox may reach: names, wildcards or presets.
 
-    ``confirmed`` allows them even if running commands could use them without asking.
+    ``scope`` "once" ends with the action that first reaches one of them, "project" also holds for new sessions on the
+    folder. ``confirmed`` allows them even if running commands could use them without asking.
     """
 
     hosts: Annotated[tuple[Line, ...], Field(min_length=1, max_length=100)]
+    scope: Literal["once", "session", "project"] = "session"
     confirmed: bool = False
+
+
+class Permission(Shape):
+    """A rule or a host in force in the session, or kept for new sessions on its folder, or both."""
+
+    text: str
+    in_force: bool
+    kept: bool
+
+
+class PermissionList(Shape):
+    """The rules and hosts of a session and of its folder."""
+
+    rules: list[Permission]
+    hosts: list[Permission]
+
+
+class PermissionChange(Shape):
+    """Rules and hosts to keep for the folder or to take back."""
+
+    rules: Annotated[tuple[Text, ...], Field(max_length=100)] = ()
+    hosts: Annotated[tuple[Line, ...], Field(max_length=100)] = ()
 
 
 class NewFork(Shape):
@@ -327,5 +374,6 @@ class SettingsView(Shape):
     image: str | None
     allow_net: list[str]
     confirmation: Confirmation
+    plan_mode: bool
     limits: Limits
     secrets: list[str]

@@ -9,14 +9,19 @@ from typing import Literal
 from pydantic import JsonValue
 
 from handiwork.events.action import AgentState, BrowseInteractiveAction
-from handiwork.events.base import Action
-from handiwork.events.observation import AgentStateChangedObservation, UserRejectObservation
+from handiwork.events.base import Action, Observation
+from handiwork.events.observation import AgentStateChangedObservation, ErrorObservation, UserRejectObservation
 from handiwork.session.approval.browser_acts import irreversible_acts
-from handiwork.session.approval.rules import ExecutionContext, needs_approval, only_browses
+from handiwork.session.approval.rules import ExecutionContext, needs_approval, only_browses, only_reads
 from handiwork.session.steps.journal import Journal
+from handiwork.session.steps.pending import not_run
 
 DENIED = "The user did not allow it."
 IRREVERSIBLE = "It may be impossible to take back, so no rule allows it: {}."
+PLANNING = (
+    "Not executed: in plan mode only actions run that are known to change nothing, like reading files, searching, and "
+    "commands such as cat, grep and ls. Read what you need, then finish with your plan as the message."
+)
 UNREADABLE = "The page could not be read, so it may be impossible to take back."
 
 Inspect = Callable[[str], Awaitable[JsonValue]]
@@ -31,12 +36,17 @@ class Gate:
 
     async def verdict(
         self, journal: Journal, action: Action, inspect: Inspect
-    ) -> Literal["allowed", "asked"] | UserRejectObservation:
-        """Return "allowed", "asked" if the action waits for the user's answer, or the user's rejection."""
+    ) -> Literal["allowed", "asked"] | Observation:
+        """Return "allowed", "asked" if the action waits for the user's answer, or the observation of a refusal."""
         totals = journal.state.totals
-        if answer := totals.approvals.get(action.id):
-            if not answer.allowed:
-                return UserRejectObservation(content=answer.comment or DENIED)
+        answer = totals.approvals.get(action.id)
+        if answer is not None and not answer.allowed:
+            return UserRejectObservation(content=answer.comment or DENIED)
+        if answer is None and action.id not in totals.asked and action.id < totals.interrupted:
+            return not_run()  # a message that interrupted the session resumed it at once
+        if totals.plan_mode and action.id not in totals.asked and not only_reads(action, self._context):
+            return ErrorObservation(content=PLANNING, error_id="plan_mode")
+        if answer is not None:
             await journal.append(_state_change("running", "allowed by the user", action))
             return "allowed"
         if action.id in totals.asked:

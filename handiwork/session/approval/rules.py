@@ -27,6 +27,7 @@ from handiwork.events.action import (
     FileReadAction,
     FileWriteAction,
     IPythonRunCellAction,
+    JobAction,
     MCPCallAction,
 )
 from handiwork.events.base import Action
@@ -100,6 +101,25 @@ def needs_approval(action: Action, mode: Confirmation, context: ExecutionContext
     if names_in(action, context.secrets) and _exact(action) not in rules:
         return reason  # a wider rule does not cover the use of a secret
     return None if reason is None or _allowed(action, rules) else reason
+
+
+def only_reads(action: Action, context: ExecutionContext) -> bool:
+    """Return whether the action is known to change nothing, which is all that an agent may do in plan mode.
+
+    Opening a page counts as reading, also over the network.
+    """
+    match action:
+        case CmdRunAction(is_input=False, background=False):
+            commands = [] if not action.command.strip() else parse(action.command)
+            return commands is not None and all(
+                reads_only(part) and part.words[0] not in context.shadowed for part in commands
+            )
+        case JobAction(operation=operation):
+            return operation != "stop"
+        case BrowseInteractiveAction():
+            return only_browses(action)
+        case _:
+            return isinstance(action, BrowseURLAction) or not _has_effect(action)
 
 
 def rule_for(action: Action) -> str:

@@ -17,8 +17,9 @@ from pydantic import BaseModel
 from handiwork.agents.base import Agent, Step
 from handiwork.agents.interface import ExtraDataError, InterfaceError, dump, parse
 from handiwork.agents.state import State
-from handiwork.events.action import AgentFinishAction
+from handiwork.events.action import AgentFinishAction, MessageAction
 from handiwork.events.base import Action, Event
+from handiwork.events.describe import describe
 from handiwork.events.record import AgentDataEvent, StepStarted
 from handiwork.session.policies.budget import LimitReachedError
 from handiwork.session.policies.condense import CannotCondenseError
@@ -50,7 +51,7 @@ class AgentRunner:
         return [*servers, StepStarted(subtask=subtask)]
 
     async def step(self, state: State) -> list[Action]:
-        """Return the agent's next actions in order.
+        """Return the agent's next actions in order; in plan mode, the message of the task's finish is a proposal.
 
         Raises the agent's errors, ExtraDataError before the step, and InterfaceError for a finish with outputs that do
         not fit.
@@ -64,6 +65,8 @@ class AgentRunner:
             result = await self._in_thread(self._blocking, view)
         self._closings = 0
         actions = self._checked(result)
+        if state.totals.plan_mode and not state.id:
+            actions = list(map(_proposal, actions))
         return [a if a.completion else a.with_fields(completion=self._llm.last_event) for a in actions]
 
     def at_limit(self, state: State, error: LimitReachedError | CannotCondenseError) -> list[Action]:
@@ -109,6 +112,14 @@ class AgentRunner:
         except asyncio.CancelledError:
             blocking.interrupt()
             raise
+
+
+def _proposal(action: Action) -> Action:
+    """Return the finish of a planning agent as a message that the user answers; other actions as they are."""
+    if not isinstance(action, AgentFinishAction):
+        return action
+    fields = action.model_dump(include={"thought", "completion", "tool_call_id"})
+    return MessageAction(content=describe(action).object, wait_for_response=True, **fields)
 
 
 async def in_daemon_thread(function: Callable[[], Step]) -> Step:

@@ -10,6 +10,7 @@ import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 import { type SessionStore, useSession, useSessionPart } from "../store";
 import { exact } from "../wording/text";
+import { PermissionsDialog } from "../steering/PermissionsDialog";
 import { LimitsDialog } from "./LimitsDialog";
 import { ModelDialog } from "./ModelDialog";
 import { type Command, progressText, statusOf } from "./banner";
@@ -24,7 +25,7 @@ const LABELS: Record<Command, string> = {
 
 export function Banner({ store }: { store: SessionStore }) {
   const { info } = useSession(store);
-  const [dialog, setDialog] = useState<"model" | "limits" | "apply" | null>(null);
+  const [dialog, setDialog] = useState<"model" | "limits" | "permissions" | "apply" | null>(null);
   const { busy, problem, run } = useAsync();
   const { value: preview } = useApplyPreview(store);
   const undoing = useUndo(store);
@@ -71,6 +72,8 @@ export function Banner({ store }: { store: SessionStore }) {
           </Button>
         ))}
         {!commands.includes("model") && <Button onClick={() => setDialog("model")}>Model</Button>}
+        {!commands.includes("limits") && <Button onClick={() => setDialog("limits")}>Limits</Button>}
+        <Button onClick={() => setDialog("permissions")}>Permissions</Button>
         {!ended && (
           <Button disabled={busy} onClick={() => run(() => store.api.stop())}>
             Stop
@@ -80,6 +83,7 @@ export function Banner({ store }: { store: SessionStore }) {
       {dialog === "model" && <ModelDialog store={store} onClose={close} />}
       {dialog === "apply" && <ApplyDialog store={store} onClose={close} />}
       {dialog === "limits" && <LimitsDialog store={store} onClose={close} />}
+      {dialog === "permissions" && <PermissionsDialog store={store} onClose={close} />}
     </section>
   );
 }

@@ -2,12 +2,15 @@
 
 import { useState } from "react";
 import "../styles/chat.css";
+import "../styles/steering.css";
 import type { SessionStore } from "../store";
 import { Announcer } from "./Announcer";
 import { Banner } from "./Banner";
 import { Composer } from "./Composer";
 import { Delegates } from "./Delegates";
 import { Log } from "./Log";
+import { PlanBar } from "../steering/PlanBar";
+import { RefusedHosts } from "../steering/RefusedHosts";
 import { QuestionBar } from "./Question";
 import { Folds } from "./folds";
 
@@ -21,6 +24,8 @@ export default function Chat({ session }: { session: SessionStore }) {
         <Delegates store={session} onShow={(id) => setTarget({ event: id })} />
         <Log store={session} target={target} />
         <Announcer store={session} />
+        <RefusedHosts store={session} />
+        <PlanBar store={session} />
         <QuestionBar store={session} />
         <Composer store={session} />
       </section>

@@ -47,12 +47,13 @@ export function Composer({ store }: { store: SessionStore }) {
       }
     }
   };
-  const send = () => {
+  const running = state === "running";
+  const send = (interrupt = false) => {
     const content = draft.text.trim();
     if (!content) return;
     setProblem("");
     sending.run(async () => {
-      await store.api.send(content, draft.images);
+      await store.api.send(content, draft.images, interrupt);
       // Text typed in the meantime stays.
       change((now) => ({ text: now.text === draft.text ? "" : now.text, images: [] }));
       store.setReading(false);
@@ -62,7 +63,7 @@ export function Composer({ store }: { store: SessionStore }) {
   const key = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
     event.preventDefault();
-    send();
+    send(running && (event.ctrlKey || event.metaKey));
   };
   const attachFrom = (event: ClipboardEvent | DragEvent, transfer: DataTransfer | null) => {
     const files = picturesIn(transfer);
@@ -120,7 +121,21 @@ export function Composer({ store }: { store: SessionStore }) {
         <Button title="Add pictures (PNG, JPEG)" onClick={() => chooser.current?.click()}>
           +<span className="chat-wide"> Picture</span>
         </Button>
-        <Button kind="primary" disabled={sending.busy || !draft.text.trim()} onClick={send}>
+        {running && draft.text.trim() && (
+          <Button
+            title="Stop the current action, and give the agent the message at once (Ctrl+Enter)"
+            disabled={sending.busy}
+            onClick={() => send(true)}
+          >
+            Interrupt<span className="chat-wide"> with this</span>
+          </Button>
+        )}
+        <Button
+          kind="primary"
+          title={running ? "The agent reads it after its current actions" : undefined}
+          disabled={sending.busy || !draft.text.trim()}
+          onClick={() => send()}
+        >
           Send
         </Button>
       </div>
@@ -156,5 +171,6 @@ function hint(state: AgentState): string {
   if (state === "awaiting_user_input") return "Your answer";
   // A message instead of an answer refuses the action.
   if (state === "awaiting_user_confirmation") return "Or a message, which refuses the action";
+  if (state === "running") return "Message to the agent, which reads it after its current actions";
   return "Message to the agent";
 }

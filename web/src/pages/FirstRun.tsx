@@ -6,7 +6,10 @@ import { Link } from "../components/Link";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
+import { KeepKey } from "../models/KeyForm";
+import { OfferedModels } from "../models/OfferedModels";
 import { go, sessionPath } from "../router";
+import "../styles/models.css";
 import { duration } from "../wording/format";
 import { sentences } from "../wording/text";
 import type { ModelChoice, ModelInfo } from "../../generated/types";
@@ -20,6 +23,7 @@ interface Choice {
   provider: string;
   name: string;
   key: string;
+  keep: boolean;
   url: string;
 }
 
@@ -61,6 +65,7 @@ function ModelCard({ models, current, onChosen }: ModelCardProps) {
     provider: providers[0]?.name.split(":")[0] ?? "",
     name: "",
     key: "",
+    keep: false,
     url: "",
   });
   const [reply, setReply] = useState("");
@@ -77,6 +82,8 @@ function ModelCard({ models, current, onChosen }: ModelCardProps) {
         await api.setKey(choice.kind === "key" ? choice.provider : null, choice.key);
       }
       const answer = await api.tryModel(modelOf(choice));
+      if (choice.kind !== "local" && choice.key && choice.keep)
+        await api.setKey(choice.kind === "key" ? choice.provider : null, choice.key, true);
       const { model } = await api.chooseModel(modelOf(choice));
       const effect =
         model === modelOf(choice).model ? "New sessions use this model." : `But HANDIWORK_MODEL sets ${model}.`;
@@ -165,6 +172,7 @@ interface FieldsProps {
 function ProviderFields({ choice, set, models }: FieldsProps & { models: ModelInfo[] }) {
   const providers = models.filter(({ name }) => name.endsWith(":NAME"));
   const provider = providers.find(({ name }) => name.startsWith(`${choice.provider}:`));
+  const [listed, setListed] = useState(false);
   return (
     <>
       <Field label="Provider">
@@ -182,6 +190,20 @@ function ProviderFields({ choice, set, models }: FieldsProps & { models: ModelIn
           onChange={(event) => set({ name: event.target.value })}
         />
       </Field>
+      {listed ? (
+        <OfferedModels
+          provider={choice.provider}
+          keys={0}
+          onChoose={(model) => {
+            set({ name: model.slice(choice.provider.length + 1) });
+            setListed(false);
+          }}
+        />
+      ) : (
+        <div>
+          <Button onClick={() => setListed(true)}>List the models and their prices</Button>
+        </div>
+      )}
       <KeyField
         choice={choice}
         set={set}
@@ -220,17 +242,19 @@ function AddressFields({ choice, set }: FieldsProps) {
 }
 
 function KeyField({ choice, set, needed, hint }: FieldsProps & { needed: boolean; hint: string }) {
-  const storage = "Kept in memory until the server stops; to keep it, set it in your environment.";
   return (
-    <Field label="Key" hint={sentences(hint, storage)}>
-      <input
-        type="password"
-        autoComplete="off"
-        required={needed}
-        value={choice.key}
-        onChange={(event) => set({ key: event.target.value })}
-      />
-    </Field>
+    <>
+      <Field label="Key" hint={sentences(hint)}>
+        <input
+          type="password"
+          autoComplete="off"
+          required={needed}
+          value={choice.key}
+          onChange={(event) => set({ key: event.target.value })}
+        />
+      </Field>
+      {choice.key && <KeepKey keep={choice.keep} onChange={(keep) => set({ keep })} />}
+    </>
   );
 }
 

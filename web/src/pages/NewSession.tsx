@@ -6,42 +6,22 @@ import { Field } from "../components/Field";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 import { useLoaded } from "../components/useLoaded";
-import type { Confirmation } from "../events";
+import { ModelField } from "../models/ModelField";
 import { go, sessionPath } from "../router";
-import type { AgentList, ModelList, NewSession, SessionRow, SettingsView } from "../../generated/types";
-
-const CONFIRMATIONS: [Confirmation, string][] = [
-  ["never", "Never: it works in a sandbox, on a copy"],
-  ["risky", "Before risky actions"],
-  ["always", "Before every action"],
-];
-
-interface Options {
-  settings: SettingsView;
-  models: ModelList;
-  agents: AgentList;
-}
-
-const EMPTY = {
-  task: "",
-  workspace: "",
-  model: "",
-  base_url: "",
-  agent: "",
-  confirmation: "",
-  iterations: "",
-  cost: "",
-  allow_net: "",
-};
-type Form = typeof EMPTY;
+import { FolderField } from "../starting/FolderField";
+import { EMPTY, type Form, lastForm, optionCount, rememberForm, requestOf } from "../starting/form";
+import { OptionFields } from "../starting/OptionFields";
+import { TemplateField } from "../starting/TemplateField";
+import "../styles/starting.css";
+import type { SessionRow } from "../../generated/types";
 
 /** Starts a session; the folders of the `known` sessions are suggested. */
 export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onClose: () => void }) {
   const folders = [...new Set(known.map((row) => row.workspace))].filter((path) => path.startsWith("/"));
-  const [form, setForm] = useState<Form>({ ...EMPTY, workspace: folders[0] ?? "" });
+  const [form, setForm] = useState<Form>(() => ({ ...EMPTY, workspace: folders[0] ?? "", ...lastForm() }));
   const { value: options, problem: loadProblem } = useLoaded(async () => {
-    const [settings, models, agents] = await Promise.all([api.settings(), api.models(), api.agents()]);
-    return { settings, models, agents };
+    const [settings, agents] = await Promise.all([api.settings(), api.agents()]);
+    return { settings, agents };
   }, []);
   const { busy, problem, run } = useAsync();
   const field = (name: keyof Form) => ({
@@ -49,9 +29,16 @@ export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onCl
     value: form[name],
     onChange: (event: { target: { value: string } }) => setForm({ ...form, [name]: event.target.value }),
   });
-  const create = () => run(async () => go(sessionPath((await api.create(requestOf(form))).id)));
+  const create = () =>
+    run(async () => {
+      const { id } = await api.create(requestOf(form));
+      rememberForm(form);
+      go(sessionPath(id));
+    });
+  const changed = optionCount(form);
   return (
-    <Dialog title="New session" onClose={onClose} onSubmit={create}>
+    <Dialog title="New session" onClose={onClose} onSubmit={create} wide>
+      <TemplateField form={form} onChoose={(chosen) => setForm({ ...EMPTY, ...chosen })} />
       <Field label="Task">
         <textarea
           {...field("task")}
@@ -64,19 +51,31 @@ export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onCl
           }}
         />
       </Field>
-      <Field label="Folder" hint="An absolute path on the server's machine. The agent works on a copy of it.">
-        <input {...field("workspace")} required list="folders" placeholder="/home/you/project" spellCheck={false} />
-      </Field>
-      <datalist id="folders">
-        {folders.map((path) => (
-          <option key={path} value={path} />
-        ))}
-      </datalist>
-      <ModelField field={field} options={options} />
+      <FolderField
+        value={form.workspace}
+        known={folders}
+        onChange={(workspace) => setForm((before) => ({ ...before, workspace }))}
+      />
+      <ModelField
+        value={form.model}
+        baseUrl={form.base_url}
+        placeholder={options?.settings.model}
+        hint={options ? `As the settings say: ${options.settings.model}.` : ""}
+        onChange={(model) => setForm((before) => ({ ...before, model }))}
+      />
       <details>
-        <summary>More options</summary>
+        <summary>More options{changed > 0 && `, ${changed} as last time or in the template`}</summary>
         <div className="stack">
-          <MoreFields field={field} options={options} />
+          <OptionFields field={field} settings={options?.settings ?? null} agents={options?.agents ?? null} />
+          {changed > 0 && (
+            <div>
+              <Button
+                onClick={() => setForm({ ...EMPTY, task: form.task, workspace: form.workspace, model: form.model })}
+              >
+                All as the settings say
+              </Button>
+            </div>
+          )}
         </div>
       </details>
       <Problem text={problem || loadProblem} />
@@ -88,87 +87,4 @@ export function NewSessionDialog({ known, onClose }: { known: SessionRow[]; onCl
       </footer>
     </Dialog>
   );
-}
-
-type FieldOf = (name: keyof Form) => {
-  name: string;
-  value: string;
-  onChange: (event: { target: { value: string } }) => void;
-};
-
-function ModelField({ field, options }: { field: FieldOf; options: Options | null }) {
-  return (
-    <>
-      <Field label="Model" hint={options ? `The default is ${options.settings.model}.` : ""}>
-        <input {...field("model")} list="models" placeholder={options?.settings.model ?? ""} spellCheck={false} />
-      </Field>
-      <datalist id="models">
-        {options?.models.models.map(({ name, about }) => (
-          <option key={name} value={name}>
-            {about}
-          </option>
-        ))}
-      </datalist>
-    </>
-  );
-}
-
-function MoreFields({ field, options }: { field: FieldOf; options: Options | null }) {
-  return (
-    <>
-      <Field label="Base URL" hint="The address of an OpenAI-compatible server.">
-        <input {...field("base_url")} type="url" placeholder="http://localhost:8000/v1" />
-      </Field>
-      <Field label="Agent">
-        <select {...field("agent")}>
-          <option value="">{options?.settings.agent ?? "The default"}</option>
-          {options?.agents.agents.map(({ name, about }) => (
-            <option key={name} value={name} title={about}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </Field>
-      <Field label="Ask for approval">
-        <select {...field("confirmation")}>
-          <option value="">The default</option>
-          {CONFIRMATIONS.map(([value, about]) => (
-            <option key={value} value={value}>
-              {about}
-            </option>
-          ))}
-        </select>
-      </Field>
-      <Field label="Hosts the sandbox may reach" hint="Names, wildcards, or pypi, npm, debian; separated by commas.">
-        <input {...field("allow_net")} spellCheck={false} />
-      </Field>
-      <div className="row">
-        <Field label="Limit of steps">
-          <input {...field("iterations")} type="number" min={1} />
-        </Field>
-        <Field label="Limit of cost in USD">
-          <input {...field("cost")} type="number" min={0.01} step={0.01} />
-        </Field>
-      </div>
-    </>
-  );
-}
-
-function requestOf(form: Form): NewSession {
-  const { task, workspace, model, base_url, agent, confirmation, iterations, cost, allow_net } = form;
-  const limits = { ...(iterations && { iterations: Number(iterations) }), ...(cost && { cost: Number(cost) }) };
-  const hosts = allow_net
-    .split(",")
-    .map((host) => host.trim())
-    .filter(Boolean);
-  return {
-    task,
-    workspace: workspace.trim(),
-    ...(model && { model: model.trim() }),
-    ...(base_url && { base_url: base_url.trim() }),
-    ...(agent && { agent }),
-    ...(confirmation && { confirmation: confirmation as Confirmation }),
-    ...(Object.keys(limits).length > 0 && { limits }),
-    ...(hosts.length > 0 && { allow_net: hosts }),
-  };
 }

@@ -12,6 +12,7 @@ import { useShortcuts } from "../keyboard";
 import { usePhone } from "../media";
 import { PANES } from "../panes";
 import { go, sessionPath } from "../router";
+import { useAttention, useNotifications } from "../steering/attention";
 import { SessionStore, useSession } from "../store";
 
 /** A session, followed while its page is open. */
@@ -86,12 +87,8 @@ function Layout({ store, pane }: { store: SessionStore; pane: string }) {
 
 function TitleBar({ store }: { store: SessionStore }) {
   const { info, connected, problem } = useSession(store);
-  useEffect(() => {
-    document.title = `${info.title} · Handiwork`;
-    return () => {
-      document.title = "Handiwork";
-    };
-  }, [info.title]);
+  useAttention(info.title, info.state);
+  const notifications = useNotifications();
   return (
     <>
       <header className="bar">
@@ -105,12 +102,36 @@ function TitleBar({ store }: { store: SessionStore }) {
           {info.model}
         </span>
         <StateBadge state={info.state} />
+        {notifications && (
+          <Button
+            kind="quiet"
+            label={notifications.on ? "Stop notifying me" : "Notify me when the session needs me or is done"}
+            onClick={notifications.toggle}
+          >
+            <Bell on={notifications.on} />
+          </Button>
+        )}
         <span className="wide-only">
           <ThemeSwitch />
         </span>
       </header>
       <Connection connected={connected} problem={problem} />
     </>
+  );
+}
+
+function Bell({ on }: { on: boolean }) {
+  return (
+    <svg width="18" height="18" viewBox="0 0 24 24" fill={on ? "currentColor" : "none"} aria-hidden="true">
+      <path
+        d="M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4"
+        stroke="currentColor"
+        strokeWidth="2"
+        strokeLinecap="round"
+        strokeLinejoin="round"
+      />
+      {!on && <path d="M3 3l18 18" stroke="currentColor" strokeWidth="2" strokeLinecap="round" />}
+    </svg>
   );
 }
 

@@ -1,12 +1,17 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
+import { sessionApi } from "../api";
 import { Button } from "../components/Button";
 import { Link } from "../components/Link";
+import { Problem } from "../components/Problem";
 import { StateBadge, stateName } from "../components/StateBadge";
 import { ThemeSwitch } from "../components/ThemeSwitch";
+import { useAsync } from "../components/useAsync";
 import type { AgentState } from "../events";
 import { useShortcuts } from "../keyboard";
-import { go, sessionPath } from "../router";
+import { go, listPath, sessionPath } from "../router";
+import { needsUser, useTab } from "../steering/attention";
 import { age, plural } from "../wording/format";
+import { modelName } from "../wording/text";
 import type { SessionRow } from "../../generated/types";
 import { DeleteSession, RenameSession } from "./changes";
 import { useSessionList } from "./list";
@@ -25,9 +30,10 @@ const STATES: AgentState[] = [
 ];
 
 /** The list of sessions: search, start, rename and delete them. */
-export function Sessions() {
-  const [q, setQ] = useState("");
-  const [state, setState] = useState<AgentState | "">("");
+export function Sessions({ q, state: wanted }: { q: string; state: string }) {
+  const state = STATES.find((name) => name === wanted) ?? "";
+  const setQ = (text: string) => go(listPath(text, state), true);
+  const setState = (name: string) => go(listPath(q, name), true);
   const [starting, setStarting] = useState(false);
   const search = useRef<HTMLInputElement>(null);
   const list = useSessionList(q, state);
@@ -36,6 +42,8 @@ export function Sessions() {
   useEffect(() => {
     if (empty && !isWelcomed()) go("/welcome", true);
   }, [empty]);
+  const waiting = rows?.filter((row) => needsUser(row.state)).length ?? 0;
+  useTab(waiting ? `(${waiting}) Sessions` : "Sessions", waiting > 0);
   useShortcuts([
     { keys: "n", label: "New session", run: () => setStarting(true) },
     { keys: "/", label: "Search", run: () => search.current?.focus() },
@@ -62,7 +70,7 @@ export function Sessions() {
           value={q}
           onChange={(event) => setQ(event.target.value)}
         />
-        <select aria-label="State" value={state} onChange={(event) => setState(event.target.value as AgentState | "")}>
+        <select aria-label="State" value={state} onChange={(event) => setState(event.target.value)}>
           <option value="">Any state</option>
           {STATES.map((name) => (
             <option key={name} value={name}>
@@ -74,7 +82,7 @@ export function Sessions() {
       <p role="status" className={list.problem ? "error-text" : "hidden"}>
         {list.problem || (rows ? `${list.more ? "The newest " : ""}${plural(rows.length, "session")}` : "")}
       </p>
-      {rows !== null && rows.length > 0 && <SessionRows rows={rows} />}
+      {rows !== null && rows.length > 0 && <SessionGroups rows={rows} />}
       {rows?.length === 0 && <NoSessions filtered={!empty} onStart={() => setStarting(true)} />}
       {list.more && <Button onClick={list.loadMore}>Show more</Button>}
       {starting && <NewSessionDialog known={rows ?? []} onClose={() => setStarting(false)} />}
@@ -94,19 +102,90 @@ function NoSessions({ filtered, onStart }: { filtered: boolean; onStart: () => v
   );
 }
 
-function SessionRows({ rows }: { rows: SessionRow[] }) {
+/** The sessions that need the user come first; the boxes select some to stop or delete together. */
+function SessionGroups({ rows }: { rows: SessionRow[] }) {
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const waiting = rows.filter((row) => needsUser(row.state));
+  const others = rows.filter((row) => !needsUser(row.state));
+  const chosen = rows.filter(({ id }) => selected.has(id));
+  const select = (id: string, on: boolean) =>
+    setSelected((before) => new Set(on ? [...before, id] : [...before].filter((other) => other !== id)));
+  return (
+    <>
+      {chosen.length > 0 && <Bulk rows={chosen} onDone={() => setSelected(new Set())} />}
+      {waiting.length > 0 && (
+        <section aria-label="Sessions that need you">
+          <h2>They need you</h2>
+          <SessionRows rows={waiting} selected={selected} onSelect={select} />
+        </section>
+      )}
+      {others.length > 0 && (
+        <section aria-label="Other sessions">
+          {waiting.length > 0 && <h2>Others</h2>}
+          <SessionRows rows={others} selected={selected} onSelect={select} />
+        </section>
+      )}
+    </>
+  );
+}
+
+function Bulk({ rows, onDone }: { rows: SessionRow[]; onDone: () => void }) {
+  const [deleting, setDeleting] = useState(false);
+  const { busy, problem, run } = useAsync();
+  const running = rows.filter((row) => row.state === "running" || needsUser(row.state));
+  const each = (affected: SessionRow[], operation: "stop" | "remove") =>
+    run(async () => {
+      for (const { id } of affected) await sessionApi(id)[operation]();
+      onDone();
+    });
+  return (
+    <section className="sessions-bulk" aria-label="Selected sessions">
+      <span className="grow">{plural(rows.length, "session")} selected</span>
+      <Button disabled={busy || running.length === 0} onClick={() => each(running, "stop")}>
+        Stop
+      </Button>
+      {deleting ? (
+        <Button kind="danger" disabled={busy} onClick={() => each(rows, "remove")}>
+          Delete {plural(rows.length, "session")} with their files
+        </Button>
+      ) : (
+        <Button kind="danger" disabled={busy} onClick={() => setDeleting(true)}>
+          Delete …
+        </Button>
+      )}
+      <Button kind="quiet" onClick={onDone}>
+        Clear
+      </Button>
+      <Problem text={problem} />
+    </section>
+  );
+}
+
+interface RowsProps {
+  rows: SessionRow[];
+  selected: ReadonlySet<string>;
+  onSelect: (id: string, on: boolean) => void;
+}
+
+function SessionRows({ rows, selected, onSelect }: RowsProps) {
   const [renamed, setRenamed] = useState<SessionRow | null>(null);
   const [deleted, setDeleted] = useState<SessionRow | null>(null);
   return (
     <ul className="list sessions">
       {rows.map((row) => (
         <li key={row.id}>
+          <input
+            type="checkbox"
+            aria-label={`Select ${row.title}`}
+            checked={selected.has(row.id)}
+            onChange={(event) => onSelect(row.id, event.target.checked)}
+          />
           <div className="grow">
             <Link to={sessionPath(row.id)} className="title cut">
               {row.title}
             </Link>
             <div className="faint cut">
-              {row.model} · {row.workspace}
+              <b title={row.workspace}>{projectOf(row.workspace)}</b> · {modelName(row.model)}
               {row.parent !== null && " · fork"}
             </div>
           </div>
@@ -128,4 +207,9 @@ function SessionRows({ rows }: { rows: SessionRow[] }) {
       {deleted && <DeleteSession row={deleted} onClose={() => setDeleted(null)} />}
     </ul>
   );
+}
+
+/** The name of a workspace's folder. */
+function projectOf(workspace: string): string {
+  return workspace.split("/").findLast(Boolean) ?? workspace;
 }

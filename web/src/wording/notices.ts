@@ -33,7 +33,9 @@ export function noticeOf(event: EventRecord): Notice | null {
     case "SettingsChanged":
       return settingsNotice(event);
     case "NetworkAllowed":
-      return quiet(`Changed: the sandbox may reach ${event.hosts.join(", ")}`);
+      return quiet(`Changed: the sandbox may reach ${event.hosts.join(", ")}${event.once ? " once" : ""}`);
+    case "PermissionsRevoked":
+      return quiet(`Taken back: ${[...event.rules, ...event.hosts].join(", ")}`);
     case "ContextLoaded": {
       const tokens = event.tokens ? `, ${event.tokens} tokens in every prompt` : "";
       return quiet(`Loaded ${event.path}${tokens}${event.note ? ` (${event.note})` : ""}`);
@@ -126,6 +128,7 @@ function settingsNotice(event: Of<"SettingsChanged">): Notice {
     event.model && `model ${event.model}`,
     event.limits && `limits ${limits.map(([name, value]) => `${name} ${value}`).join(", ") || "none"}`,
     event.confirmation && `confirmation ${event.confirmation}`,
+    event.plan_mode !== null && `plan mode ${event.plan_mode ? "on" : "off"}`,
   ];
   return quiet(`Changed: ${changes.filter(Boolean).join("; ")}`);
 }

@@ -66,11 +66,6 @@ export function modelName(model: string): string {
   return model.slice(model.lastIndexOf("/") + 1);
 }
 
-/** What to write for a listed model: of a provider's models, whose NAME is still to be written, the beginning. */
-export function modelStart(name: string): string {
-  return name.replace(/:NAME$/, ":");
-}
-
 /** The texts as sentences. */
 export function sentences(...texts: string[]): string {
   return texts

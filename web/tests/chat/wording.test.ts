@@ -6,7 +6,7 @@ import { limitsFrom } from "../../src/chat/limits";
 import { editPatch } from "../../src/chat/patch";
 import { describe as describeAction, endingOf } from "../../src/wording/actions";
 import { noticeOf } from "../../src/wording/notices";
-import { bounded, exact, modelStart, outputsText, plain, sentences, taskText } from "../../src/wording/text";
+import { bounded, exact, outputsText, plain, sentences, taskText } from "../../src/wording/text";
 import { asEvent, isAction } from "../../src/events";
 import type { Subtask } from "../../src/fold";
 import { event, printed } from "./events";
@@ -32,11 +32,6 @@ describe("text", () => {
       "No key: set OPENAI_API_KEY. Kept in memory.",
     );
     expect(sentences("", "Why?")).toBe("Why?");
-  });
-
-  it("leaves the name of a provider's model to the user", () => {
-    expect(modelStart("anthropic:NAME")).toBe("anthropic:");
-    expect(modelStart("local:qwen2.5-coder-1.5b")).toBe("local:qwen2.5-coder-1.5b");
   });
 
   it("tells a delegate's task before whatever else it was given", () => {

@@ -1,0 +1,63 @@
+"""Keys of providers that the user has asked to keep: a file in the settings' folder that only the user can read."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from handiwork.errors import HandiworkError
+from handiwork.paths import config_dir, locked
+
+FILE = "keys.json"
+_KEYS = TypeAdapter(dict[str, str])
+
+
+class KeysError(HandiworkError):
+    """The file of keys cannot be used; the text names the remedy."""
+
+    status = 500
+
+
+def keys_file() -> Path:
+    """Return the path of the file, which need not exist."""
+    return config_dir() / FILE
+
+
+def load_keys() -> None:
+    """Set the environment variables of the kept keys that are not set yet. Raises KeysError."""
+    for variable, key in _read().items():
+        os.environ.setdefault(variable, key)
+
+
+def keep_key(variable: str, key: str | None) -> None:
+    """Keep the key of an environment variable, or forget it if it is None. Raises KeysError."""
+    file = keys_file()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with locked(file.with_suffix(".lock"), flags=os.O_RDWR | os.O_CREAT):
+            keys = {name: value for name, value in _read().items() if name != variable}
+            draft = file.with_suffix(".draft")
+            draft.unlink(missing_ok=True)
+            with open(draft, "x", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream:
+                json.dump(keys if key is None else {**keys, variable: key}, stream, indent=1)
+            draft.replace(file)
+    except OSError as error:
+        raise KeysError(f"{file} cannot be written: {error.strerror}; set {variable} in your environment") from None
+
+
+def _read() -> dict[str, str]:
+    file = keys_file()
+    try:
+        with file.open("rb") as stream:
+            if stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077:
+                raise KeysError(f"others can read the keys in {file}: run chmod 600 {file}")
+            return _KEYS.validate_json(stream.read())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValidationError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is damaged"
+        raise KeysError(f"{file}, which has the keys that you kept, cannot be read: {reason}; remove it") from None

@@ -1,0 +1,114 @@
+"""The lists of models: a provider's own, with the prices that ship, or the shipped list; and keys that are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handiwork.llm.availability import KEYS
+from handiwork.llm.catalog.keys import KeysError, keep_key, keys_file, load_keys
+from handiwork.llm.catalog.listing import LISTS, models_of
+
+KEY = "the-key"
+ANSWERS: dict[str, Any] = {
+    "/openai": {"data": [{"id": "gpt-5"}, {"id": "of-my-own"}, {"no": "name"}, 7]},
+    "/anthropic": {"data": [{"id": "claude-sonnet-4-5", "display_name": "Claude Sonnet 4.5"}]},
+    "/google": {"models": [{"name": "models/gemini-2.5-pro", "displayName": "Gemini 2.5 Pro"}]},
+    "/together": [{"id": "a/model"}],
+    "/strange": {"data": "none"},
+}
+
+
+class Lists(BaseHTTPRequestHandler):
+    """Answers each path of ANSWERS to requests with the key, in the header of any provider."""
+
+    def do_GET(self) -> None:
+        headers = {self.headers.get(name) for name in ("x-api-key", "x-goog-api-key", "authorization")}
+        status = 200 if headers & {KEY, f"Bearer {KEY}"} else 401
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(ANSWERS[self.path]).encode())
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+        pass
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Lists)
+    threading.Thread(target=server.serve_forever).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for variable in [name for names in KEYS.values() for name in names]:
+        monkeypatch.setenv(variable, "")  # so that it is as before after the test
+        monkeypatch.delenv(variable)
+
+
+def test_every_provider_has_a_list() -> None:
+    assert set(LISTS) == set(KEYS)
+
+
+@pytest.mark.parametrize(
+    ("provider", "names"),
+    [
+        ("openai", ["gpt-5", "of-my-own"]),
+        ("anthropic", ["claude-sonnet-4-5"]),
+        ("google", ["gemini-2.5-pro"]),
+        ("together", ["a/model"]),
+    ],
+)
+async def test_a_provider_s_own_list_has_the_shipped_prices(provider: str, names: list[str], url: str) -> None:
+    listing = await models_of(provider, f"{url}/{provider}", KEY)
+    assert (listing.source, listing.problem) == ("provider", "")
+    assert [model.name for model in listing.models] == names
+    known = [model for model in listing.models if model.output is not None]
+    assert all(model.input for model in known)
+    assert [model.name for model in known] == [name for name in names if "own" not in name and name != "a/model"]
+
+
+async def test_without_a_key_the_list_is_the_shipped_one() -> None:
+    for provider in KEYS:
+        listing = await models_of(provider)
+        assert listing.source == "shipped"
+        assert listing.problem == f"no key: set {KEYS[provider][0]}"
+        assert len(listing.models) > 3
+        assert all(model.output for model in listing.models)
+
+
+async def test_a_key_that_is_refused_and_a_list_that_is_none_are_told(url: str) -> None:
+    refused = await models_of("openai", f"{url}/openai", "wrong")
+    assert refused.refused
+    assert refused.models == (await models_of("openai")).models
+    strange = await models_of("", f"{url}/strange", KEY)
+    assert (strange.source, strange.models, strange.refused) == ("shipped", (), False)
+    assert "no list" in strange.problem
+    gone = await models_of("", "http://127.0.0.1:9/v1/models")
+    assert "cannot be read" in gone.problem
+
+
+def test_a_key_is_kept_for_the_user_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_key("OPENAI_API_KEY", "kept")
+    keep_key("ANTHROPIC_API_KEY", "kept too")
+    assert stat.S_IMODE(keys_file().stat().st_mode) == 0o600
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "the environment's")
+    load_keys()
+    assert (os.environ["OPENAI_API_KEY"], os.environ["ANTHROPIC_API_KEY"]) == ("kept", "the environment's")
+    keep_key("OPENAI_API_KEY", None)
+    assert json.loads(keys_file().read_text()) == {"ANTHROPIC_API_KEY": "kept too"}
+    keys_file().chmod(0o644)
+    with pytest.raises(KeysError, match="chmod 600"):
+        load_keys()

@@ -1,0 +1,44 @@
+"""The list of sessions: those that need the user come first, several are changed together, the address keeps it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from playwright.async_api import expect
+
+from scripts.harness.serving import Api, bash, finish
+from tests.web.conftest import OpenWindow
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+
+
+async def test_sessions_that_need_the_user_come_first_and_several_are_deleted(
+    open_window: OpenWindow, api: Api, session: str
+) -> None:
+    asking = api.create(bash("touch a"), finish(), confirmation="always", title="listed: asks")
+    done = [api.create(finish(), title=f"listed: {number}") for number in range(2)]
+    await asyncio.to_thread(api.until, asking, "awaiting_user_confirmation")
+    for one in done:
+        await asyncio.to_thread(api.until, one, "finished")
+    page = await open_window("/?q=listed")
+    await expect(page.get_by_role("searchbox", name="Search sessions")).to_have_value("listed")
+    links = page.get_by_role("main").get_by_role("listitem").get_by_role("link")
+    await expect(links).to_have_text(["listed: asks", "listed: 1", "listed: 0"])
+    await expect(page).to_have_title("● (1) Sessions · Handiwork")
+    first = page.get_by_role("region", name="Sessions that need you").get_by_role("listitem")
+    await expect(first).to_contain_text("project")
+
+    await page.get_by_role("checkbox", name="Select listed: 0").check()
+    await page.get_by_role("checkbox", name="Select listed: 1").check()
+    bulk = page.get_by_role("region", name="Selected sessions")
+    await bulk.get_by_role("button", name="Delete …").click()
+    await bulk.get_by_role("button", name="Delete 2 sessions").click()
+    await expect(links).to_have_text(["listed: asks"])
+    assert [row["title"] for row in api.get("/api/sessions", q="listed")["sessions"]] == ["listed: asks"]
+
+    await page.get_by_label("State").select_option("finished")
+    await expect(page).to_have_url(f"{api.url}/?q=listed&state=finished")
+    await expect(page.get_by_text("No session matches.")).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_label("State")).to_have_value("finished")

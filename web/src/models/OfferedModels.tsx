@@ -1,0 +1,63 @@
+/** The models of a provider or of a server, with their prices: its own list, or the one that Handiwork ships. */
+
+import { useState } from "react";
+import { api } from "../api";
+import { Button } from "../components/Button";
+import { Problem } from "../components/Problem";
+import { useLoaded } from "../components/useLoaded";
+import type { OfferedModel } from "../../generated/types";
+import { exact } from "../wording/text";
+
+interface Props {
+  provider?: string;
+  baseUrl?: string;
+  /** A number that changes when a key does. */
+  keys: number;
+  onChoose: (model: string) => void;
+  onBack?: () => void;
+}
+
+export function OfferedModels({ provider = "", baseUrl = "", keys, onChoose, onBack }: Props) {
+  const [text, setText] = useState("");
+  const { value, problem, loading } = useLoaded(() => api.offeredModels(provider, baseUrl), [provider, baseUrl, keys]);
+  const wanted = text.trim().toLowerCase();
+  const models = value?.models.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(wanted)) ?? [];
+  return (
+    <section className="model-offered" aria-label={`Models of ${provider || baseUrl}`}>
+      <div className="row">
+        {onBack && <Button onClick={onBack}>← Providers</Button>}
+        <input
+          className="grow"
+          type="search"
+          aria-label="Search models"
+          placeholder={loading ? "Loading …" : `Search ${models.length} models`}
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+      </div>
+      {value?.source === "shipped" && (
+        <p className="faint">
+          {value.models.length > 0
+            ? `The list that Handiwork ships, which may be old: ${value.problem}.`
+            : `No list of models: ${value.problem}. Write the model's name.`}
+        </p>
+      )}
+      <Problem text={problem} />
+      <ul className="list model-list">
+        {models.map((model) => (
+          <li key={model.name}>
+            <button type="button" className="row-button" onClick={() => onChoose(model.name)}>
+              <code>{exact(model.name)}</code> <span className="faint">{factsOf(model)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function factsOf({ title, window, input, output }: OfferedModel): string {
+  const price = input !== null && output !== null && `$${input} in, $${output} out per million tokens`;
+  const context = window !== null && `${Math.round(window / 1000).toLocaleString()}k context`;
+  return [exact(title), price, context].filter(Boolean).join(" · ");
+}

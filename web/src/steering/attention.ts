@@ -1,0 +1,107 @@
+// Tells a user who looks elsewhere that a session needs them or is done: the tab's title and icon, and notifications.
+
+import { useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import type { AgentState } from "../events";
+
+const NEEDS_USER: ReadonlySet<AgentState> = new Set([
+  "awaiting_user_confirmation",
+  "awaiting_user_input",
+  "paused",
+  "error",
+]);
+const DONE: ReadonlySet<AgentState> = new Set(["finished", "rejected"]);
+const WORDS: Partial<Record<AgentState, string>> = {
+  awaiting_user_confirmation: "The agent needs your approval",
+  awaiting_user_input: "The agent waits for your answer",
+  paused: "The session is paused",
+  error: "The session has failed",
+  finished: "The agent has finished",
+  rejected: "The agent rejected the task",
+};
+const WANTED = "handiwork:notifications";
+const ICON = "/icon.svg";
+
+export function needsUser(state: AgentState): boolean {
+  return NEEDS_USER.has(state);
+}
+
+/** Keep the tab's title and icon, and notify the user of changes while the page is not looked at. */
+export function useAttention(title: string, state: AgentState): void {
+  const away = useAway();
+  const [unseen, setUnseen] = useState(false);
+  const before = useRef(state);
+  useEffect(() => {
+    const changed = before.current !== state;
+    before.current = state;
+    if (!away || !(NEEDS_USER.has(state) || DONE.has(state))) setUnseen(false);
+    else if (changed) {
+      setUnseen(true);
+      notify(title, WORDS[state] ?? "");
+    }
+  }, [away, state, title]);
+  useTab(title, needsUser(state) || unseen);
+}
+
+/** Set the tab's title, and mark it and the icon if the user is needed. */
+export function useTab(title: string, marked: boolean): void {
+  useEffect(() => {
+    document.title = `${marked ? "● " : ""}${title} · Handiwork`;
+    const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+    if (icon) icon.href = marked ? MARKED_ICON : ICON;
+    return () => {
+      document.title = "Handiwork";
+      if (icon) icon.href = ICON;
+    };
+  }, [title, marked]);
+}
+
+const MARKED_ICON = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#3355cc"/>' +
+    '<circle cx="22" cy="10" r="9" fill="#e5484d" stroke="#fff" stroke-width="2"/></svg>',
+)}`;
+
+function notify(title: string, text: string): void {
+  if (!wanted()) return;
+  const notification = new Notification(text, { body: title, tag: location.pathname });
+  notification.onclick = () => {
+    window.focus();
+    notification.close();
+  };
+}
+
+/** Whether the user wants notifications, and the switch; null if the browser has none. */
+export function useNotifications(): { on: boolean; toggle: () => void } | null {
+  const [on, setOn] = useState(wanted);
+  const toggle = useCallback(() => {
+    if (on) {
+      localStorage.removeItem(WANTED);
+      setOn(false);
+      return;
+    }
+    void Notification.requestPermission().then((permission) => {
+      if (permission !== "granted") return;
+      localStorage.setItem(WANTED, "yes");
+      setOn(true);
+    });
+  }, [on]);
+  return "Notification" in window ? { on, toggle } : null;
+}
+
+function wanted(): boolean {
+  return "Notification" in window && localStorage.getItem(WANTED) === "yes";
+}
+
+function useAway(): boolean {
+  return useSyncExternalStore(subscribe, () => document.visibilityState === "hidden" || !document.hasFocus());
+}
+
+function subscribe(listener: () => void): () => void {
+  document.addEventListener("visibilitychange", listener);
+  window.addEventListener("focus", listener);
+  window.addEventListener("blur", listener);
+  return () => {
+    document.removeEventListener("visibilitychange", listener);
+    window.removeEventListener("focus", listener);
+    window.removeEventListener("blur", listener);
+  };
+}
