@@ -201,6 +201,25 @@ def test_sessions_are_listed_resumed_forked_and_begun_anew(program: Program) -> 
 
 
 @slow
+def test_in_plan_mode_nothing_is_changed_until_the_plan_is_accepted(program: Program) -> None:
+    change = edit("greeting.txt", "hello", "good day")
+    with converse(program, change, finish("First A, then B."), change, finish("Carried out.")) as screen:
+        screen.enter("/plan")
+        screen.until("plan mode: on")
+        screen.enter("greet")
+        screen.until("First A, then B.", "> Enter accepts the plan")
+        screen.enter("/diff")
+        screen.until("no changes")
+        screen.enter("")
+        screen.until("I accept the plan.", "Carried out.", "+1    -1  greeting.txt")
+    assert [text.partition(".")[0] for text in messages(program)][:3] == [
+        "greet",
+        "First A, then B",
+        "I accept the plan",
+    ]
+
+
+@slow
 @pytest.mark.parametrize("columns", [60, 80, 160])
 def test_text_is_broken_between_words_at_every_width(program: Program, columns: int) -> None:
     long = " ".join(f"word{number}" for number in range(60))

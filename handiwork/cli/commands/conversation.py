@@ -48,6 +48,7 @@ HINTS = {
     "paused": "how shall it continue? (Enter: as before)",
     "error": "Enter tries again, /model NAME takes another model",
 }
+ACCEPT = "Enter accepts the plan; or say what to change"
 AT_WORK = "a message for its next step"
 
 
@@ -199,6 +200,8 @@ class Conversation:
         state = self._session.state
         if self._session.id is None:
             return "what shall the agent do?"
+        if self._session.proposes_plan:
+            return ACCEPT
         return HINTS.get(state.agent_state, NEXT) if state is not None else NEXT
 
     async def _stop(self) -> None:

@@ -45,6 +45,7 @@ class ConversationCommands(SlashCommands):
         "/diff": ("", "show what the session has changed"),
         "/apply": ("", "bring the changes into your folder"),
         "/undo": ("", "undo the last /apply"),
+        "/plan": ("[off]", "only read until you accept the agent's plan by Enter; off ends that without a plan"),
         "/show": ("EVENT", "show the step of an event whole"),
         "/cost": ("", "show steps, tokens, cost and time"),
         "/sessions": ("", "list the newest sessions"),
@@ -65,6 +66,8 @@ class ConversationCommands(SlashCommands):
                 return [name.replace("NAME", "") for name, _, _ in availability.models()]
             case "/confirm":
                 return MODES
+            case "/plan":
+                return ("off",)
             case "/allow":
                 return PRESETS
             case "/resume":
@@ -83,6 +86,9 @@ class ConversationCommands(SlashCommands):
             match name, arguments:
                 case "/diff" | "/apply" | "/undo" | "/cost", ():
                     return NO_SESSION if self._log is None else await self._of_session(name, self._log)
+                case "/plan", () | ("off",):
+                    await self.change(SettingsChanged(plan_mode=not arguments, source="user"))
+                    return f"  plan mode: {'off' if arguments else 'on'}"
                 case "/show", (number,) if number.isdecimal():
                     return NO_SESSION if self._log is None else await self._show(self._log, int(number))
                 case "/sessions", ():
@@ -111,6 +117,8 @@ class ConversationCommands(SlashCommands):
             else {"model": event.model, "base_url": event.base_url}
             if event.model
             else {"confirmation": event.confirmation}
+            if event.confirmation
+            else {"plan_mode": event.plan_mode}
         )
         self._session.config = config.model_copy(update=changed)
 

@@ -24,7 +24,7 @@ from handiwork.session.config import SessionConfig, title_of
 from handiwork.session.open import create, reopen
 from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
-from handiwork.session.user_events import state_of
+from handiwork.session.user_events import accepted_plan, state_of
 
 UNREAD = "You ended before you had read this message: {}"
 PATIENCE = 10.0
@@ -77,10 +77,18 @@ class CurrentSession:
         else:
             await self._opened.log.append(_message(text, self._opened.state))
 
+    @property
+    def proposes_plan(self) -> bool:
+        """Whether the agent waits for the user to accept its plan."""
+        state = self.state
+        return state is not None and bool(state.totals.plan_mode) and state.agent_state == "awaiting_user_input"
+
     async def resume(self) -> None:
-        """Let a session that is paused, or has not been opened yet, continue without a message."""
+        """Accept a proposed plan, or let a session that is paused or not yet open continue without a message."""
         if self.id is not None and (self._task is None or self._task.done()):
             self._start(None)
+        elif self._opened is not None and self.proposes_plan:
+            await self._opened.log.append(*accepted_plan(self._opened.state))
         elif self._opened is not None and self._opened.state.agent_state in _PAUSED:
             await self._opened.log.append(ChangeAgentStateAction(agent_state="running", source="user"))
 
