@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -216,12 +216,9 @@ def load_hooks() -> tuple[Hook, ...]:
     """Return the ``[[hooks]]`` of the user's settings file, which nothing else can add to. Raises SettingsError."""
     file = settings_file()
     try:
-        tables: object = tomllib.loads(file.read_text()).get("hooks", []) if file.exists() else []
-        hooks = TypeAdapter(tuple[Hook, ...]).validate_python(tables)
+        hooks = TypeAdapter(tuple[Hook, ...]).validate_python(written().get("hooks", []))
     except ValidationError as error:
         raise SettingsError("\n".join(_explain_hook(dict(problem)) for problem in error.errors())) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}") from None
     titles = [(hook.event, hook.title) for hook in hooks]
     if twice := next((title for title in titles if titles.count(title) > 1), None):
         raise SettingsError(
@@ -230,7 +227,30 @@ def load_hooks() -> tuple[Hook, ...]:
     return hooks
 
 
-def set_defaults(values: Mapping[str, str | None]) -> None:
+def written() -> dict[str, Any]:
+    """Return the content of the user's settings file, {} without one. Raises SettingsError."""
+    file = settings_file()
+    try:
+        return tomllib.loads(file.read_text()) if file.exists() else {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from None
+
+
+def parsed(name: str, words: Sequence[str]) -> Any:
+    """Return the value of a setting that the user has written as words. Raises SettingsError."""
+    takes_several = isinstance(Settings.model_fields[name].default, tuple)
+    if not takes_several and len(words) != 1:
+        raise SettingsError(f"{name} takes one value, not {len(words)}: quote a value that has blanks")
+    value = list(words) if takes_several else model_name(words[0]) if name == "model" else words[0]
+    given: dict[str, Any] = {name: value}
+    try:
+        return getattr(_Flags(**given), name)
+    except ValidationError as error:
+        problems = (problem["msg"] for problem in error.errors())
+        raise SettingsError(f"{name}: {'; '.join(problems)}, not {' '.join(words)!r}") from None
+
+
+def set_defaults(values: Mapping[str, Any]) -> None:
     """Write settings into the user's file and keep the rest of it; None removes a setting. Raises SettingsError."""
     import tomlkit
 

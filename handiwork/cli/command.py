@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import typer
 
@@ -36,25 +36,29 @@ def command(app: typer.Typer, body: str = "", *, name: str | None = None) -> Cal
     def add(declaration: Body) -> Body:
         @wraps(declaration)
         def run(**arguments: Any) -> None:
-            def call() -> Exit:
-                function = declaration
-                if body:
-                    function = _imported(body)
-                if "flags" in inspect.signature(function).parameters:
-                    arguments["flags"] = {SETTINGS[key]: arguments.pop(key) for key in SETTINGS if key in arguments}
-                code = function(**arguments)
-                if code is not None and not isinstance(code, Exit):
-                    import asyncio
-
-                    code = asyncio.run(code)
-                return code or Exit.FINISHED
-
-            guarded(call)
+            carry_out(body or declaration, arguments)
 
         app.command(name)(run)
         return declaration
 
     return add
+
+
+def carry_out(body: str | Body, arguments: dict[str, Any]) -> NoReturn:
+    """Run a command's body, as ``command`` describes it, and exit with its code."""
+
+    def call() -> Exit:
+        function = _imported(body) if isinstance(body, str) else body
+        if "flags" in inspect.signature(function).parameters:
+            arguments["flags"] = {SETTINGS[key]: arguments.pop(key) for key in SETTINGS if key in arguments}
+        code = function(**arguments)
+        if code is not None and not isinstance(code, Exit):
+            import asyncio
+
+            code = asyncio.run(code)
+        return code or Exit.FINISHED
+
+    guarded(call)
 
 
 def _imported(body: str) -> Body:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from handiwork.cli.command import command
+from handiwork.cli.command import carry_out, command
 from handiwork.cli.commands import index as indexing
-from handiwork.cli.commands import mcp
+from handiwork.cli.commands import machine, mcp
 from handiwork.cli.commands import serve as serving
 from handiwork.cli.commands.eval import app as evals
 from handiwork.cli.commands.swarm import app as swarms
@@ -38,7 +39,7 @@ from handiwork.cli.options import (
 app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
-    no_args_is_help=True,
+    invoke_without_command=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -54,6 +55,7 @@ def _version(value: bool) -> None:
 
 @app.callback()
 def root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
     ] = False,
@@ -61,6 +63,7 @@ def root(
     """Run coding agents on a sandboxed copy of your code, with the model of your choice.
 
     \b
+    handiwork                                      talk with an agent about the current directory
     handiwork run "make the failing test pass"     work on a copy of the current directory
     handiwork diff                                 show the changes of the newest session
     handiwork apply                                apply the changes to your directory
@@ -71,6 +74,8 @@ def root(
     Exit codes: 0 finished, 1 failed, rejected, stuck or waiting for your answer, 2 bad usage,
     3 limit reached, 4 model, sandbox, disk or log failed, 130 interrupted.
     """
+    if context.invoked_subcommand is None:
+        carry_out("conversation:conversation", {"usage": context.get_help()})
 
 
 @command(app, "run:run")
@@ -316,78 +321,8 @@ def apply(
     """
 
 
-@command(app, "context:context")
-def context(
-    path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="The directory that a session would work on.", show_default=False)
-    ] = Path(),
-    as_json: AsJson = False,
-    accept: Annotated[
-        bool, typer.Option("--accept", help="Show each text that waits for you, or its changes, and ask to accept it.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="With --accept: accept without showing and asking.")] = False,
-) -> None:
-    """Show which AGENTS.md, CLAUDE.md, skills and devcontainer.json a session loads or leaves out, and why.
-
-    Texts of a repository load only after you have accepted them; when they change, you are asked again.
-
-    \b
-    handiwork context
-    handiwork context ~/src/project --accept
-    handiwork context --json | jq 'select(.state == "loads").path'
-    """
-
-
 indexing.add_to(app)
-
-
-@command(app, "listing:models")
-def models() -> None:
-    """List the models you can use now, and how to name one."""
-
-
-@command(app, "listing:agents")
-def agents(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these agents.", show_default=False)
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Let each agent do one small task with the model, and show which succeeded.")
-    ] = False,
-    model: ModelName = None,
-    base_url: BaseUrl = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the installed agents, with the inputs that each takes and the outputs that it returns.
-
-    \b
-    handiwork agents --check
-    handiwork agents --check CommitWriter TypoFixer --model anthropic:claude-sonnet-4-5
-    """
-
-
-@command(app, "hooks:hooks")
-def hooks(
-    point: Annotated[
-        Literal["session_start", "before_action", "after_action", "before_finish", "session_end"] | None,
-        typer.Option("--try", help="Run the hooks of this event with a sample, in a sandbox on a copy of this folder."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List your hooks with the actions that each matches, or try them out.
-
-    Hooks are commands in [[hooks]] tables of your settings file, which run before and after actions, before an agent
-    finishes, and at a session's begin and end.
-
-    \b
-    handiwork hooks
-    handiwork hooks --try before_finish
-    """
-
-
-@command(app, "doctor:doctor")
-def doctor(as_json: AsJson = False) -> None:
-    """Check whether this machine can run tasks, and suggest a fix for each problem."""
+machine.add_to(app)
 
 
 app.add_typer(evals.app, name="eval")
@@ -396,5 +331,9 @@ app.add_typer(mcp.app, name="mcp")
 
 
 def main() -> None:
-    """Run the program."""
+    """Run the program; for a shell that asks by Tab, print completions instead."""
+    if "_HANDIWORK_COMPLETE" in os.environ:
+        from typer.completion import completion_init  # pyright: ignore[reportPrivateImportUsage] (it has no public name)
+
+        completion_init()
     app()

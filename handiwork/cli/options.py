@@ -7,21 +7,34 @@ from typing import Annotated
 
 import typer
 
+from handiwork.cli import completion
+
 Session = Annotated[
     str | None,
     typer.Argument(
         metavar="SESSION",
         help="The session's id or a prefix of it; the newest session by default.",
         show_default=False,
+        autocompletion=completion.session_ids,
     ),
 ]
 Workspace = Annotated[Path, typer.Option(help="The directory to work on; the agent gets a copy of it.")]
 InPlace = Annotated[bool, typer.Option("--in-place", help="Work on the directory itself instead of a copy.")]
 AgentName = Annotated[
-    str | None, typer.Option("--agent", help="An agent that `handiwork agents` lists, or your own as file.py:Class.")
+    str | None,
+    typer.Option(
+        "--agent",
+        help="An agent that `handiwork agents` lists, or your own as file.py:Class.",
+        autocompletion=completion.agent_names,
+    ),
 ]
 ModelName = Annotated[
-    str | None, typer.Option("--model", help="The model, like anthropic:NAME or local:NAME; see `handiwork models`.")
+    str | None,
+    typer.Option(
+        "--model",
+        help="The model, like anthropic:NAME or local:NAME; see `handiwork models`.",
+        autocompletion=completion.model_names,
+    ),
 ]
 BaseUrl = Annotated[
     str | None, typer.Option("--base-url", help="The OpenAI-compatible server of the model, like http://HOST/v1.")
@@ -32,6 +45,7 @@ Protocol = Annotated[
         "--protocol",
         help="How the model writes its actions: native tool calls, json bound to a schema, or text with blocks; auto "
         "finds out what the model and its server support.",
+        autocompletion=completion.protocols,
     ),
 ]
 SandboxKind = Annotated[
@@ -58,7 +72,11 @@ AllowNet = Annotated[
 ]
 Confirm = Annotated[
     str | None,
-    typer.Option("--confirm", help="When to ask before actions: never, risky (they leave the sandbox), always."),
+    typer.Option(
+        "--confirm",
+        help="When to ask before actions: never, risky (they leave the sandbox), always.",
+        autocompletion=completion.modes,
+    ),
 ]
 Plan = Annotated[
     bool | None,

@@ -46,11 +46,25 @@ def create(
         api_key = api_key or os.environ.get("HANDIWORK_API_KEY") or "none"
         if not model.startswith(("anthropic:", "google:")):
             return _server_model(model, base_url, api_key, blobs, patience)
+    elif api_key is None:
+        _require_key(model)
     if ":" not in model:
         raise LLMError(f'"{model}" names no provider: write it {_FORMS}, or give --base-url')
     from handiwork.llm.pydantic_ai.model import provider_model
 
     return provider_model(model, base_url, api_key, blobs, patience)
+
+
+def _require_key(model: str) -> None:
+    """Raise AuthenticationError for a known provider without a key; importing its library first would take seconds."""
+    from handiwork.llm.availability import KEYS, provider_keys
+    from handiwork.llm.errors import AuthenticationError
+
+    provider = model.partition(":")[0]
+    if provider in KEYS and provider_keys()[provider] is None and not os.environ.get(f"{provider.upper()}_BASE_URL"):
+        raise AuthenticationError(
+            f"{model} needs a key or address: Set the `{KEYS[provider][0]}` environment variable."
+        )
 
 
 def _server_model(model: str, base_url: str, api_key: str, blobs: Blobs, patience: Patience | None) -> LLM:

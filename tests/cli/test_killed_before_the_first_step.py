@@ -71,6 +71,7 @@ def test_a_run_that_is_killed_once_it_is_listed_goes_on_with_its_message(program
     fill(program.workspace)
     model = program.script(finish())
     killed(program, "SELECT id FROM sessions", "run", "greet the world", "--model", model, "--sandbox", "none")
+    assert "  interrupted  " in program("sessions").stdout
     events = resumed(program)
     assert [event["type"] for event in events[:2]] == ["SessionStarted", "MessageAction"]
     assert messages(events) == ["greet the world"]
@@ -102,6 +103,7 @@ def test_a_session_without_a_task_says_what_to_do(program: Program) -> None:
     model = program.script(finish())
     assert program("run", "greet the world", "--model", model).returncode == 0
     made = program("fork", "--at", "1").stdout.strip()
+    assert "  no task yet  " in program("sessions").stdout
     done = program("resume", made)
     assert done.returncode == 2
     assert f"session {made} has no task yet" in done.stderr

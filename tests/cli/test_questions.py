@@ -202,7 +202,7 @@ async def test_a_limit_is_raised_by_what_it_was_at_first_or_as_is_said(desk: Des
     assert limits == [4, 6, None]
     assert '"lots" is not a number' in desk.screen
     assert "it must be more than 2 steps" in desk.screen
-    assert "raise the limit of iterations? (r for 4 steps," in desk.asked[0]
+    assert "raise the limit of steps? (r for 4 steps," in desk.asked[0]
 
 
 async def test_a_limit_that_is_left_stays(desk: Desk) -> None:

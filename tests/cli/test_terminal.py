@@ -103,6 +103,19 @@ def test_an_empty_answer_goes_on_as_it_was(program: Program) -> None:
     assert states(program) == [("paused", "user"), ("running", "user")]
 
 
+def test_what_is_typed_behind_a_slash_command_is_the_answer(program: Program) -> None:
+    with start(program, bash("echo star''ted; sleep 50"), finish("As you say.")) as terminal:
+        terminal.until("started")
+        terminal.press_ctrl_c()
+        terminal.until(ASKED)
+        terminal.write("/model nonsense\n")
+        terminal.until("looking for nonsense ...")
+        terminal.write("just stop there\n")
+        assert terminal.exit_code() == 0
+    messages = [event["content"] for event in program.events() if event["type"] == "MessageAction"]
+    assert messages == ["greet the world", "just stop there"]
+
+
 def test_ctrl_c_at_the_question_stops(program: Program) -> None:
     with start(program, bash("echo star''ted; sleep 50"), finish()) as terminal:
         terminal.until("started")

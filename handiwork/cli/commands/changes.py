@@ -116,9 +116,13 @@ def _report(applied: Applied) -> None:
 
 def _list(*groups: tuple[str, tuple[str, ...]]) -> None:
     console = terminal_console()
-    for word, paths in groups:
-        for path in paths:
-            console.print(Text(f"{word:10}{quoted(path)}"), soft_wrap=True)
+    for line in changed_paths(*groups):
+        console.print(line, soft_wrap=True)
+
+
+def changed_paths(*groups: tuple[str, tuple[str, ...]]) -> list[Text]:
+    """Return a line for each path, behind the word of its group."""
+    return [Text(f"{word:10}{quoted(path)}") for word, paths in groups for path in paths]
 
 
 def overview(file_changes: list[Change], session: str) -> list[Text]:

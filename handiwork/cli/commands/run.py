@@ -12,7 +12,7 @@ from handiwork.agents.state import State
 from handiwork.cli.commands.changes import overview
 from handiwork.cli.commands.sessions import find
 from handiwork.cli.dialog.acceptance import offer
-from handiwork.cli.dialog.prompt import Signals, ask
+from handiwork.cli.dialog.prompt import Signals, TerminalPrompt
 from handiwork.cli.dialog.questions import Questions
 from handiwork.cli.dialog.remote_session import RemoteSession, open_remote
 from handiwork.cli.dialog.web_page import Page, served
@@ -132,7 +132,7 @@ async def _session(begin: Begin, message_sent: bool, as_json: bool) -> Exit:
                     async with opened.hold_lease():
                         prompt = None
                         if isinstance(view, View) and interactive and sys.stdin.isatty():
-                            prompt = Questions(opened, view, lambda question: ask(question, signals))
+                            prompt = Questions(opened, view, TerminalPrompt(signals))
                         state = await run_interactive(opened, None, signals, view, prompt)
                 if not view.stepped and not message_sent and state.agent_state in WAITING:
                     status = "has no task yet" if state.agent_state == "loading" else f"is {state.agent_state}"
@@ -160,7 +160,7 @@ async def run_interactive(
         state = await _run(opened, message, signals, watch)
         if prompt is None or signals.ending or not _is_waiting(state):
             return state
-        resumed, answer = await _await_answer(opened, prompt(state))
+        resumed, answer = await await_answer(opened, prompt(state))
         if answer is None and not resumed:
             return state
         message = answer or None
@@ -171,7 +171,7 @@ def _is_waiting(state: State) -> bool:
     return state.agent_state in ("awaiting_user_input", "awaiting_user_confirmation", "paused")
 
 
-async def _await_answer(
+async def await_answer(
     opened: Session | RemoteSession, prompt: Coroutine[Any, Any, str | None]
 ) -> tuple[bool, str | None]:
     """Wait for the answer, or until another client resumes the session; return whether one did, and the answer."""
@@ -218,8 +218,7 @@ async def _show_end(view: View, opened: Session | RemoteSession, state: State) -
         say(f"cannot show the changes: {error}")
     has_commits = opened.config.files(session_dir(data_dir(), opened.id)).has_commits()
     to_apply = has_commits or (bool(file_changes) and not opened.config.in_place)
-    for line in [*overview(file_changes, opened.id), *summary(state, opened.id, to_apply)]:
-        view.console.print(line, soft_wrap=True)
+    view.print([*overview(file_changes, opened.id), *summary(state, opened.id, to_apply)])
 
 
 async def _limits(log: EventLog, flags: Mapping[str, Any]) -> Limits:

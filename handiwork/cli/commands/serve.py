@@ -1,10 +1,12 @@
-"""The options of ``handiwork serve``."""
+"""``handiwork serve``: its options, and what it says at a terminal."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -29,11 +31,14 @@ def serve(
     """Serve your sessions over HTTP and WebSocket, and print the link to open in a browser.
 
     Sessions keep running when you close the browser, and resume after a restart. The other commands work on them too.
+    At a terminal it also opens the link, if there is a display.
 
     \b
     handiwork serve
     handiwork serve --host 0.0.0.0 --port 80
     """
+
+    from tempfile import TemporaryDirectory
 
     from handiwork.paths import data_dir
     from handiwork.server.serve import serve
@@ -42,4 +47,26 @@ def serve(
     check_environment()
     if data is not None:
         os.environ["HANDIWORK_DATA"] = str(data.expanduser().absolute())
-    serve(data_dir(), host, port, not no_token, typer.echo)
+    with TemporaryDirectory(prefix="handiwork-page-") as private:
+        serve(data_dir(), host, port, not no_token, lambda link: _announce(link, Path(private)))
+
+
+def _announce(link: str, private: Path) -> None:
+    """Print the link; at a terminal, also say what to do with it, and open it if there is a display."""
+    typer.echo(link)
+    if not sys.stdout.isatty():
+        return
+    from handiwork.cli.dialog.web_page import open_page
+
+    address = urlsplit(link)
+    if open_page(link, private / "page.html"):
+        lines = ["the page opens in your browser; the link above opens it again"]
+    elif os.environ.get("SSH_CONNECTION"):
+        tunnel = f"ssh -L {address.port}:127.0.0.1:{address.port}"
+        lines = [f"on your own machine, run `{tunnel} THIS_MACHINE`, then open the link above in your browser there"]
+    else:
+        lines = ["open the link above in your browser"]
+    if address.query:
+        lines.append("whoever has the link can use your sessions: keep it to yourself")
+    for line in [*lines, "Ctrl-C ends the server; its sessions resume when it starts again"]:
+        typer.echo(f"handiwork: {line}", err=True)

@@ -14,7 +14,7 @@ from handiwork.cli.terminal.jsonlines import write_json
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.summary import summary
 from handiwork.cli.terminal.transcript import Transcript
-from handiwork.cli.terminal.view import terminal_console
+from handiwork.cli.terminal.view import print_lines, terminal_console
 from handiwork.errors import Exit
 from handiwork.events.base import Event, Observation
 from handiwork.events.codec import to_json
@@ -47,19 +47,26 @@ async def sessions(as_json: bool) -> Exit:
                 if as_json:
                     write_json(json.dumps(dataclasses.asdict(info), default=datetime.isoformat, ensure_ascii=False))
                 else:
-                    console.print(_row(info), soft_wrap=True)
+                    console.print(row(info, await _state(store, info)), soft_wrap=True)
             before = page[-1].id
     if before is None:
         say('there is no session yet; start one with: handiwork run "your task"')
     return Exit.FINISHED
 
 
-def _row(info: SessionInfo) -> Text:
+async def _state(store: Store, info: SessionInfo) -> str:
+    """Return the words for the session's state: no process may run it any more, or it may have no task yet."""
+    words = {"loading": "no task yet", "running": "interrupted"}.get(info.state)
+    return words if words and await (await store.log(info.id)).holder() is None else info.state
+
+
+def row(info: SessionInfo, state: str = "") -> Text:
+    """Return the line of a session in lists, with a ``state`` that is not the stored one."""
     style = {"finished": "green", "rejected": "red", "error": "red"}.get(info.state, "yellow")
     return Text.assemble(
         (f"{info.id}  ", "bold"),
         (f"{info.updated.astimezone():%Y-%m-%d %H:%M}  ", "dim"),
-        (f"{info.state.replace('_', ' '):<26}  ", style),
+        (f"{(state or info.state).replace('_', ' '):<26}  ", style),
         plain(info.title).replace("\n", " "),
     )
 
@@ -70,23 +77,20 @@ async def show(session: str | None, as_json: bool, full: bool) -> Exit:
     state = State()
     async with Store.open(data_dir()) as store:
         log = await find(store, session)
-        transcript = Transcript(log.id, full)
+        transcript = Transcript(log.id, full, console if console.is_terminal else None)
         while page := await log.read(after=state.last_id, limit=PAGE):
             for event in page:
                 state.apply(event)
                 if as_json:
                     write_json(to_json(event))
                     continue
-                for line in transcript.lines(await _with_full_text(store, event) if full else event):
-                    console.print(line, soft_wrap=True)
+                print_lines(console, transcript.lines(await with_full_text(store, event) if full else event))
     if not as_json:
-        console.print()
-        for line in summary(state, log.id, changed=True):
-            console.print(line, soft_wrap=True)
+        print_lines(console, [Text(), *summary(state, log.id, changed=True)])
     return Exit.FINISHED
 
 
-async def _with_full_text(store: Store, event: Event) -> Event:
+async def with_full_text(store: Store, event: Event) -> Event:
     """Return the event with its full text, read from the blob."""
     if not isinstance(event, Observation) or event.blob is None:
         return event

@@ -50,31 +50,40 @@ class Signals:
         self.handler()
 
 
-async def ask(question: str, signals: Signals) -> str | None:
-    """Return the user's answer from the terminal; None for end of file or a signal.
+class TerminalPrompt:
+    """Asks questions at the terminal.
 
-    Input typed before the question is dropped; several lines pasted at once are one answer.
+    Input typed before a question is dropped, except behind a slash command; several lines pasted at once are one
+    answer.
     """
-    loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
-    answer: asyncio.Future[bytes] = loop.create_future()
 
-    def settle(read: Callable[[], bytes]) -> None:
-        if not answer.done():
-            answer.set_result(read())
+    def __init__(self, signals: Signals) -> None:
+        self._signals, self._last = signals, ""
 
-    termios.tcflush(fd, termios.TCIFLUSH)
-    sys.stdout.write(question)
-    sys.stdout.flush()
-    loop.add_reader(fd, settle, lambda: _read_lines(fd))
-    try:
-        with signals.handled_by(lambda: settle(lambda: b"")):
-            text = await answer
-    finally:
-        loop.remove_reader(fd)
-    if not text:
-        sys.stdout.write("\n")
-        return None
-    return text.decode(errors="replace").strip()
+    async def __call__(self, question: str) -> str | None:
+        """Return the user's answer; None for end of file or a signal."""
+        loop, fd = asyncio.get_running_loop(), sys.stdin.fileno()
+        answer: asyncio.Future[bytes] = loop.create_future()
+
+        def settle(read: Callable[[], bytes]) -> None:
+            if not answer.done():
+                answer.set_result(read())
+
+        if not self._last.startswith("/"):
+            termios.tcflush(fd, termios.TCIFLUSH)
+        sys.stdout.write(question)
+        sys.stdout.flush()
+        loop.add_reader(fd, settle, lambda: _read_lines(fd))
+        try:
+            with self._signals.handled_by(lambda: settle(lambda: b"")):
+                text = await answer
+        finally:
+            loop.remove_reader(fd)
+        if not text:
+            sys.stdout.write("\n")
+            return None
+        self._last = text.decode(errors="replace").strip()
+        return self._last
 
 
 def _read_lines(fd: int) -> bytes:

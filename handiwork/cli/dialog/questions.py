@@ -39,6 +39,12 @@ class Questions:
         self._log, self._first, self._view = opened.log, opened.config.limits, view
         self._slash = SlashCommands(opened.log, view.console, ask)
 
+    def are_needed(self, state: State) -> bool:
+        """Return whether the session needs more than a message of the user's to continue."""
+        reason = state.change.reason if state.change is not None else ""
+        waits = state.agent_state == "awaiting_user_confirmation"
+        return waits or reason in ("limit", "context") or user_events.is_stuck(state)
+
     async def __call__(self, state: State) -> str | None:
         """Return a message to the agent, "" to continue without one, None to leave the session."""
         reason = state.change.reason if state.change is not None else ""
@@ -83,7 +89,9 @@ class Questions:
     async def _limit(self, state: State) -> str | None:
         name = user_events.reached_limit(state)
         raised = user_events.raised_limit(state, name, self._first)
-        question = LIMIT.format(name=name, raised=user_events.amount_text(name, raised))
+        question = LIMIT.format(
+            name="steps" if name == "iterations" else name, raised=user_events.amount_text(name, raised)
+        )
         while answer := await self._slash.answer(question):
             try:
                 value = raised if answer == "r" else _number(answer)

@@ -28,23 +28,10 @@ class Page:
         self._server, self._link, self._private = server, urlsplit(link), private
 
     def show(self, session: str) -> None:
-        """Print the link to a session's page, and open it if there is a display.
-
-        The browser gets the link, which contains the token, in a file of the ``private`` folder, because other users
-        can read the command lines of all programs.
-        """
+        """Print the link to a session's page, and open it if there is a display."""
         link = self._link._replace(path=f"/s/{session}").geturl()
         say(f"open the session in a browser: {link}")
-        opener = shutil.which("xdg-open")
-        if opener is not None and (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-            # Imported late: few runs have a page.
-            from handiwork.server.access import forwarding_page
-
-            null = subprocess.DEVNULL
-            file = self._private / f"{session}.html"
-            with open(file, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as page:
-                page.write(forwarding_page(link))
-            subprocess.Popen([opener, file.as_uri()], stdin=null, stdout=null, stderr=null, start_new_session=True)
+        open_page(link, self._private / f"{session}.html")
 
     def wait(self) -> None:
         """Keep the page until Ctrl-C, so that the user can continue the session there."""
@@ -53,6 +40,25 @@ class Page:
             self._server.wait()
         except KeyboardInterrupt:
             return
+
+
+def open_page(link: str, file: Path) -> bool:
+    """Open the link in the browser of the user's display; return False if there is none.
+
+    The browser gets the link, which contains the token, in the private ``file``, because other users can read the
+    command lines of all programs.
+    """
+    opener = shutil.which("xdg-open")
+    if opener is None or not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return False
+    # Imported late: few runs have a page.
+    from handiwork.server.access import forwarding_page
+
+    null = subprocess.DEVNULL
+    with open(file, "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as page:
+        page.write(forwarding_page(link))
+    subprocess.Popen([opener, file.as_uri()], stdin=null, stdout=null, stderr=null, start_new_session=True)
+    return True
 
 
 @contextmanager

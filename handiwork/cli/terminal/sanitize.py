@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import re
 
+from rich.ansi import AnsiDecoder
+from rich.style import Style
+from rich.text import Text
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_COLOURED_END = re.compile(r"\r((?:\x1b\[[0-9;]*m)*\n)")
+_COLOURED_OVERWRITTEN = re.compile(r"[^\n]*\r(?=(?:\x1b\[[0-9;]*m)*(?:[^\n\r\x1b]|\x1b(?!\[[0-9;]*m)))")
 _SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # OSC and the like: titles
@@ -22,6 +29,27 @@ def plain(text: str) -> str:
     text = _SEQUENCE.sub("", text).replace("\r\n", "\n")
     text = _OVERWRITTEN.sub("", text).replace("\r", "")
     return exact(text)
+
+
+def coloured_lines(text: str) -> list[Text]:
+    """Return the lines of the text like ``plain``, but in the colours that the program gave them.
+
+    Nothing is concealed, and nothing blinks.
+    """
+    text = _SEQUENCE.sub(lambda match: match[0] if _COLOUR.fullmatch(match[0]) else "", text)
+    text = _COLOURED_OVERWRITTEN.sub("", _COLOURED_END.sub(r"\1", text)).replace("\r", "")
+    decoder = AnsiDecoder()
+    lines: list[Text] = []
+    for line in text.split("\n"):
+        pieces = zip([*_COLOUR.findall(line), ""], _COLOUR.split(line), strict=True)
+        row = decoder.decode_line("".join(exact(piece) + colour for colour, piece in pieces))
+        row.spans = [span for span in row.spans if not _hides(span.style)]
+        lines.append(row)
+    return lines
+
+
+def _hides(style: str | Style) -> bool:
+    return isinstance(style, Style) and bool(style.conceal or style.blink or style.blink2)
 
 
 def exact(text: str) -> str:

@@ -10,8 +10,13 @@ from rich.text import Text
 from handiwork.agents.state import State
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.errors import Exit
+from handiwork.workspace.changes import Change
+from handiwork.workspace.files.names import quoted
+from handiwork.workspace.patch import diffstat
 
 _SOURCES = {"price_list": "from the price list", "provider": "from the provider", "scripted": "from the script"}
+PATHS = 10
+"""The number of changed files named when the agent of a conversation stops."""
 _STYLES = {"finished": "bold green", "rejected": "bold red", "error": "bold red"}
 
 
@@ -39,13 +44,39 @@ def summary(state: State, session: str, changed: bool) -> list[Text]:
     if message := _message(state):
         lines += [_line("message" if not number else "", line) for number, line in enumerate(message.split("\n"))]
     lines += [
+        *cost_lines(state),
+        _line("session", session),
+        *(_line("next" if not number else "", text) for number, text in enumerate(_next(state, session, changed))),
+    ]
+    return lines
+
+
+def cost_lines(state: State) -> list[Text]:
+    """Return the lines of what the session has taken."""
+    return [
         _line("steps", str(state.iteration)),
         _line("tokens", _tokens(state)),
         _line("cost", cost(state)),
         _line("time", duration(state.time)),
-        _line("session", session),
-        *(_line("next" if not number else "", text) for number, text in enumerate(_next(state, session, changed))),
     ]
+
+
+def end_lines(state: State, file_changes: list[Change]) -> list[Text]:
+    """Return the lines of a conversation for the moment at which the agent stops, with new changes of files."""
+    outcome, style = _outcome(state)
+    if state.agent_state == "paused" and state.change is None:
+        outcome = "interrupted"
+    if state.agent_state == "awaiting_user_confirmation":
+        return []  # the question says it
+    steps = f"{state.iteration} step{'s' * (state.iteration != 1)}"
+    lines = [Text.assemble("\n  ", (outcome, style), (f" · {steps} · {duration(state.time)} · {cost(state)}", "dim"))]
+    stats = diffstat(file_changes)
+    for path, added, deleted in stats[:PATHS]:
+        lines.append(Text.assemble((f"{f'+{added}':>6}", "green"), (f"{f'-{deleted}':>6}  ", "red"), quoted(path)))
+    if len(stats) > PATHS:
+        lines.append(Text(f"  ... {len(stats) - PATHS} more files", "dim italic"))
+    if stats:
+        lines.append(Text("  /diff shows the changes, /apply brings them into your folder", "dim"))
     return lines
 
 

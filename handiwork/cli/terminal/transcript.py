@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator
 from functools import singledispatchmethod
 
+from rich.console import Console
 from rich.text import Text
 
-from handiwork.cli.terminal.output_lines import LINES, READ_LINES, OutputLines, coloured_diff_line, prefix_lines
+from handiwork.cli.terminal.layout import markdown_lines, speech_lines
+from handiwork.cli.terminal.output_lines import READ_LINES, STATUS, OutputLines, coloured_diff_line, prefix_lines
 from handiwork.cli.terminal.sanitize import exact, plain
 from handiwork.cli.terminal.subtasks import Subtasks, short_name
 from handiwork.events.action import (
@@ -68,19 +70,6 @@ from handiwork.sandbox.create import is_isolated
 
 UNPROTECTED = "No sandbox: the agent's commands run on this machine, as you, with nothing between."
 
-_STATUS = {
-    "running": "still running",
-    "input": "waiting for input",
-    "exited": "the shell exited and was restarted",
-    "interrupted": "interrupted",
-    "timeout": "stopped by its timeout",
-    "background": "running in the background",
-}
-_SPEAKERS = {
-    "user": ("\nyou: ", "bold green"),
-    "agent": ("  agent: ", "bold"),
-    "environment": ("  to the agent: ", "dim"),
-}
 _EFFECT = {
     "refused": "the action is refused",
     "sent_back": "the agent must go on",
@@ -89,13 +78,16 @@ _EFFECT = {
 
 
 class Transcript:
-    """Turns events into lines, in order. ``full`` shows outputs whole; ``session`` is the id named in hints."""
+    """Turns events into lines, in order. ``full`` shows outputs whole; ``session`` is the id named in hints.
 
-    def __init__(self, session: str = "", full: bool = False) -> None:
+    With ``console``, a terminal, what the agent says is laid out for it, and outputs keep their colours.
+    """
+
+    def __init__(self, session: str = "", full: bool = False, console: Console | None = None) -> None:
         self.steps = 0
         self.subtasks = Subtasks()
-        self._header = ""
-        self.outputs = OutputLines(session, full)
+        self._header, self._console = "", console
+        self.outputs = OutputLines(session, full, coloured=console is not None)
         self._targets: set[tuple[str, int, bool]] = set()
 
     def lines(self, event: Event) -> list[Text]:
@@ -103,7 +95,8 @@ class Transcript:
 
         The steps of subtasks side by side, and the files that a subtask reads, are shown only in full.
         """
-        self.outputs.limit = READ_LINES if event.subtask else LINES
+        self.outputs.limit = READ_LINES if event.subtask else self.outputs.most
+        self.outputs.event = event.id
         lines = list(self._event_lines(event))
         is_step = isinstance(event, Action | Observation | StepStarted)
         is_message = isinstance(event, MessageAction | AgentStateChangedObservation)
@@ -223,7 +216,10 @@ class Transcript:
     @_event_lines.register
     def _(self, event: Action) -> Iterator[Text]:
         if event.thought.strip():
-            yield from prefix_lines(plain(event.thought.strip()), "  ", "dim")
+            if self._console is not None:
+                yield from markdown_lines(event.thought, self._console, style="dim")
+            else:
+                yield from prefix_lines(plain(event.thought.strip()), "  ", "dim")
         yield from self._action_lines(event)
 
     @singledispatchmethod
@@ -254,10 +250,7 @@ class Transcript:
 
     @_action_lines.register
     def _(self, event: MessageAction) -> Iterator[Text]:
-        speaker = _SPEAKERS[event.source]
-        yield Text.assemble(speaker, plain(event.content))
-        for image in event.images:
-            yield Text(f"  (an image, {image.media_type})", "dim")
+        yield from speech_lines(event, self._console)
 
     @_action_lines.register
     def _(self, event: AgentThinkAction) -> Iterator[Text]:
@@ -298,7 +291,7 @@ class Transcript:
         yield from self.outputs.observation(event)
         if event.status != "done":
             job = f" as {plain(event.job)}" if event.job else ""
-            yield Text(f"  {_STATUS[event.status]}{job}", "yellow")
+            yield Text(f"  {STATUS[event.status]}{job}", "yellow")
         if event.error:
             yield Text(f"  exit {event.exit_code}", "bold red")
 
@@ -312,6 +305,8 @@ class Transcript:
     @_event_lines.register
     def _(self, event: IPythonRunCellObservation) -> Iterator[Text]:
         yield from self.outputs.observation(event)
+        for image in event.images:
+            yield Text(f"  (a picture, {image.media_type})", "dim")
         if event.error:
             yield Text(f"  {plain(event.error)}", "bold red")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import IO, Self
 
@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.text import Text
 
 from handiwork.cli.terminal.activity import Activity
+from handiwork.cli.terminal.layout import wrapped
 from handiwork.cli.terminal.sanitize import plain
 from handiwork.cli.terminal.transcript import Transcript
 from handiwork.events.base import Event
@@ -19,9 +20,19 @@ from handiwork.events.record import StepStarted
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
 
 
-def terminal_console(file: IO[str] | None = None) -> Console:
-    """Return a console that prints text verbatim: no markup, no emoji codes, no highlighting."""
-    return _Console(file=file, markup=False, emoji=False, highlight=False)
+def terminal_console(file: IO[str] | None = None, is_terminal: bool | None = None) -> Console:
+    """Return a console that prints text verbatim: no markup, no emoji codes, no highlighting.
+
+    ``is_terminal`` says whether its file is one; None asks the file.
+    """
+    return _Console(file=file, force_terminal=is_terminal, markup=False, emoji=False, highlight=False)
+
+
+def print_lines(console: Console, lines: Iterable[Text]) -> None:
+    """Print lines as they are, or on a terminal as rows that break between words."""
+    for line in lines:
+        for row in wrapped(line, console) if console.is_terminal else (line,):
+            console.print(row, soft_wrap=True)
 
 
 class _Console(Console):
@@ -40,10 +51,8 @@ class View:
 
     def __init__(self, console: Console, live: bool) -> None:
         self.console = console
-        self.transcript = Transcript()
-        self.after = 0
-        self.stepped = False
-        self.activity = Activity(self.transcript.subtasks.heading)
+        self.reset()
+        self.activity = Activity(lambda subtask: self.transcript.subtasks.heading(subtask))
         self._live = (
             Live(
                 self.activity,
@@ -77,6 +86,11 @@ class View:
         finally:
             self.__enter__()
 
+    def reset(self, after: int = 0) -> None:
+        """Begin with a session, whose first ``after`` events are only counted."""
+        self.transcript = Transcript(console=self.console if self.console.is_terminal else None)
+        self.after, self.stepped = after, False
+
     def open(self, session: str, after: int) -> None:
         """Set the session's id and the id of the last event that was in its log before."""
         self.transcript.outputs.session, self.after = session, after
@@ -90,6 +104,10 @@ class View:
                 self._show_status(item.text)
             case Event():
                 self._show_event(item)
+
+    def print(self, lines: Iterable[Text]) -> None:
+        """Print lines, laid out for a terminal."""
+        print_lines(self.console, lines)
 
     def _show_status(self, text: str) -> None:
         self.activity.status = plain(text)
@@ -105,8 +123,7 @@ class View:
         if event.id <= self.after:
             return
         if self.console.is_terminal:
-            for line in lines:
-                self.console.print(line, soft_wrap=True)
+            self.print(lines)
         elif lines:
             # Without colours rich adds nothing but time.
             print(*(line.plain for line in lines), sep="\n", file=self.console.file, flush=True)

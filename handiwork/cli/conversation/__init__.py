@@ -1,0 +1,1 @@
+"""``handiwork`` alone: a conversation with the agent about the current directory."""

@@ -1,0 +1,39 @@
+"""Text on a terminal: the colours that programs give, and rows that break between words."""
+
+from __future__ import annotations
+
+import io
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.text import Text
+
+from handiwork.cli.terminal.layout import wrapped
+from handiwork.cli.terminal.sanitize import coloured_lines, plain
+from handiwork.cli.terminal.view import terminal_console
+
+PIECES = (
+    *("a", "b ", "\n", "\r", "\r\n", "\t", "[", "m", "\u202e"),
+    *("\x1b[31m", "\x1b[0m", "\x1b[8m", "\x1b[2K", "\x1b", "\x07", "\x1b]0;title\x07", "\x9b1m"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES)).map("".join))
+def test_a_coloured_text_is_the_plain_one_but_for_its_colours(text: str) -> None:
+    assert "\n".join(line.plain for line in coloured_lines(text)) == plain(text)
+
+
+def test_colours_last_over_lines_and_nothing_is_hidden() -> None:
+    first, second = coloured_lines("\x1b[1;32mgreen\nstill\x1b[0m not \x1b[8;5mconcealed\x1b[0m")
+    assert str(first.spans[0].style) == str(second.spans[0].style) == "bold color(2)"
+    assert [second.plain[span.start : span.end] for span in second.spans] == ["still"]
+
+
+@given(st.lists(st.text("abc", min_size=1, max_size=12), min_size=1, max_size=40), st.integers(20, 200))
+def test_rows_fit_and_have_every_word_whole_below_the_first(words: list[str], width: int) -> None:
+    console = terminal_console(io.StringIO(), is_terminal=True)
+    console.width = width
+    rows = [row.plain for row in wrapped(Text(f"  $ {' '.join(words)}"), console)]
+    assert " ".join(rows).split() == ["$", *words]
+    assert max(map(len, rows)) <= width
+    assert all(row.startswith("    ") for row in rows[1:])
