@@ -82,10 +82,10 @@ class CodeSearchAction(Action):
 
 
 class CodeBlocksAction(CodeSearchAction):
-    """Return the ``limit`` best blocks themselves, of the files below ``folders`` of the workspace; none are all."""
+    """Return the ``count`` best blocks themselves, of the files below ``folders`` of the workspace; none are all."""
 
     folders: tuple[str, ...] = ()
-    limit: int = Field(default=100, ge=1, le=1_000)
+    count: int = Field(default=100, ge=1, le=1_000)
 
 
 class IPythonRunCellAction(Action):

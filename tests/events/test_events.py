@@ -70,6 +70,7 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
         max_size=2,
     ),
     "limits": limits,
+    "count": st.integers(1, 1_000),
     "usage": st.fixed_dictionaries({"input": counts, "cache_read": counts}),
     "latency": finite,
     "duration": finite,

@@ -456,13 +456,13 @@ export interface CodeBlock {
   code: string;
 }
 /**
- * Return the ``limit`` best blocks themselves, of the files below ``folders`` of the workspace; none are all.
+ * Return the ``count`` best blocks themselves, of the files below ``folders`` of the workspace; none are all.
  */
 export interface CodeBlocksAction extends Action {
   type: "CodeBlocksAction";
   query: string;
   folders: string[];
-  limit: number;
+  count: number;
 }
 /**
  * The best ``blocks`` that match a query, of ``total``; ``extended`` tells that words matched as prefixes alone.

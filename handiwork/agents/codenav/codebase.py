@@ -44,7 +44,7 @@ class DescribeCodebaseAction(CodeSearchAction):
             if isinstance(text, FileReadObservation):
                 parts.append(SAYS.format(place, text.text.strip()[:README]))
         if self.tools != "none":
-            found = await run(CodeBlocksAction(query=self.query, folders=self.folders, limit=TOOLS))
+            found = await run(CodeBlocksAction(query=self.query, folders=self.folders, count=TOOLS))
             if isinstance(found, ErrorObservation):
                 return found
             if isinstance(found, CodeBlocksObservation):

@@ -70,7 +70,7 @@ class RetrieveAction(CodeSearchAction):
         """Search for each query, rank what was not seen again, and choose what is shown."""
         seen, results = set(self.seen), list[QueryResult]()
         for query in [line.strip() for line in self.query.split("\n") if line.strip()][:QUERIES]:
-            found = await run(CodeBlocksAction(query=query, folders=self.folders, limit=MATCHED))
+            found = await run(CodeBlocksAction(query=query, folders=self.folders, count=MATCHED))
             if isinstance(found, CodeBlocksObservation):
                 results.append(self._chosen(query, found, seen))
                 seen.update(map(block_id, results[-1].best))

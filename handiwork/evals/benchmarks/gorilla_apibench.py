@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score
+from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, Score, UnfitError
 from handiwork.evals.scoring import jsonlines
 from handiwork.evals.scoring.answers import finish_with, tagged
 from handiwork.events.base import Action
@@ -107,7 +107,12 @@ class GorillaAPIBench(Benchmark):
             if not 1 <= number <= len(pairs):
                 raise DataError(f"{answers} has no line {number}, which {questions.name} asks: get both whole")
             api = pairs[number - 1]["api_data"]
-            more = {"domain": api["domain"], "reference": api["api_call"], "hub": split, "database": str(database)}
+            more = {
+                "domain": api["domain"],
+                "reference": api.get("api_call", ""),
+                "hub": split,
+                "database": str(database),
+            }
             instances.append(Instance(f"{split}-{number}", row | more))
         return instances
 
@@ -123,7 +128,9 @@ class GorillaAPIBench(Benchmark):
         )
 
     async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
-        """Return the end with the call of the question's line in the file of answers."""
+        """Return the end with the call of the question's line in the file of answers. Raises UnfitError without one."""
+        if not instance.row["reference"]:
+            raise UnfitError(f"{instance.id} has no reference call")
         return finish_with(instance.row["reference"])
 
     async def score(self, rollout: Rollout) -> Score:

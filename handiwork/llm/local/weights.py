@@ -57,10 +57,10 @@ class Weights:
     size: int
     sha256: str
     hub: str
-    about: str = ""
-    """What to expect of the model."""
     wheels: Wheels | None = None
     protocol: ProtocolName = "auto"
+    about: str = ""
+    """What to expect of the model."""
 
 
 QWEN_CODER = Weights(

@@ -78,7 +78,7 @@ class CodeSearch:
                 index.start_from(shared)
             index.refresh(SourceTree(files.view(), files.workspace.base, files.workspace.mounts), stop)
             if isinstance(action, CodeBlocksAction):
-                return _blocks(index.search(action.query, action.limit, action.folders))
+                return _blocks(index.search(action.query, action.count, action.folders))
             hits = index.search(action.query, LISTED)
         except QueryError as error:
             return ErrorObservation(content=str(error), error_id="bad_query")

@@ -28,7 +28,11 @@ from handiwork.evals.benchmarks.apibank.apis.knowledge import LANGUAGES
 from handiwork.evals.benchmarks.apibank.check import MemoryDatabases, RecordedCall
 from handiwork.evals.scoring import codebase, jsonlines
 from handiwork.evals.scoring.answers import read_answer
+from handiwork.evals.scoring.execution import write_file
+from handiwork.events.action import AgentFinishAction
+from handiwork.events.base import Action
 from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
 
 PACKAGE = Path(__file__).parent / "apis"
 
@@ -99,6 +103,12 @@ class APIBank(Benchmark):
             f"called has been called.\n\n{description(instance.row['split'])}\n\n{GUIDELINES}\n\n"
             "When the calls are made, finish with your reply to the user."
         )
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Write the dialogue's remaining calls into the record of calls."""
+        lines = (json.dumps({"api_name": call.name, "input": dict(call.input)}) for call in instance.row["calls"])
+        await write_file(sandbox, RECORD, "\n".join(lines).encode())
+        return AgentFinishAction(outputs={"message": "The calls are made."})
 
     async def score(self, rollout: Rollout) -> Score:
         """Score the F1 of the calls that the agent made."""

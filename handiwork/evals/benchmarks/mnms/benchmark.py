@@ -28,7 +28,10 @@ from handiwork.evals.benchmark import Benchmark, DataError, Instance, Rollout, S
 from handiwork.evals.scoring import codebase, jsonlines
 from handiwork.evals.scoring.answers import fenced
 from handiwork.evals.scoring.codebase import Level
+from handiwork.events.action import AgentFinishAction
+from handiwork.events.base import Action
 from handiwork.events.record import Limits
+from handiwork.sandbox.base import Sandbox
 
 PACKAGE = Path(__file__).parent / "mnm"
 FILE = "test_human_verified_filtered.json"
@@ -109,6 +112,11 @@ class MnMs(Benchmark):
             "`output1 = text_summarization(text=output0['text'])`. Finish with the plan in a block that begins with "
             "```python and ends with ```."
         )
+
+    async def solve(self, instance: Instance, sandbox: Sandbox) -> Action:
+        """Return the end with the tools of the first reference plan, without arguments, which do not count."""
+        lines = (f"output{number} = {tool}()" for number, tool in enumerate(instance.row["plans"][0]))
+        return AgentFinishAction(outputs={"message": "\n".join(["```python", *lines, "```"])})
 
     async def score(self, rollout: Rollout) -> Score:
         """Score the F1 of the tools in the plan."""
