@@ -45,6 +45,8 @@ def added_lines(patch: str) -> list[str]:
 
 
 GOLD: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
+    # The databases have the names in a call, but not the call.
+    "apibank": lambda row: [json.dumps(dict(call.input)) for call in row["calls"]],
     "agentbench_os": lambda row: [json.dumps(row["evaluation"])[1:60]],
     "bird": lambda row: [row["SQL"]],
     "eda": lambda row: [*row["names"]],
@@ -54,6 +56,8 @@ GOLD: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "gpqa": lambda row: [row["Correct Answer"]],
     "humanevalfix": lambda row: [repaired_line(row)],
     "mint": lambda row: [row["canonical_solution"].strip()],
+    "m3tooleval": lambda row: [str(row["expected_output"])],
+    "mnms": lambda row: [str(plan) for plan in row["plans"]],
     # Pages score what happens on them: they have no answer.
     "miniwob": lambda row: [],
     # The answer is a letter: only the id and the data tell it.
