@@ -28,10 +28,12 @@ class Screen:
         self.raw = b""
         self._ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, columns, 0, 0))
+        # The workers of pytest have a COLUMNS, which rich believes rather than the terminal.
+        variables = {name: value for name, value in program.environment.items() if name not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
             ["setsid", "--ctty", "--wait", HANDIWORK, *arguments],
             cwd=program.workspace,
-            env={**program.environment, **environment},
+            env={**variables, **environment},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -73,7 +75,7 @@ class Screen:
     def until(self, *texts: str) -> str:
         """Wait until all of this has come, however it is broken into rows, and return the text of the screen."""
         deadline = time.monotonic() + PATIENCE
-        while not all(text in self.text or text in " ".join(self.text.split()) for text in texts):
+        while not all(text in self.text or "".join(text.split()) in "".join(self.text.split()) for text in texts):
             assert time.monotonic() < deadline, f"{texts} did not come: {self.text}"
             assert self._read(), f"it ended before {texts} came: {self.text}"
         return self.text
