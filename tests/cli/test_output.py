@@ -10,6 +10,8 @@ import pytest
 from handiwork.events.codec import EVENT_TYPES, from_dict
 from tests.cli.program import HANDIWORK, Program, bash, edit, finish
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "printf 'a\\033]0;title\\007b\\033[2Jc\\033[31mred\\033[0m 10%%\\r100%%\\n\\302\\2335nd\\n'"
 """Sets the terminal's title, clears it, colours, writes over itself, and uses an 8-bit control sequence."""
 
@@ -25,7 +27,6 @@ def test_json_is_all_there_is_on_stdout(program: Program) -> None:
     assert program("show", "--json").stdout == run.stdout
 
 
-@pytest.mark.slow
 def test_json_keeps_errors_on_stderr_and_the_exit_code(program: Program) -> None:
     run = program.run({"error": "no such luck"}, flags=("--json",))
     assert run.returncode == 4
@@ -34,7 +35,6 @@ def test_json_keeps_errors_on_stderr_and_the_exit_code(program: Program) -> None
     assert (failed.returncode, failed.stdout) == (2, "")
 
 
-@pytest.mark.slow
 def test_json_of_a_resumed_session_has_only_what_is_new(program: Program) -> None:
     program.run(bash("echo one"), finish(), flags=("--max-iterations", "1"))
     before = program.events()
@@ -43,7 +43,6 @@ def test_json_of_a_resumed_session_has_only_what_is_new(program: Program) -> Non
     assert before + [json.loads(line) for line in resumed.stdout.splitlines()] == program.events()
 
 
-@pytest.mark.slow
 def test_control_sequences_of_a_program_never_reach_the_user(program: Program) -> None:
     run = program.run(bash(HOSTILE, said="\x1b]0;mine\x07thought\x1b[5m"), finish("\x1b[2Jdone\x9b2J"))
     shown = program("show", "--full")
@@ -58,7 +57,6 @@ def test_control_sequences_of_a_program_never_reach_the_user(program: Program) -
     assert "\x9b" not in as_json
 
 
-@pytest.mark.slow
 def test_long_output_is_cut_in_its_middle_and_whole_on_demand(program: Program) -> None:
     run = program.run(bash("seq 1 20000"), finish())
     lines = run.stdout.splitlines()
@@ -94,7 +92,6 @@ def test_the_end_says_what_it_took_and_what_can_be_done_next(program: Program) -
     ]
 
 
-@pytest.mark.slow
 def test_sessions_are_listed_newest_first(program: Program) -> None:
     program.run(finish())
     program("run", "a second task", "--model", program.script(finish()), "--sandbox", "none")
@@ -109,7 +106,6 @@ def test_sessions_are_listed_newest_first(program: Program) -> None:
     assert program("show", infos[2]["id"][:6]).stdout.count("you: greet the world") == 1
 
 
-@pytest.mark.slow
 def test_the_diff_is_a_patch_that_git_applies(program: Program) -> None:
     made = "printf 'caf\\303\\251\\r\\nno end' > new.txt; echo more >> greeting.txt"
     program.run(bash(made), finish())
@@ -145,7 +141,6 @@ def test_an_apply_is_undone_unless_a_file_was_edited_since(program: Program) -> 
     assert (nothing.returncode, nothing.stderr) == (2, "handiwork: there is no apply to undo\n")
 
 
-@pytest.mark.slow
 def test_apply_with_a_conflict_changes_nothing(program: Program) -> None:
     program.run(edit("greeting.txt", "hello", "good day"), bash("echo new > new.txt"), finish())
     (program.workspace / "greeting.txt").write_text("servus\n")
@@ -204,7 +199,6 @@ def test_the_doctor_says_what_forbids_a_task(program: Program) -> None:
     assert str(program.data) in failed[1]
 
 
-@pytest.mark.slow
 def test_every_command_explains_itself(program: Program) -> None:
     listed = program("--help").stdout
     for command in (
@@ -234,7 +228,6 @@ def test_the_version_is_told(program: Program) -> None:
     assert program("--version").stdout.startswith("handiwork 0.")
 
 
-@pytest.mark.slow
 def test_apply_brings_the_commits_on_a_branch_and_says_where_that_failed(program: Program) -> None:
     def git(*arguments: str) -> str:
         identity = ("-c", "user.name=me", "-c", "user.email=me@here")

@@ -36,6 +36,8 @@ from tests.hostile.swapping import SECRET, holders, make_project, swapped
 from tests.sandbox.helpers import git, new_box, output, run
 from tests.session.bench import bash, call, finish
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 CONFIG = "git -C {0} config core.fsmonitor $PWD/evil.sh; cp evil.sh {0}/.git/hooks/pre-commit"
 PLANTED = {
@@ -93,7 +95,6 @@ async def test_no_repository_that_the_agent_makes_or_finds_in_place_runs_a_progr
         assert (project / "new1/.git/HEAD").exists()
 
 
-@pytest.mark.slow
 def test_each_of_these_would_run_a_program(tmp_path: Path) -> None:
     for number, (name, plant) in enumerate(PLANTED.items()):
         project, witness = tmp_path / str(number), tmp_path / f"{number}.witness"
@@ -269,7 +270,6 @@ async def test_what_a_shell_keeps_of_a_secret_is_in_no_snapshot(
     assert seen.content.strip() == "yes [secret TOKEN]"
 
 
-@pytest.mark.slow
 async def test_a_candidate_passes_by_nothing_but_its_changes(tmp_path: Path) -> None:
     workspace = repository(tmp_path / "project")
     (workspace / "answers.py").write_text("def answer(): return 41\n")

@@ -16,6 +16,8 @@ from handiwork.sandbox.limits.cgroups import ControlGroups
 from handiwork.sandbox.limits.limits import ResourceLimits
 from tests.sandbox.helpers import Box, output
 
+pytestmark = pytest.mark.slow
+
 OWNER = """
 import asyncio, sys
 from pathlib import Path

@@ -13,6 +13,8 @@ from handiwork.events.record import Usage
 from handiwork.llm.types import Completion
 from tests.session.bench import Bench, bash, finish
 
+pytestmark = pytest.mark.slow
+
 
 async def test_no_step_is_taken_beyond_the_iterations(bench: Bench) -> None:
     session = await bench.session([bash(f"echo {i}") for i in range(9)], iterations=3)
@@ -36,7 +38,6 @@ async def test_the_token_limit_binds(bench: Bench) -> None:
     assert state.change.reason == "limit"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "slow", [bash("sleep 60"), bash("true", content="a\nb\n", delay=60.0)], ids=["command", "model"]
 )
@@ -110,7 +111,6 @@ async def test_an_agent_may_end_its_task_at_a_limit(
     assert state.iteration == work
 
 
-@pytest.mark.slow
 async def test_at_the_time_limit_its_end_has_time(bench: Bench) -> None:
     state = await (await bench.session([bash("", delay=60.0)], agent=Submitter, time=1.5)).run("go")
     assert state.outputs["limit"] == "time"

@@ -26,6 +26,8 @@ from handiwork.session.steps.live import OutputDelta, TextDelta
 from tests.llm.standin import Json, Refusal, StandIn, Stream, answer, chunk, serving, text
 from tests.session.bench import Bench, bash, calls, finish
 
+pytestmark = pytest.mark.slow
+
 SHORT = Patience(attempts=2, silence=2.0, deadline=10.0, pause=0.01)
 PAUSE = ChangeAgentStateAction(agent_state="paused", source="user")
 Plan = Refusal | Stream | Reply
@@ -89,7 +91,6 @@ RETRIED: dict[str, tuple[Plan, str]] = {
 }
 
 
-@pytest.mark.slow
 async def test_what_passes_is_tried_again_and_noted(served: Served) -> None:
     plans = [plan for number, (fault, _) in enumerate(RETRIED.values()) for plan in (fault, bash(f"echo {number}"))]
     state = await (await served.session(*plans, finish())).run("go")
@@ -114,7 +115,6 @@ LASTING: dict[str, tuple[list[Plan], str]] = {
 }
 
 
-@pytest.mark.slow
 async def test_what_lasts_stops_the_session_which_goes_on_later(served: Served) -> None:
     session = await served.session(bash("echo 1"))
     message: str | None = "go"

@@ -24,6 +24,8 @@ from handiwork.llm.types import Capabilities
 from tests.llm.standin import QUICK, Json, Refusal, StandIn, Stream, answer, serving
 from tests.session.bench import Bench, bash, calls, finish
 
+pytestmark = pytest.mark.slow
+
 NO_TOOLS = Refusal(400, {"error": {"message": "registry.ollama.ai/library/standin-1 does not support tools"}})
 NO_SCHEMA = Refusal(400, {"error": {"message": "response_format of type json_schema is not supported"}})
 NO_GRAMMAR = Refusal(400, {"error": {"message": "the field grammar is not supported"}})

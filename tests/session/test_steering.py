@@ -27,6 +27,8 @@ from handiwork.session.user_events import interrupting
 from handiwork.settings import load
 from tests.session.bench import Bench, bash, call, calls, finish
 
+pytestmark = pytest.mark.slow
+
 
 def approval(action: int, allowed: bool = True, comment: str = "", rule: str | None = None) -> Event:
     return ApprovalEvent(action=action, allowed=allowed, comment=comment, rule=rule, source="user")
