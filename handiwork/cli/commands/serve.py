@@ -38,17 +38,16 @@ def serve(
     handiwork serve --host 0.0.0.0 --port 80
     """
 
-    from tempfile import TemporaryDirectory
-
     from handiwork.paths import data_dir
     from handiwork.server.serve import serve
     from handiwork.settings import check_environment
+    from handiwork.workspace.files.temp_dir import temporary_dir
 
     check_environment()
     if data is not None:
         os.environ["HANDIWORK_DATA"] = str(data.expanduser().absolute())
-    with TemporaryDirectory(prefix="handiwork-page-") as private:
-        serve(data_dir(), host, port, not no_token, lambda link: _announce(link, Path(private)))
+    with temporary_dir() as private:
+        serve(data_dir(), host, port, not no_token, lambda link: _announce(link, private))
 
 
 def _announce(link: str, private: Path) -> None:

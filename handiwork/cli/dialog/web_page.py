@@ -9,12 +9,12 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from handiwork.cli.errors import say
 from handiwork.log.errors import LogError
 from handiwork.sandbox.bundle import host_command
+from handiwork.workspace.files.temp_dir import temporary_dir
 
 _SERVE = "from handiwork.cli.main import main; main()"
 _SECONDS = 10.0
@@ -74,8 +74,8 @@ def served() -> Generator[Page]:
         link = server.stdout.readline().strip()
         if not link:
             raise LogError("the server of the page could not start; see the message above")
-        with TemporaryDirectory(prefix="handiwork-page-") as private:
-            yield Page(server, link, Path(private))
+        with temporary_dir() as private:
+            yield Page(server, link, private)
     finally:
         server.terminate()
         try:

@@ -1,4 +1,4 @@
-"""Temporary folders with copies of a workspace's files; ``gc`` removes those of killed processes."""
+"""Temporary folders, like those with copies of a workspace's files; ``gc`` removes those of killed processes."""
 
 from __future__ import annotations
 

@@ -36,7 +36,9 @@ export function EntryList({ entries, events, chosen, onChange }: Props) {
     const entry = entries[Math.min(entries.length - 1, Math.max(0, target))];
     if (entry) onChange(entry);
   };
-  const id = entries[chosen]?.id;
+  const rows = list.getVirtualItems();
+  // A row that is scrolled away does not exist, so nothing may refer to it.
+  const id = rows.some(({ index }) => index === chosen) ? entries[chosen]?.id : undefined;
   return (
     <div
       className="timeline-list"
@@ -48,7 +50,7 @@ export function EntryList({ entries, events, chosen, onChange }: Props) {
       onKeyDown={onKeyDown}
     >
       <div style={{ height: list.getTotalSize(), position: "relative" }} role="presentation">
-        {list.getVirtualItems().map(({ key, index, start }) => {
+        {rows.map(({ key, index, start }) => {
           const entry = entries[index];
           if (entry === undefined) return null;
           return (
