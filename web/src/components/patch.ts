@@ -1,6 +1,6 @@
 // Parses unified diffs.
 
-interface DiffLine {
+export interface DiffLine {
   kind: "same" | "added" | "deleted" | "hunk" | "note";
   text: string;
   old: number | null;

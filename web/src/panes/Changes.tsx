@@ -4,7 +4,9 @@ import { ApplyBar } from "../apply/ApplyBar";
 import type { EventRecord } from "../events";
 import { type SessionStore, useSessionPart } from "../store";
 import type { DiffQuery } from "../../generated/types";
+import { CommentBar } from "./changes/CommentBar";
 import { DiffView } from "./changes/DiffView";
+import { useLineComments } from "./changes/useLineComments";
 import { RadioGroup } from "../components/RadioGroup";
 import { LoadEarlier } from "./common/LoadEarlier";
 import { Problem } from "../components/Problem";
@@ -25,6 +27,7 @@ const EMPTY: Record<Extent, string> = {
 export default function ChangesPane({ session }: { session: SessionStore }) {
   const events = useSessionPart(session, (now) => now.events);
   const version = useFilesVersion(session);
+  const { comments, notes, discard } = useLineComments(session.id);
   const [extent, setExtent] = useState<Extent>("total");
   const [chosen, setChosen] = useState<number | null>(null);
   const starts = useMemo(() => events.filter((event) => isStart(extent, event)).map(({ id }) => id), [events, extent]);
@@ -35,6 +38,8 @@ export default function ChangesPane({ session }: { session: SessionStore }) {
     if (extent === "total") return session.api.diff({ of: extent });
     return event === undefined ? null : session.api.diff({ of: extent, event });
   }, [session, extent, event, version]);
+  // The line numbers of a past step are not those of the files as they are now.
+  const total = extent === "total" ? value : null;
   return (
     <div className="pane-column" aria-busy={loading}>
       <div className="pane-bar">
@@ -59,8 +64,11 @@ export default function ChangesPane({ session }: { session: SessionStore }) {
       </div>
       {extent !== "total" && <LoadEarlier session={session} noun={`${extent}s`} />}
       <Problem text={problem} />
-      {extent === "total" && value && <ApplyBar store={session} changed={value.files.length > 0} />}
-      {value && <DiffView diff={value} empty={EMPTY[extent]} />}
+      {total && <ApplyBar store={session} changed={total.files.length > 0} />}
+      {total && (total.files.length > 0 || comments.length > 0) && (
+        <CommentBar store={session} comments={comments} onEmpty={discard} />
+      )}
+      {value && <DiffView diff={value} empty={EMPTY[extent]} {...(total && { notes })} />}
     </div>
   );
 }

@@ -1,6 +1,6 @@
 import { useMemo, useState } from "react";
 
-import { Diff } from "../../components/Diff";
+import { Diff, type LineNotes } from "../../components/Diff";
 import type { Diff as DiffAnswer, FileChange } from "../../../generated/types";
 import { Empty } from "../common/Empty";
 import { patches } from "./patches";
@@ -8,8 +8,14 @@ import { patches } from "./patches";
 /** The most files shown at once; of more, the user chooses one. */
 const FEW = 20;
 
+interface Props {
+  diff: DiffAnswer;
+  empty: string;
+  notes?: LineNotes;
+}
+
 /** A list of changed files beside the changes of all of them or of the chosen one. */
-export function DiffView({ diff, empty }: { diff: DiffAnswer; empty: string }) {
+export function DiffView({ diff, empty, notes }: Props) {
   const [chosen, setChosen] = useState<string | null>(null);
   const parts = useMemo(() => patches(diff.files, diff.patch), [diff]);
   if (diff.files.length === 0) return <Empty>{empty}</Empty>;
@@ -44,15 +50,15 @@ export function DiffView({ diff, empty }: { diff: DiffAnswer; empty: string }) {
       <div className="pane-scroll" tabIndex={0} role="region" aria-label="Changes">
         {shown.length === 0 && <Empty>Too many files to show at once: choose one.</Empty>}
         {shown.map(({ file, patch }) => (
-          <FilePatch key={file.path} file={file} patch={patch} />
+          <FilePatch key={file.path} file={file} patch={patch} {...(notes && { notes })} />
         ))}
       </div>
     </div>
   );
 }
 
-function FilePatch({ file, patch }: { file: FileChange; patch: string }) {
-  return file.binary ? <p className="mono">{patch}</p> : <Diff patch={patch} />;
+function FilePatch({ file, patch, notes }: { file: FileChange; patch: string; notes?: LineNotes }) {
+  return file.binary ? <p className="mono">{patch}</p> : <Diff patch={patch} {...(notes && { notes })} />;
 }
 
 function FileButton({

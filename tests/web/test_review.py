@@ -1,0 +1,109 @@
+"""The user reviews the changes in the page: comments on lines go back to the agent as one message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from scripts.harness.serving import Api, bash, finish
+from tests.web.conftest import OpenWindow
+from tests.web.test_a_session import page_of
+from tests.web.test_apply import PHONE, project_in
+from tests.web.test_for_everybody import violations
+
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
+
+
+def session_in(api: Api, folder: Path, *more: Any) -> str:
+    """Return a finished session that made the roses pink and removed a file."""
+    session = api.create(
+        bash("sed -i s/red/pink/ poem.txt; rm old.txt"),
+        finish(),
+        *more,
+        workspace=str(project_in(folder)),
+        task="Write a poem",
+    )
+    api.until(session, "finished")
+    return session
+
+
+async def test_comments_on_lines_reach_the_agent_as_one_message_and_it_answers(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session = session_in(api, tmp_path, bash("sed -i s/pink/crimson/ poem.txt"), finish("Crimson now."))
+    page = await page_of(open_window, session, "?pane=changes")
+    poem = page.get_by_role("region", name="Changes of poem.txt")
+    await poem.get_by_role("button", name="Comment on line 1", exact=True).click()
+    await page.get_by_role("textbox", name="Comment on line 1 of poem.txt").fill("Make it crimson.")
+    await poem.get_by_role("button", name="Add the comment").click()
+    await expect(poem).to_contain_text("Make it crimson.")
+    old = page.get_by_role("region", name="Changes of old.txt")
+    await old.get_by_role("button", name="Comment on deleted line 1").click()
+    field = page.get_by_role("textbox", name="Comment on line 1 of old.txt")
+    await field.fill("Why?")
+    await field.press("Control+Enter")
+    await page.get_by_role("tab", name="Files").click()
+    await page.get_by_role("tab", name="Changes").click()
+    bar = page.get_by_role("group", name="Comments")
+    await expect(bar).to_contain_text("2 comments")
+    await bar.get_by_role("button", name="Send to the agent").click()
+
+    await expect(poem).to_contain_text("crimson")
+    await expect(poem).not_to_contain_text("Make it crimson.")
+    await expect(bar).to_contain_text("Comment on a line by its number.")
+    said = [event["content"] for event in api.events(session) if event["type"] == "MessageAction"]
+    assert (
+        "\n\n".join(
+            [
+                "Comments on your changes:",
+                "old.txt, deleted line 1:\n> old\nWhy?",
+                "poem.txt, line 1:\n> roses are pink\nMake it crimson.",
+            ]
+        )
+        in said
+    )
+
+
+async def test_a_comment_is_written_changed_and_removed_with_the_keyboard(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session = session_in(api, tmp_path)
+    page = await page_of(open_window, session, "?pane=changes")
+    poem = page.get_by_role("region", name="Changes of poem.txt")
+    await poem.get_by_role("group", name="Changed lines").focus()
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("ArrowDown")
+    await page.keyboard.press("Enter")
+    await page.keyboard.type("first")
+    await page.keyboard.press("Control+Enter")
+    await expect(poem).to_contain_text("first")
+    await poem.get_by_role("button", name="Edit").click()
+    await page.keyboard.press("Escape")
+    await expect(poem).to_contain_text("first")
+    await poem.get_by_role("button", name="Edit").click()
+    await page.keyboard.press("Control+A")
+    await page.keyboard.type("second")
+    await page.keyboard.press("Control+Enter")
+    await expect(poem).to_contain_text("second")
+    await expect(poem).not_to_contain_text("first")
+    await poem.get_by_role("button", name="Remove").click()
+    await expect(poem).not_to_contain_text("second")
+    await expect(page.get_by_role("group", name="Comments")).to_contain_text("Comment on a line by its number.")
+
+
+@pytest.mark.parametrize("options", [{"color_scheme": "light"}, {"color_scheme": "dark"}, PHONE])
+async def test_axe_finds_nothing_serious_and_a_phone_shows_it_all(
+    open_window: OpenWindow, api: Api, tmp_path: Path, options: dict[str, Any]
+) -> None:
+    session = session_in(api, tmp_path)
+    page = await open_window(f"/s/{session.rpartition('/')[2]}?pane=changes", **options)
+    poem = page.get_by_role("region", name="Changes of poem.txt")
+    await poem.get_by_role("button", name="Comment on line 1", exact=True).click()
+    await page.get_by_role("textbox", name="Comment on line 1 of poem.txt").fill("word " * 40)
+    await poem.get_by_role("button", name="Add the comment").click()
+    await poem.get_by_role("button", name="Comment on line 2", exact=True).click()
+    assert await violations(page) == []
+    assert await page.evaluate("document.scrollingElement.scrollWidth <= document.documentElement.clientWidth")

@@ -1,0 +1,49 @@
+/** Unsent comments on the lines of a session's changes, and the message that takes them to the agent. */
+
+import type { DiffFile, DiffLine } from "../../components/patch";
+
+export interface LineComment {
+  path: string;
+  line: DiffLine;
+  text: string;
+}
+
+const comments = new Map<string, LineComment[]>();
+
+/** The comments that wait to be sent, kept while other panes or sessions are shown. */
+export function commentsOf(session: string): LineComment[] {
+  return comments.get(session) ?? [];
+}
+
+export function saveComments(session: string, list: LineComment[]): void {
+  if (list.length > 0) comments.set(session, list);
+  else comments.delete(session);
+}
+
+/** What tells a line from the others of a patch. */
+export function lineKey(path: string, { old, new: now }: DiffLine): string {
+  return `${path}:${old ?? ""}:${now ?? ""}`;
+}
+
+/** Return the list with the line's comment set to `text`; an empty text removes it. */
+export function withComment(list: readonly LineComment[], { path }: DiffFile, line: DiffLine, text: string) {
+  const key = lineKey(path, line);
+  const others = list.filter((comment) => lineKey(comment.path, comment.line) !== key);
+  return text.trim() ? [...others, { path, line, text: text.trim() }] : others;
+}
+
+/** Return the message that tells the agent the comments, file by file, from the first line to the last. */
+export function messageOf(list: readonly LineComment[]): string {
+  const ordered = [...list].sort(
+    (one, other) => one.path.localeCompare(other.path) || place(one.line) - place(other.line),
+  );
+  const parts = ordered.map(({ path, line, text }) => {
+    const where = line.new === null ? `deleted line ${line.old}` : `line ${line.new}`;
+    return `${path}, ${where}:\n> ${line.text}\n${text}`;
+  });
+  return ["Comments on your changes:", ...parts].join("\n\n");
+}
+
+function place({ old, new: now }: DiffLine): number {
+  return now ?? old ?? 0;
+}

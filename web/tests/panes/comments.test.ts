@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { filesOf } from "../../src/components/patch";
+import { type LineComment, messageOf, withComment } from "../../src/panes/changes/comments";
+
+const PATCH = "--- a/poem.txt\n+++ b/poem.txt\n@@ -1,3 +1,3 @@\n roses\n-are red\n+are pink\n end\n";
+const [file] = filesOf(PATCH);
+const line = (text: string) => file!.lines.find((line) => line.text === text)!;
+
+test("the message names each line, quotes it, and goes from the first line to the last", () => {
+  let list: LineComment[] = withComment([], file!, line("are pink"), "  Crimson, please.\n");
+  list = withComment(list, file!, line("roses"), "Which ones?");
+  list = withComment(list, { ...file!, path: "a.py" }, line("are red"), "Why?");
+  expect(messageOf(list)).toBe(
+    [
+      "Comments on your changes:",
+      "a.py, deleted line 2:\n> are red\nWhy?",
+      "poem.txt, line 1:\n> roses\nWhich ones?",
+      "poem.txt, line 2:\n> are pink\nCrimson, please.",
+    ].join("\n\n"),
+  );
+});
+
+test("a second comment on a line replaces the first, and an empty one removes it", () => {
+  const first = withComment([], file!, line("are pink"), "one");
+  const second = withComment(first, file!, line("are pink"), "two");
+  expect(second.map(({ text }) => text)).toEqual(["two"]);
+  expect(withComment(second, file!, line("are red"), "other")).toHaveLength(2);
+  expect(withComment(second, file!, line("are pink"), "  ")).toEqual([]);
+});
