@@ -13,6 +13,8 @@ from handiwork.workspace.git.command import run_git_alone
 
 _HEADER = re.compile(rb"^diff --git .*?(\d+)\n(?:(?![@d]).*\n)*", re.MULTILINE)
 
+_HUNK = re.compile(r"^(?=@@ )", re.MULTILINE)
+
 
 def unified_diff(changes: Sequence[Change]) -> str:
     """Return a patch for ``git apply``; a binary file appears only as a line with its sizes in bytes.
@@ -21,6 +23,24 @@ def unified_diff(changes: Sequence[Change]) -> str:
     """
     hunks = _hunks(changes)
     return "".join(_patch(change, hunks[at]) for at, change in enumerate(changes))
+
+
+def without_hunk(change: Change, hunk: str) -> bytes:
+    """Return the content of a modified text file with one hunk, given as its patch has it, taken back.
+
+    Raises WorkspaceError if the change is no modified text, or no longer has the hunk.
+    """
+    if change.kind != "modified" or change.binary or change.new is None:
+        raise WorkspaceError(f"{quoted(change.path)} is {change.kind}, so it has no hunk to take back")
+    if hunk not in _HUNK.split(_hunks([change])[0][0]):
+        raise WorkspaceError(f"{quoted(change.path)} has changed; look at the changes again")
+    with temporary_dir() as private:
+        (private / "file").write_bytes(change.new.read())
+        (private / "patch").write_bytes(f"--- file\n+++ file\n{hunk}".encode())
+        answer = run_git_alone(private, "apply", "--reverse", "-p0", "--whitespace=nowarn", "patch")
+        if answer.returncode != 0:
+            raise WorkspaceError(f"git cannot take the hunk back: {answer.stderr.decode(errors='replace').strip()}")
+        return (private / "file").read_bytes()
 
 
 def diffstat(changes: Sequence[Change]) -> list[tuple[str, int, int]]:

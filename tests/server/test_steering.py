@@ -127,6 +127,21 @@ def test_files_go_in_and_come_out_and_are_seen_as_they_were(api: Api) -> None:
         assert api.http.get(f"{session}/files/content", params={"path": path}).status_code == status
 
 
+def test_a_hunk_is_taken_back_once_and_the_file_keeps_its_mode(api: Api) -> None:
+    session = api.create(bash("chmod +x greeting.txt; sed -i s/hello/bye/ greeting.txt; touch new"), finish())
+    api.until(session, "finished")
+    patch = api.get(f"{session}/diff")["patch"]
+    hunk = patch[patch.index("@@ -") : patch.index("diff --git", 1)]
+    taken = api.http.post(f"{session}/diff/reject", json={"path": "greeting.txt", "hunk": hunk})
+    assert taken.json() == {"path": "greeting.txt", "size": 6}
+    changes = {change["path"]: change["kind"] for change in api.get(f"{session}/diff")["files"]}
+    assert changes == {"greeting.txt": "mode", "new": "added"}
+    for path in ("greeting.txt", "new", "nothing"):
+        refused = api.http.post(f"{session}/diff/reject", json={"path": path, "hunk": hunk})
+        assert refused.status_code == 409, refused.text
+        assert path in refused.json()["error"]
+
+
 def test_changes_are_shown_by_step_by_turn_and_in_all(api: Api) -> None:
     session = api.create(bash("echo 1 > a"), bash("echo 2 > b"), finish(), bash("echo 3 > c"), finish("More."))
     api.until(session, "finished")

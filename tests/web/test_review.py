@@ -94,6 +94,33 @@ async def test_a_comment_is_written_changed_and_removed_with_the_keyboard(
     await expect(page.get_by_role("group", name="Comments")).to_contain_text("Comment on a line by its number.")
 
 
+async def test_a_rejected_hunk_leaves_the_session_s_file_and_the_agent_is_told(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    lines = [f"line {number}" for number in range(1, 31)]
+    (project / "poem.txt").write_text("\n".join(lines))
+    session = api.create(
+        bash("sed -i '2s/line/first/; 30s/line/last/' poem.txt"), finish(), finish(), workspace=str(project)
+    )
+    api.until(session, "finished")
+    page = await page_of(open_window, session, "?pane=changes")
+    poem = page.get_by_role("region", name="Changes of poem.txt")
+    await expect(poem).to_contain_text("first 2")
+    await poem.get_by_role("button", name="Reject").last.click()
+    await expect(poem).not_to_contain_text("last 30")
+    await expect(poem).to_contain_text("first 2")
+    lines[1] = "first 2"
+    assert api.http.get(f"{session}/files/content", params={"path": "poem.txt"}).text == "\n".join(lines)
+    bar = page.get_by_role("group", name="Comments")
+    await expect(bar).to_contain_text("1 comment")
+    await bar.get_by_role("button", name="Send to the agent").click()
+    await expect(bar).to_contain_text("Comment on a line by its number.")
+    said = [event["content"] for event in api.events(session) if event["type"] == "MessageAction"]
+    assert any("I rejected this change" in text and "+last 30" in text for text in said)
+
+
 @pytest.mark.parametrize("options", [{"color_scheme": "light"}, {"color_scheme": "dark"}, PHONE])
 async def test_axe_finds_nothing_serious_and_a_phone_shows_it_all(
     open_window: OpenWindow, api: Api, tmp_path: Path, options: dict[str, Any]

@@ -2,17 +2,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from handiwork.errors import WorkspaceError
 from handiwork.workspace.apply import apply
-from handiwork.workspace.changes import changes_of_overlay, changes_of_tree
+from handiwork.workspace.changes import Change, Side, changes_of_overlay, changes_of_tree, side_at
 from handiwork.workspace.files.safe_open import open_file
-from handiwork.workspace.patch import diffstat, unified_diff
+from handiwork.workspace.files.temp_dir import temporary_dir
+from handiwork.workspace.patch import diffstat, unified_diff, without_hunk
 from tests.workspace.trees import Session, Tree, found, git, read_tree, write_tree
 
 Start = Callable[[Tree], Session]
@@ -153,3 +157,45 @@ def test_programs_planted_in_a_workspace_are_not_run(
     assert (source / "a").read_bytes() == b"0\n2\n3\n4\n5\n6\nx\n"
     assert not (tmp_path / "pwned").exists()
     assert "evil" not in (source / ".git/config").read_text()
+
+
+def change_of(folder: Path, old: bytes, new: bytes) -> Change:
+    sides: list[Side | None] = []
+    for name, content in (("base", old), ("sandbox", new)):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "file").write_bytes(content)
+        sides.append(side_at(folder / name, "file"))
+    return Change("file", "modified", *sides)
+
+
+def hunks_in(change: Change) -> list[str]:
+    return re.split(r"^(?=@@ )", unified_diff([change]), flags=re.MULTILINE)[1:]
+
+
+LINES = st.lists(st.sampled_from(["a", "b", "", "\tc ", "ä\r", "+", "-x", "@@ -1 +1 @@", "\\ No"]), max_size=25)
+
+
+@given(LINES, LINES, st.booleans(), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_to_take_one_hunk_after_the_other_back_gives_the_base_s_content(
+    old_lines: list[str], new_lines: list[str], old_end: bool, new_end: bool
+) -> None:
+    old = ("\n".join(old_lines) + "\n" * old_end).encode()
+    new = ("\n".join(new_lines) + "\n" * new_end).encode()
+    with temporary_dir() as folder:
+        change = change_of(folder, old, new)
+        while hunks := hunks_in(change):
+            change = change_of(folder, old, without_hunk(change, hunks[len(hunks) // 2]))
+            assert len(hunks_in(change)) < len(hunks)
+        assert change.new
+        assert change.new.read() == old
+
+
+def test_only_a_hunk_that_a_modified_text_has_is_taken_back(tmp_path: Path) -> None:
+    change = change_of(tmp_path, b"1\n2\n", b"1\n3\n")
+    (hunk,) = hunks_in(change)
+    with pytest.raises(WorkspaceError, match="file has changed; look at the changes again"):
+        without_hunk(change_of(tmp_path, b"1\n2\n", b"1\n4\n"), hunk)
+    for other in (Change("file", "deleted", change.old, None), change_of(tmp_path, b"1\n", b"\0\n")):
+        with pytest.raises(WorkspaceError, match="no hunk to take back"):
+            without_hunk(other, hunk)

@@ -1932,6 +1932,13 @@ export interface PlanAcceptance {
   comment?: string;
 }
 /**
+ * A hunk of all changes, as the patch has it, that the user takes back.
+ */
+export interface RejectedHunk {
+  path: string;
+  hunk: string;
+}
+/**
  * A session's new title.
  */
 export interface Rename {

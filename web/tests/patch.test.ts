@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { filesOf } from "../src/components/patch";
+import { filesOf, hunkAt } from "../src/components/patch";
 
 test("a patch is read file by file, with the numbers of its lines", () => {
   const files = filesOf(
@@ -31,4 +31,11 @@ test("lines that look like headers are changes where a hunk has room for them", 
 test("an edit without a header is a file without a path", () => {
   expect(filesOf("@@ -3 +3 @@\n-a\n+b\n")).toMatchObject([{ path: "", added: 1, deleted: 1 }]);
   expect(filesOf("")).toEqual([]);
+});
+
+test("a hunk is given back exactly as the patch has it", () => {
+  const hunks = ["@@ -1 +1 @@ def f\n-a\r\n+b\n\\ No newline at end of file\n", "@@ -9,2 +9 @@\n same\n-\n"];
+  const [file] = filesOf(`diff --git a/x b/x\nold mode 100644\nnew mode 100755\n--- a/x\n+++ b/x\n${hunks.join("")}`);
+  const headers = file!.lines.flatMap(({ kind }, at) => (kind === "hunk" ? [at] : []));
+  expect(headers.map((at) => hunkAt(file!, at))).toEqual(hunks);
 });

@@ -25,14 +25,16 @@ from handiwork.server.schemas.files import (
     FileList,
     FilesQuery,
     NewBlob,
+    RejectedHunk,
     Uploaded,
     UploadQuery,
 )
 from handiwork.server.schemas.sessions import ImageType
+from handiwork.server.supervisor import SessionSupervisor
 from handiwork.session import open as assemble
 from handiwork.session.time_travel.history import changes_from_to, files
 from handiwork.workspace.changes import Change
-from handiwork.workspace.patch import diffstat, unified_diff
+from handiwork.workspace.patch import diffstat, unified_diff, without_hunk
 
 IMAGE_LIMIT = 3_750_000
 """The maximum bytes of a picture that models accept."""
@@ -72,12 +74,7 @@ async def upload_file(call: OperationCall[UploadQuery, None]) -> Uploaded:
             size += len(piece)
             yield piece
 
-    async with call.supervisor.opened(log) as opened:
-        sandbox = await opened.sandbox()
-        try:
-            await sandbox.upload(call.query.path, counted())
-        except OSError as error:
-            raise RequestRefusedError(409, f"{call.query.path} cannot be written: {error}") from None
+    await _write(call.supervisor, log, call.query.path, counted())
     return Uploaded(path=call.query.path, size=size)
 
 
@@ -95,6 +92,22 @@ async def show_diff(call: OperationCall[DiffQuery, None]) -> Diff:
     else:
         changes = await changes_from_to(supervisor.data, log, first, last)
     return await asyncio.to_thread(_diff, changes, first, last)
+
+
+async def reject_hunk(call: OperationCall[None, RejectedHunk]) -> Uploaded:
+    """Take a hunk of all changes back: the file has the base's lines there again."""
+    log, path = await call.log(), call.body.path
+    changes = await assemble.changes(call.supervisor.data, log)
+    change = next((change for change in changes if change.path == path), None)
+    if change is None:
+        raise RequestRefusedError(409, f"{path} is not changed; look at the changes again")
+    content = await asyncio.to_thread(without_hunk, change, call.body.hunk)
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield content
+
+    await _write(call.supervisor, log, path, whole())
+    return Uploaded(path=path, size=len(content))
 
 
 async def add_blob(call: OperationCall[None, None]) -> NewBlob:
@@ -115,6 +128,16 @@ async def read_blob(call: OperationCall[BlobQuery, None]) -> Response:
     stream = path.open("rb")
     stream.seek(min(call.query.offset, size))
     return StreamingResponse(_pieces(b"", stream, call.query.length), media_type=_media_type(first), headers=headers)
+
+
+async def _write(supervisor: SessionSupervisor, log: EventLog, path: str, content: AsyncIterator[bytes]) -> None:
+    """Write a file of the workspace through the session's sandbox."""
+    async with supervisor.opened(log) as opened:
+        sandbox = await opened.sandbox()
+        try:
+            await sandbox.upload(path, content)
+        except OSError as error:
+            raise RequestRefusedError(409, f"{path} cannot be written: {error}") from None
 
 
 async def _pieces(first: bytes, stream: BinaryIO, length: int | None = None) -> AsyncIterator[bytes]:
@@ -187,6 +210,7 @@ OPERATIONS = (
     Operation("GET", f"{_AT}/files/content", read_file, None, query=ContentQuery),
     Operation("PUT", f"{_AT}/files/content", upload_file, Uploaded, query=UploadQuery, takes=_BYTES),
     Operation("GET", f"{_AT}/diff", show_diff, Diff, query=DiffQuery),
+    Operation("POST", f"{_AT}/diff/reject", reject_hunk, Uploaded, body=RejectedHunk),
     Operation("POST", "/api/blobs", add_blob, NewBlob, takes=_BYTES, status=201, refuses=(503,)),
     Operation("GET", "/api/blobs/{blob}", read_blob, None, query=BlobQuery),
 )

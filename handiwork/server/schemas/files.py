@@ -80,6 +80,13 @@ class Diff(Shape):
     last: int | None
 
 
+class RejectedHunk(Shape):
+    """A hunk of all changes, as the patch has it, that the user takes back."""
+
+    path: Annotated[BelowPath, Field(min_length=1)]
+    hunk: Annotated[str, Field(pattern=r"^@@ -")]
+
+
 class BlobQuery(Shape):
     """A range of bytes of a blob."""
 

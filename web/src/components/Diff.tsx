@@ -1,8 +1,7 @@
 import { Fragment, type KeyboardEvent, memo, type ReactNode, useMemo, useState } from "react";
 import { Button } from "./Button";
-import { filesOf, type DiffFile, type DiffLine } from "./patch";
+import { filesOf, SIGN, type DiffFile, type DiffLine } from "./patch";
 
-const SIGN = { same: " ", added: "+", deleted: "-", hunk: "", note: "" };
 /** The most lines of a file shown at first. */
 const SHOWN = 400;
 
@@ -12,6 +11,8 @@ export interface LineNotes {
   write: (file: DiffFile, line: DiffLine) => void;
   /** What stands below the line. */
   below: (file: DiffFile, line: DiffLine) => ReactNode;
+  /** What stands beside the header of the hunk at that index of the file's lines. */
+  beside?: (file: DiffFile, at: number) => ReactNode;
 }
 
 /** A patch, file by file. With `notes`, the number of a line is a button that begins a note on it. */
@@ -52,6 +53,7 @@ function FileDiff({ file, notes }: { file: DiffFile; notes?: LineNotes }) {
                 {SIGN[line.kind]}
                 {line.text}
               </span>
+              {line.kind === "hunk" && notes?.beside?.(file, index)}
             </div>
             {notes?.below(file, line)}
           </Fragment>

@@ -48,6 +48,16 @@ export function filesOf(patch: string): DiffFile[] {
   return files;
 }
 
+/** What stands before a line of that kind. */
+export const SIGN = { same: " ", added: "+", deleted: "-", hunk: "", note: "" };
+
+/** Return the text of the hunk whose header is the line `at`. */
+export function hunkAt({ lines }: DiffFile, at: number): string {
+  const end = lines.findIndex(({ kind }, index) => index > at && kind === "hunk");
+  const part = lines.slice(at, end < 0 ? lines.length : end);
+  return part.map(({ kind, text }) => `${SIGN[kind]}${text}\n`).join("");
+}
+
 function addLine(
   file: DiffFile,
   line: string,

@@ -27,7 +27,7 @@ const EMPTY: Record<Extent, string> = {
 export default function ChangesPane({ session }: { session: SessionStore }) {
   const events = useSessionPart(session, (now) => now.events);
   const version = useFilesVersion(session);
-  const { comments, notes, discard } = useLineComments(session.id);
+  const { comments, notes, problem: rejectProblem, rejected, discard } = useLineComments(session);
   const [extent, setExtent] = useState<Extent>("total");
   const [chosen, setChosen] = useState<number | null>(null);
   const starts = useMemo(() => events.filter((event) => isStart(extent, event)).map(({ id }) => id), [events, extent]);
@@ -37,7 +37,7 @@ export default function ChangesPane({ session }: { session: SessionStore }) {
   const { value, problem, loading } = useLoaded(async () => {
     if (extent === "total") return session.api.diff({ of: extent });
     return event === undefined ? null : session.api.diff({ of: extent, event });
-  }, [session, extent, event, version]);
+  }, [session, extent, event, version, rejected]);
   // The line numbers of a past step are not those of the files as they are now.
   const total = extent === "total" ? value : null;
   return (
@@ -63,7 +63,7 @@ export default function ChangesPane({ session }: { session: SessionStore }) {
         {extent !== "total" && event !== undefined && <span className="faint">since event {event}</span>}
       </div>
       {extent !== "total" && <LoadEarlier session={session} noun={`${extent}s`} />}
-      <Problem text={problem} />
+      <Problem text={problem || rejectProblem} />
       {total && <ApplyBar store={session} changed={total.files.length > 0} />}
       {total && (total.files.length > 0 || comments.length > 0) && (
         <CommentBar store={session} comments={comments} onEmpty={discard} />

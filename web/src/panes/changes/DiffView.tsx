@@ -58,7 +58,11 @@ export function DiffView({ diff, empty, notes }: Props) {
 }
 
 function FilePatch({ file, patch, notes }: { file: FileChange; patch: string; notes?: LineNotes }) {
-  return file.binary ? <p className="mono">{patch}</p> : <Diff patch={patch} {...(notes && { notes })} />;
+  if (file.binary) return <p className="mono">{patch}</p>;
+  if (notes === undefined) return <Diff patch={patch} />;
+  const { write, below } = notes;
+  // A hunk of a new, deleted or replaced file is the whole file.
+  return <Diff patch={patch} notes={file.kind === "modified" ? notes : { write, below }} />;
 }
 
 function FileButton({

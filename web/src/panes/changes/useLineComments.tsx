@@ -1,19 +1,39 @@
 import { useState } from "react";
+import { Button } from "../../components/Button";
 import type { LineNotes } from "../../components/Diff";
+import { hunkAt, type DiffFile } from "../../components/patch";
+import { useAsync } from "../../components/useAsync";
+import type { SessionStore } from "../../store";
 import { commentsOf, type LineComment, lineKey, saveComments, withComment } from "./comments";
 import { CommentForm, SavedComment } from "./LineComment";
 
-/** The unsent comments of a session, and what a diff shows of them below its lines. */
-export function useLineComments(session: string) {
-  const [comments, setComments] = useState<LineComment[]>(() => commentsOf(session));
+/** The unsent comments of a session, what a diff shows of them, and the hunks that the user rejects. */
+export function useLineComments(session: SessionStore) {
+  const [comments, setComments] = useState<LineComment[]>(() => commentsOf(session.id));
   const [open, setOpen] = useState<string | null>(null);
+  const [rejected, setRejected] = useState(0);
+  const rejecting = useAsync();
   const change = (list: LineComment[]) => {
-    saveComments(session, list);
+    saveComments(session.id, list);
     setComments(list);
     setOpen(null);
   };
+  const reject = (file: DiffFile, at: number) =>
+    rejecting.run(async () => {
+      const hunk = hunkAt(file, at);
+      await session.api.rejectHunk(file.path, hunk);
+      setRejected((count) => count + 1);
+      // The agent hears of it with the comments: its own memory still has the change.
+      const line = file.lines.find(({ kind }, index) => index > at && (kind === "added" || kind === "deleted"));
+      if (line) change(withComment(comments, file, line, `I rejected this change, the file is without it:\n${hunk}`));
+    });
   const notes: LineNotes = {
     write: (file, line) => setOpen(lineKey(file.path, line)),
+    beside: (file, at) => (
+      <Button kind="quiet" disabled={rejecting.busy} onClick={() => reject(file, at)}>
+        Reject
+      </Button>
+    ),
     below: (file, line) => {
       const key = lineKey(file.path, line);
       const saved = comments.find((comment) => lineKey(comment.path, comment.line) === key);
@@ -37,5 +57,6 @@ export function useLineComments(session: string) {
       );
     },
   };
-  return { comments, notes, discard: () => change([]) };
+  /** `rejected` counts the rejected hunks: each changes the diff. */
+  return { comments, notes, problem: rejecting.problem, rejected, discard: () => change([]) };
 }
