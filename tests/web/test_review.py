@@ -1,4 +1,4 @@
-"""The user reviews the changes in the page: comments on lines go back to the agent as one message."""
+"""The user reviews the changes in the page: comments on lines, rejected hunks, and files edited by hand."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from scripts.harness.serving import Api, bash, finish
 from tests.web.conftest import OpenWindow
@@ -134,3 +134,65 @@ async def test_axe_finds_nothing_serious_and_a_phone_shows_it_all(
     await poem.get_by_role("button", name="Comment on line 2", exact=True).click()
     assert await violations(page) == []
     assert await page.evaluate("document.scrollingElement.scrollWidth <= document.documentElement.clientWidth")
+
+
+async def opened_editor(open_window: OpenWindow, api: Api, folder: Path, name: str, content: bytes) -> tuple[str, Page]:
+    """Return a finished session in whose page the file is being edited."""
+    project = project_in(folder)
+    (project / name).write_bytes(content)
+    session = api.create(bash(f"chmod +x {name}"), finish(), workspace=str(project))
+    api.until(session, "finished")
+    page = await page_of(open_window, session, "?pane=files")
+    await page.get_by_role("treeitem", name=name).click()
+    await page.get_by_role("button", name="Edit").click()
+    return session, page
+
+
+def content_of(api: Api, session: str, path: str) -> bytes:
+    return api.http.get(f"{session}/files/content", params={"path": path}).content
+
+
+async def test_a_file_is_edited_and_saved_into_the_session_with_its_line_breaks_and_its_mode(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session, page = await opened_editor(open_window, api, tmp_path, "sum.py", b"def total():\r\n    return 1\r\n")
+    field = page.get_by_role("textbox", name="Text of sum.py")
+    await expect(field).to_contain_text("def total():")
+    await page.keyboard.press("Control+End")
+    await page.keyboard.type("print(total())")
+    await page.keyboard.press("Enter")
+    await page.get_by_role("treeitem", name="poem.txt").click()
+    await expect(field).to_have_count(0)
+    await page.get_by_role("treeitem", name="sum.py").click()
+    await expect(field).to_contain_text("print(total())")
+    await field.press("Control+s")
+    await expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    assert content_of(api, session, "sum.py") == b"def total():\r\n    return 1\r\nprint(total())\r\n"
+    patch = api.get(f"{session}/diff")["patch"]
+    assert "new mode 100755" in patch
+    assert "+print(total())" in patch
+
+
+async def test_a_file_that_changed_meanwhile_is_overwritten_only_on_request(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session, page = await opened_editor(open_window, api, tmp_path, "note", b"")
+    await page.get_by_role("textbox", name="Text of note").fill("mine")
+    api.http.put(f"{session}/files/content", params={"path": "note"}, content=b"theirs").raise_for_status()
+    group = page.get_by_role("group", name="Edit")
+    await group.get_by_role("button", name="Save").click()
+    await expect(group.get_by_role("alert")).to_contain_text("has changed since you began")
+    assert content_of(api, session, "note") == b"theirs"
+    assert await violations(page) == []
+    await group.get_by_role("button", name="Overwrite").click()
+    await expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    await expect(page.get_by_role("region", name="File note")).to_contain_text("mine")
+    assert content_of(api, session, "note") == b"mine"
+
+
+async def test_a_discarded_edit_leaves_the_file_as_it_is(open_window: OpenWindow, api: Api, tmp_path: Path) -> None:
+    session, page = await opened_editor(open_window, api, tmp_path, "note", b"old\n")
+    await page.get_by_role("textbox", name="Text of note").fill("new")
+    await page.get_by_role("button", name="Discard").click()
+    await expect(page.get_by_role("region", name="File note")).to_contain_text("old")
+    assert content_of(api, session, "note") == b"old\n"

@@ -1,10 +1,13 @@
-import { useEffect } from "react";
+import { useEffect, useState } from "react";
 
+import { Button } from "../../components/Button";
 import { Code } from "../../components/Code";
 import type { SessionStore } from "../../store";
 import { Problem } from "../../components/Problem";
 import { bytes } from "../../wording/format";
 import { useLoaded } from "../../components/useLoaded";
+import { Editor } from "./Editor";
+import { type Edit, editOf, textOf } from "./edits";
 import { firstOf } from "./firstOf";
 import { type FileKind, kindOf } from "./kind";
 
@@ -19,9 +22,11 @@ interface Content {
   /** The number of loaded bytes. */
   size: number;
   whole: boolean;
+  /** Whether the text is all of the file, and encodes to the same bytes again. */
+  editable: boolean;
 }
 
-/** A file of the workspace, now or after an event, to read and download. */
+/** A file of the workspace, now or after an event, to read and download; as it is now also to edit. */
 export function Viewer({
   session,
   path,
@@ -33,7 +38,12 @@ export function Viewer({
   event: number | null;
   version: unknown;
 }) {
-  const { value, problem, loading } = useLoaded(() => read(session, path, event), [session, path, event, version]);
+  const [saved, setSaved] = useState(0);
+  const [begun, setBegun] = useState<{ path: string; edit: Edit } | null>(null);
+  const { value, problem, loading } = useLoaded(
+    () => read(session, path, event),
+    [session, path, event, version, saved],
+  );
   useEffect(() => {
     const picture = value?.picture;
     return () => {
@@ -42,6 +52,11 @@ export function Viewer({
   }, [value]);
   // The value may still be the previous file's.
   const content = value?.path === path ? value : null;
+  const edit = event === null ? (editOf(session.id, path) ?? (begun?.path === path ? begun.edit : null)) : null;
+  const close = () => {
+    setBegun(null);
+    setSaved((count) => count + 1);
+  };
   return (
     <section className="viewer" aria-label={`File ${path}`} aria-busy={loading}>
       <div className="pane-bar">
@@ -49,12 +64,19 @@ export function Viewer({
           {path}
         </span>
         {content?.whole && <span className="faint">{bytes(content.size)}</span>}
+        {event === null && edit === null && content?.editable && (
+          <Button onClick={() => setBegun({ path, edit: { before: content.text, text: content.text } })}>Edit</Button>
+        )}
         <a className="button plain" href={session.api.files.downloadUrl(path, event)} download>
           Download
         </a>
       </div>
       <Problem text={problem} />
-      {content && <FileContent content={content} />}
+      {edit ? (
+        <Editor key={path} session={session} path={path} edit={edit} onClose={close} />
+      ) : (
+        content && <FileContent content={content} />
+      )}
     </section>
   );
 }
@@ -79,11 +101,13 @@ async function read(session: SessionStore, path: string, event: number | null): 
   const type = answer.headers.get("content-type") ?? "";
   const kind = kindOf(type);
   const { bytes: data, whole } = await firstOf(answer.body ?? new Blob().stream(), LIMITS[kind]);
+  const exact = kind === "text" && whole ? textOf(data) : null;
   return {
     path,
     kind,
     // `stream` leaves out a split character at the end.
-    text: kind === "text" ? new TextDecoder().decode(data, { stream: true }) : "",
+    text: exact ?? (kind === "text" ? new TextDecoder().decode(data, { stream: true }) : ""),
+    editable: exact !== null,
     picture: kind === "picture" && whole ? URL.createObjectURL(new Blob([data], { type })) : "",
     size: data.length,
     whole,

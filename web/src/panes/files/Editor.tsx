@@ -1,0 +1,59 @@
+import { lazy, Suspense, useState } from "react";
+
+import { Button } from "../../components/Button";
+import { Problem } from "../../components/Problem";
+import { useAsync } from "../../components/useAsync";
+import type { SessionStore } from "../../store";
+import { type Edit, saveEdit, textOf } from "./edits";
+
+const CodeEditor = lazy(() => import("./CodeEditor"));
+
+interface Props {
+  session: SessionStore;
+  path: string;
+  edit: Edit;
+  onClose: () => void;
+}
+
+/** A file being edited, until it is saved to the session's copy or the edit is discarded. */
+export function Editor({ session, path, edit, onClose }: Props) {
+  const [{ before, text }, setEdit] = useState(edit);
+  const [changed, setChanged] = useState(false);
+  const saving = useAsync();
+  const keep = (next: Edit) => {
+    saveEdit(session.id, path, next);
+    setEdit(next);
+  };
+  const close = () => {
+    saveEdit(session.id, path, null);
+    onClose();
+  };
+  const save = () =>
+    saving.run(async () => {
+      const answer = await session.api.files.read(path);
+      const now = textOf(new Uint8Array(await answer.arrayBuffer()));
+      if (now !== before && !changed) {
+        setChanged(true);
+        return;
+      }
+      await session.api.files.upload(path, new Blob([text]));
+      close();
+    });
+  return (
+    <>
+      <div className="pane-bar" role="group" aria-label="Edit">
+        <Button kind="primary" title="Ctrl+S" disabled={saving.busy || text === before} onClick={save}>
+          {changed ? "Overwrite" : "Save"}
+        </Button>
+        <Button kind="quiet" disabled={saving.busy} onClick={close}>
+          {text === before ? "Close" : "Discard"}
+        </Button>
+        {changed && <span role="alert">The file has changed since you began to edit it.</span>}
+      </div>
+      <Problem text={saving.problem} />
+      <Suspense fallback={<p className="faint">Loading …</p>}>
+        <CodeEditor path={path} text={text} onChange={(next) => keep({ before, text: next })} onSave={save} />
+      </Suspense>
+    </>
+  );
+}
