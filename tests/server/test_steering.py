@@ -175,6 +175,19 @@ def test_a_fork_goes_on_from_then_with_another_message(api: Api) -> None:
     assert api.http.delete(session).status_code == 200
 
 
+def test_a_fork_without_a_message_is_paused_until_it_is_resumed(api: Api) -> None:
+    session = api.create(bash("echo 1 > a"), finish("unused"), finish("The same way."))
+    api.until(session, "finished")
+    first = next(event["id"] for event in api.events(session) if event["type"] == "CmdOutputObservation")
+    made = api.post(f"{session}/fork", at=first)
+    fork = f"/api/sessions/{made['id']}"
+    assert made["state"] == api.get(fork)["state"] == "paused"
+    rows = {row["id"]: row["state"] for row in api.get("/api/sessions")["sessions"]}
+    assert rows[made["id"]] == "paused"
+    api.post(f"{fork}/resume")
+    assert api.until(fork, "finished")["outputs"]["message"]
+
+
 def test_twenty_sessions_run_side_by_side(api: Api) -> None:
     script = [bash(f"sleep 0.2; echo {number} > n{number}") for number in range(3)]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from handiwork.agents.registry import find
 from handiwork.agents.state import State
-from handiwork.events.action import AgentState, MessageAction
+from handiwork.events.action import AgentState, ChangeAgentStateAction, MessageAction
 from handiwork.events.base import Event
 from handiwork.events.observation import ErrorObservation
 from handiwork.events.record import SnapshotEvent
@@ -71,16 +71,22 @@ async def fork(
         first = _first_events(state, config, tree, _note(restored, at))
         for number, event in enumerate(first, conversation + 1):
             state.apply(event.with_fields(id=number))
+        agent_state: AgentState = "running"
         if message is not None:
             first.append(MessageAction(content=message, source="user", subtask=state.active))
-        agent_state: AgentState = "paused" if state.agent_state == "running" else state.agent_state
+        elif state.agent_state == "running":
+            # Nothing runs a fork until the user resumes it.
+            agent_state = "paused"
+            first.append(ChangeAgentStateAction(agent_state="paused", source="user"))
+        else:
+            agent_state = state.agent_state
         forking = log.fork(
             conversation,
             agent=config.agent,
             model=config.model,
             session_id=session_id,
             events=first,
-            state=agent_state if message is None else "running",
+            state=agent_state,
         )
         return await stored(forking, folder)
 
