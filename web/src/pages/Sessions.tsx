@@ -115,13 +115,13 @@ function SessionGroups({ rows }: { rows: SessionRow[] }) {
     <>
       {chosen.length > 0 && <Bulk rows={chosen} onDone={() => setSelected(new Set())} />}
       {waiting.length > 0 && (
-        <section aria-label="Sessions that need you">
+        <section className="sessions-group" aria-label="Sessions that need you">
           <h2>They need you</h2>
           <SessionRows rows={waiting} selected={selected} onSelect={select} />
         </section>
       )}
       {others.length > 0 && (
-        <section aria-label="Other sessions">
+        <section className="sessions-group" aria-label="Other sessions">
           {waiting.length > 0 && <h2>Others</h2>}
           <SessionRows rows={others} selected={selected} onSelect={select} />
         </section>

@@ -32,7 +32,7 @@ export default function TimelinePane({ session }: { session: SessionStore }) {
     [session, head],
   );
   const chooseEntry = useCallback((entry: Entry) => choose(entry.end), [choose]);
-  const scrub = (event: number) => choose(snapped(shown, event, at) ?? at);
+  const scrub = (event: number) => choose(snapped(shown, event, at) ?? event);
   const step = (position: number) => {
     const entry = shown[position];
     return entry === undefined ? null : () => choose(entry.end);
