@@ -110,7 +110,22 @@ function answersOf(events: readonly EventRecord[]): Answers {
     else if (event.type === "AgentStateChangedObservation" && event.cause !== null)
       if (event.agent_state === "awaiting_user_confirmation") questions.set(event.cause, event);
   }
-  return { actions, results: resultsOf(events), questions, approvals };
+  return { actions, results: withChildren(resultsOf(events), events), questions, approvals };
+}
+
+/** The result of a fork is also the result of each of its children: the part that is about the child. */
+function withChildren(results: Map<number, ObservationRecord>, events: readonly EventRecord[]) {
+  const count = new Map<number, number>();
+  for (const event of events) {
+    if (event.type !== "AgentDelegateAction" || event.cause === null) continue;
+    const index = count.get(event.cause) ?? 0;
+    count.set(event.cause, index + 1);
+    const result = results.get(event.cause);
+    const outcomes = result?.type === "ForkObservation" ? result.outcomes.slice(index, index + 1) : [];
+    if (result !== undefined)
+      results.set(event.id, result.type === "ForkObservation" ? { ...result, outcomes } : result);
+  }
+  return results;
 }
 
 function ownEntries(event: EventRecord, answers: Answers, completion: number | null): Entry[] {

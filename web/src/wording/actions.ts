@@ -128,6 +128,14 @@ export function endingOf(observation: ObservationRecord): Ending | null {
       return observation.last_action_error ? { tone: "bad", text: "failed" } : null;
     case "AgentDelegateObservation":
       return { tone: observation.outcome === "finished" ? "good" : "warn", text: words(observation.outcome) };
+    case "ForkObservation": {
+      const outcomes = observation.outcomes.map(({ outcome }) => outcome);
+      const count = (kind: string) => outcomes.filter((outcome) => outcome === kind).length;
+      const parts = [...new Set(outcomes)].map((kind) =>
+        outcomes.length > 1 ? `${count(kind)} ${words(kind)}` : words(kind),
+      );
+      return { tone: count("finished") > 0 ? "good" : "warn", text: parts.join(", ") };
+    }
     case "UserRejectObservation":
     case "HookRejectObservation":
       return { tone: "warn", text: "refused" };

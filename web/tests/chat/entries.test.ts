@@ -36,6 +36,22 @@ describe("entries", () => {
     expect(ownFields(step!.action)).toEqual({ command: "make" });
   });
 
+  it("give each child of a fork its part of the fork's result, and none while the fork goes on", () => {
+    const child = (id: number) => event("AgentDelegateAction", id, { cause: 1, agent: "Try", inputs: {} });
+    const outcome = (text: "finished" | "rejected") => ({ agent: "Try", outcome: text, outputs: {}, diff: "" });
+    const events = [event("ForkAction", 1, { children: [] }), child(2), child(3)];
+    expect(steps(entriesOf(events)).map(({ observation }) => observation)).toEqual([null, null, null]);
+    const outcomes = [outcome("finished"), outcome("rejected")];
+    const ended = steps(entriesOf([...events, event("ForkObservation", 9, { cause: 1, outcomes })]));
+    expect(ended.map(({ observation }) => observation)).toMatchObject([
+      { outcomes },
+      { id: 9, outcomes: [outcomes[0]] },
+      { id: 9, outcomes: [outcomes[1]] },
+    ]);
+    const failed = event("ErrorObservation", 9, { cause: 1, content: "no space" });
+    expect(steps(entriesOf([...events, failed])).map(({ observation }) => observation?.id)).toEqual([9, 9, 9]);
+  });
+
   it("have the question and the yes with the step, and a no as a notice", () => {
     const asks = event("AgentStateChangedObservation", 2, {
       cause: 1,

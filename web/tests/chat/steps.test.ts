@@ -32,6 +32,21 @@ describe("the line of a step", () => {
     expect(stepLine(step!)).toMatchObject({ outcome: "no output", seconds: 2 });
   });
 
+  it("of a fork counts how its children ended, and that of a child says how it ended", () => {
+    const child = (id: number) => event("AgentDelegateAction", id, { cause: 1, agent: "Try", inputs: {} });
+    const outcome = (outcome: "finished" | "rejected") => ({ agent: "Try", outcome, outputs: {}, diff: "" });
+    const outcomes = [outcome("rejected"), outcome("finished"), outcome("rejected")];
+    const fork = event("ForkAction", 1, { children: [] });
+    const ended = event("ForkObservation", 9, { cause: 1, outcomes });
+    const lines = steps(fork, child(2), child(3), child(4), ended).map((step) => stepLine(step));
+    expect(lines.map(({ tone, outcome }) => [tone, outcome])).toEqual([
+      ["good", "2 rejected, 1 finished"],
+      ["warn", "rejected"],
+      ["good", "finished"],
+      ["warn", "rejected"],
+    ]);
+  });
+
   it("of an edit counts its lines", () => {
     const content = "--- a.py\n+++ a.py\n@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n";
     const edit = event("FileEditAction", 1, { path: "a.py", old: "b", new: "c\nd" });
