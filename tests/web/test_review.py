@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from scripts.harness.serving import Api, bash, finish
 from tests.web.conftest import OpenWindow
@@ -196,3 +197,79 @@ async def test_a_discarded_edit_leaves_the_file_as_it_is(open_window: OpenWindow
     await page.get_by_role("button", name="Discard").click()
     await expect(page.get_by_role("region", name="File note")).to_contain_text("old")
     assert content_of(api, session, "note") == b"old\n"
+
+
+async def test_a_file_that_changed_again_is_not_overwritten_without_another_question(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session, page = await opened_editor(open_window, api, tmp_path, "note", b"")
+    await page.get_by_role("textbox", name="Text of note").fill("mine")
+    group = page.get_by_role("group", name="Edit")
+    for text, button in ((b"theirs", "Save"), (b"theirs again", "Overwrite")):
+        api.http.put(f"{session}/files/content", params={"path": "note"}, content=text).raise_for_status()
+        await group.get_by_role("button", name=button).click()
+        await expect(group.get_by_role("button", name="Overwrite")).to_be_enabled()
+        assert content_of(api, session, "note") == text
+
+
+async def test_the_agent_is_told_of_an_edit_with_the_comments(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session, page = await opened_editor(open_window, api, tmp_path, "note", b"old\n")
+    await page.get_by_role("textbox", name="Text of note").fill("new")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    await page.get_by_role("tab", name="Changes").click()
+    bar = page.get_by_role("group", name="Comments")
+    await expect(bar).to_contain_text("1 comment")
+    await expect(page.get_by_role("tabpanel")).to_contain_text("I edited this file by hand")
+    assert await violations(page) == []
+    await bar.get_by_role("button", name="Send to the agent").click()
+    await expect(bar).to_contain_text("Comment on a line by its number.")
+    said = [event["content"] for event in api.events(session) if event["type"] == "MessageAction"]
+    assert any(text.startswith("Comments on your changes:\n\nnote:\nI edited this file by hand") for text in said)
+
+
+async def test_a_comment_written_while_a_hunk_is_being_rejected_is_kept(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session = session_in(api, tmp_path)
+    page = await page_of(open_window, session, "?pane=changes")
+    release = asyncio.Event()
+
+    async def wait(route: Route) -> None:
+        await release.wait()
+        await route.continue_()
+
+    await page.route("**/diff/reject", wait)
+    poem = page.get_by_role("region", name="Changes of poem.txt")
+    await poem.get_by_role("button", name="Reject").click()
+    old = page.get_by_role("region", name="Changes of old.txt")
+    await old.get_by_role("button", name="Comment on deleted line 1").click()
+    await page.get_by_role("textbox", name="Comment on line 1 of old.txt").fill("Why?")
+    await old.get_by_role("button", name="Add the comment").click()
+    bar = page.get_by_role("group", name="Comments")
+    await expect(bar).to_contain_text("1 comment")
+    release.set()
+    await expect(bar).to_contain_text("2 comments")
+
+
+async def test_a_new_file_is_created_in_the_session_s_copy_and_edited(
+    open_window: OpenWindow, api: Api, tmp_path: Path
+) -> None:
+    session = session_in(api, tmp_path)
+    page = await page_of(open_window, session, "?pane=files")
+    await page.get_by_role("button", name="New file").click()
+    dialog = page.get_by_role("dialog", name="New file")
+    path = dialog.get_by_role("textbox", name="Path in the workspace")
+    await path.fill("poem.txt")
+    await path.press("Enter")
+    await expect(dialog).to_contain_text("poem.txt exists: choose another path.")
+    assert await violations(page) == []
+    await path.fill("verses/second.txt")
+    await path.press("Enter")
+    await page.get_by_role("button", name="Edit").click()
+    await page.get_by_role("textbox", name="Text of verses/second.txt").fill("violets are blue")
+    await page.get_by_role("button", name="Save").click()
+    await expect(page.get_by_role("button", name="Edit")).to_be_visible()
+    assert content_of(api, session, "verses/second.txt") == b"violets are blue"

@@ -65,8 +65,9 @@ export function entriesOf(events: readonly EventRecord[], known: Subtasks = new 
   const entries: Entry[] = [];
   let speaker = 0;
   let completion: number | null = null;
-  for (const event of events) {
+  for (const event of events)
     if (event.type === "AgentDelegateAction") subtasks.set(event.id, { parent: event.subtask, agent: event.agent });
+  for (const event of events) {
     if (isRepeated(event, connections)) continue;
     const own = ownEntries(event, answers, completion);
     if (isAction(event) && event.completion !== null) completion = event.completion;
@@ -171,7 +172,10 @@ function isRepeated(event: EventRecord, connections: Set<string>): boolean {
 }
 
 function headingOf({ id, subtask, depth }: Entry, subtasks: Subtasks): HeadingEntry {
-  const agent = subtasks.get(subtask)?.agent;
-  const name = subtask === 0 ? "The session's task" : agent ? shortName(agent) : `Subtask ${subtask}`;
+  const own = subtasks.get(subtask);
+  const agent = own && shortName(own.agent);
+  const namesakes = [...subtasks].filter(([, other]) => other.parent === own?.parent && other.agent === own.agent);
+  const number = namesakes.length > 1 ? ` ${namesakes.findIndex(([other]) => other === subtask) + 1}` : "";
+  const name = subtask === 0 ? "The session's task" : agent ? `${agent}${number}` : `Subtask ${subtask}`;
   return { kind: "heading", key: `heading-${id}`, id, subtask, depth, name };
 }

@@ -10,7 +10,7 @@ import type { AgentState } from "../events";
 import { useShortcuts } from "../keyboard";
 import { go, listPath, sessionPath } from "../router";
 import { needsUser, useTab } from "../steering/attention";
-import { age, plural } from "../wording/format";
+import { age, dateAndTime, plural } from "../wording/format";
 import { stateName } from "../wording/state";
 import { modelName } from "../wording/text";
 import type { SessionRow } from "../../generated/types";
@@ -192,7 +192,7 @@ function SessionRows({ rows, selected, onSelect }: RowsProps) {
           </div>
           <div className="side">
             <StateBadge state={row.state} />
-            <time className="faint" dateTime={row.updated} title={new Date(row.updated).toLocaleString()}>
+            <time className="faint" dateTime={row.updated} title={dateAndTime(row.updated)}>
               {age(row.updated)}
             </time>
           </div>

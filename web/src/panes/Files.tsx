@@ -7,6 +7,7 @@ import type { SessionStore } from "../store";
 import { useFilesVersion } from "./common/useFilesVersion";
 import { FileBrowser } from "./files/FileBrowser";
 import { joined } from "./files/kind";
+import { NewFile } from "./files/NewFile";
 import { useTree } from "./files/useTree";
 
 /** The current files of the workspace, to read, download and upload. */
@@ -14,6 +15,8 @@ export default function FilesPane({ session }: { session: SessionStore }) {
   const version = useFilesVersion(session);
   const tree = useTree(session, null, version);
   const [directory, setDirectory] = useState("");
+  const [chosen, setChosen] = useState<string | null>(null);
+  const [naming, setNaming] = useState(false);
   const [status, setStatus] = useState("");
   const [problem, setProblem] = useState("");
   const input = useRef<HTMLInputElement>(null);
@@ -30,6 +33,10 @@ export default function FilesPane({ session }: { session: SessionStore }) {
       setProblem(errorMessage(error));
     }
     tree.reload();
+  };
+  const choose = (path: string, isDirectory: boolean) => {
+    setDirectory(isDirectory ? path : path.slice(0, Math.max(0, path.lastIndexOf("/"))));
+    if (!isDirectory) setChosen(path);
   };
   const onDrop = (event: DragEvent) => {
     event.preventDefault();
@@ -51,13 +58,25 @@ export default function FilesPane({ session }: { session: SessionStore }) {
             event.target.value = "";
           }}
         />
+        <Button onClick={() => setNaming(true)}>New file</Button>
         <Button onClick={tree.reload}>Reload</Button>
         <span className="faint" role="status">
           {status}
         </span>
       </div>
       <Problem text={problem} />
-      <FileBrowser session={session} tree={tree} event={null} version={version} onDirectory={setDirectory} />
+      {naming && (
+        <NewFile
+          session={session}
+          directory={directory}
+          onCreate={(path) => {
+            tree.reload();
+            choose(path, false);
+          }}
+          onClose={() => setNaming(false)}
+        />
+      )}
+      <FileBrowser session={session} tree={tree} event={null} version={version} chosen={chosen} onChoose={choose} />
     </div>
   );
 }

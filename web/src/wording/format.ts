@@ -48,7 +48,9 @@ export function share(part: number, whole: number): string {
 }
 
 // Creating a format is slower than all its uses.
-const TIME = new Intl.DateTimeFormat([], { hour12: false, hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const CLOCK = { hourCycle: "h23", hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
+const TIME = new Intl.DateTimeFormat([], CLOCK);
+const DATE = new Intl.DateTimeFormat([], { ...CLOCK, year: "numeric", month: "short", day: "numeric" });
 const AGE = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const AGES: [Intl.RelativeTimeFormatUnit, number][] = [
   ["day", 86400],
@@ -59,6 +61,11 @@ const AGES: [Intl.RelativeTimeFormatUnit, number][] = [
 /** The local time of day. */
 export function clock(timestamp: string): string {
   return TIME.format(new Date(timestamp));
+}
+
+/** The local date and time of day. */
+export function dateAndTime(timestamp: string): string {
+  return DATE.format(new Date(timestamp));
 }
 
 /** The age of a timestamp in words. */

@@ -118,6 +118,18 @@ describe("entries", () => {
     ]);
   });
 
+  it("tell the children of one fork apart by their numbers", () => {
+    const known = new Map([
+      [5, { parent: 0, agent: "helper" }],
+      [6, { parent: 0, agent: "helper" }],
+      [7, { parent: 5, agent: "helper" }],
+    ]);
+    const name = (subtask: number) => entriesOf([shell(9, "a", { subtask })], known)[0];
+    expect(name(5)).toMatchObject({ kind: "heading", name: "helper 1" });
+    expect(name(6)).toMatchObject({ name: "helper 2" });
+    expect(name(7)).toMatchObject({ name: "helper" });
+  });
+
   it("need no heading below the action that opens a delegate, nor when it is back at its parent", () => {
     const opens = event("AgentDelegateAction", 1, { agent: "helper", inputs: {} });
     expect(kinds([opens, shell(2, "a", { subtask: 1 }), shell(3, "b")])).toEqual(["step", "step", "step"]);

@@ -7,12 +7,14 @@ const [file] = filesOf(PATCH);
 const line = (text: string) => file!.lines.find((line) => line.text === text)!;
 
 test("the message names each line, quotes it, and goes from the first line to the last", () => {
-  let list: LineComment[] = withComment([], file!, line("are pink"), "  Crimson, please.\n");
-  list = withComment(list, file!, line("roses"), "Which ones?");
-  list = withComment(list, { ...file!, path: "a.py" }, line("are red"), "Why?");
+  let list: LineComment[] = withComment([], "poem.txt", line("are pink"), "  Crimson, please.\n");
+  list = withComment(list, "poem.txt", line("roses"), "Which ones?");
+  list = withComment(list, "a.py", line("are red"), "Why?");
+  list = withComment(list, "a.py", null, "Too long.");
   expect(messageOf(list)).toBe(
     [
       "Comments on your changes:",
+      "a.py:\nToo long.",
       "a.py, deleted line 2:\n> are red\nWhy?",
       "poem.txt, line 1:\n> roses\nWhich ones?",
       "poem.txt, line 2:\n> are pink\nCrimson, please.",
@@ -21,9 +23,9 @@ test("the message names each line, quotes it, and goes from the first line to th
 });
 
 test("a second comment on a line replaces the first, and an empty one removes it", () => {
-  const first = withComment([], file!, line("are pink"), "one");
-  const second = withComment(first, file!, line("are pink"), "two");
+  const first = withComment([], "poem.txt", line("are pink"), "one");
+  const second = withComment(first, "poem.txt", line("are pink"), "two");
   expect(second.map(({ text }) => text)).toEqual(["two"]);
-  expect(withComment(second, file!, line("are red"), "other")).toHaveLength(2);
-  expect(withComment(second, file!, line("are pink"), "  ")).toEqual([]);
+  expect(withComment(second, "poem.txt", line("are red"), "other")).toHaveLength(2);
+  expect(withComment(second, "poem.txt", line("are pink"), "  ")).toEqual([]);
 });

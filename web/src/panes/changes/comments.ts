@@ -1,10 +1,11 @@
 /** Unsent comments on the lines of a session's changes, and the message that takes them to the agent. */
 
-import type { DiffFile, DiffLine } from "../../components/patch";
+import type { DiffLine } from "../../components/patch";
 
 export interface LineComment {
   path: string;
-  line: DiffLine;
+  /** Null for a comment on the whole file. */
+  line: DiffLine | null;
   text: string;
 }
 
@@ -21,12 +22,12 @@ export function saveComments(session: string, list: LineComment[]): void {
 }
 
 /** What tells a line from the others of a patch. */
-export function lineKey(path: string, { old, new: now }: DiffLine): string {
-  return `${path}:${old ?? ""}:${now ?? ""}`;
+export function lineKey(path: string, line: DiffLine | null): string {
+  return `${path}:${line?.old ?? ""}:${line?.new ?? ""}`;
 }
 
-/** Return the list with the line's comment set to `text`; an empty text removes it. */
-export function withComment(list: readonly LineComment[], { path }: DiffFile, line: DiffLine, text: string) {
+/** Return the list with the comment on a line or file set to `text`; an empty text removes it. */
+export function withComment(list: readonly LineComment[], path: string, line: DiffLine | null, text: string) {
   const key = lineKey(path, line);
   const others = list.filter((comment) => lineKey(comment.path, comment.line) !== key);
   return text.trim() ? [...others, { path, line, text: text.trim() }] : others;
@@ -38,12 +39,13 @@ export function messageOf(list: readonly LineComment[]): string {
     (one, other) => one.path.localeCompare(other.path) || place(one.line) - place(other.line),
   );
   const parts = ordered.map(({ path, line, text }) => {
+    if (line === null) return `${path}:\n${text}`;
     const where = line.new === null ? `deleted line ${line.old}` : `line ${line.new}`;
     return `${path}, ${where}:\n> ${line.text}\n${text}`;
   });
   return ["Comments on your changes:", ...parts].join("\n\n");
 }
 
-function place({ old, new: now }: DiffLine): number {
-  return now ?? old ?? 0;
+function place(line: DiffLine | null): number {
+  return line?.new ?? line?.old ?? 0;
 }

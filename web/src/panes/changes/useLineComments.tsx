@@ -1,7 +1,7 @@
 import { useState } from "react";
 import { Button } from "../../components/Button";
 import type { LineNotes } from "../../components/Diff";
-import { hunkAt, type DiffFile } from "../../components/patch";
+import { hunkAt, type DiffFile, type DiffLine } from "../../components/patch";
 import { useAsync } from "../../components/useAsync";
 import type { SessionStore } from "../../store";
 import { commentsOf, type LineComment, lineKey, saveComments, withComment } from "./comments";
@@ -13,11 +13,17 @@ export function useLineComments(session: SessionStore) {
   const [open, setOpen] = useState<string | null>(null);
   const [rejected, setRejected] = useState(0);
   const rejecting = useAsync();
-  const change = (list: LineComment[]) => {
+  // The saved list, not the drawn one: a comment may have been added since the page was drawn.
+  const change = (next: (list: readonly LineComment[]) => LineComment[]) => {
+    const list = next(commentsOf(session.id));
     saveComments(session.id, list);
     setComments(list);
+  };
+  const write = (file: DiffFile, line: DiffLine, text: string) => {
+    change((list) => withComment(list, file.path, line, text));
     setOpen(null);
   };
+  const remove = (gone: readonly LineComment[]) => change((list) => list.filter((comment) => !gone.includes(comment)));
   const reject = (file: DiffFile, at: number) =>
     rejecting.run(async () => {
       const hunk = hunkAt(file, at);
@@ -25,7 +31,8 @@ export function useLineComments(session: SessionStore) {
       setRejected((count) => count + 1);
       // The agent hears of it with the comments: its own memory still has the change.
       const line = file.lines.find(({ kind }, index) => index > at && (kind === "added" || kind === "deleted"));
-      if (line) change(withComment(comments, file, line, `I rejected this change, the file is without it:\n${hunk}`));
+      const text = `I rejected this change, the file is without it:\n${hunk}`;
+      if (line) change((list) => withComment(list, file.path, line, text));
     });
   const notes: LineNotes = {
     write: (file, line) => setOpen(lineKey(file.path, line)),
@@ -42,21 +49,15 @@ export function useLineComments(session: SessionStore) {
           <CommentForm
             label={`Comment on line ${line.new ?? line.old} of ${file.path}`}
             text={saved?.text ?? ""}
-            onSave={(text) => change(withComment(comments, file, line, text))}
+            onSave={(text) => write(file, line, text)}
             onCancel={() => setOpen(null)}
           />
         );
       }
       if (saved === undefined) return null;
-      return (
-        <SavedComment
-          text={saved.text}
-          onEdit={() => setOpen(key)}
-          onRemove={() => change(withComment(comments, file, line, ""))}
-        />
-      );
+      return <SavedComment text={saved.text} onEdit={() => setOpen(key)} onRemove={() => remove([saved])} />;
     },
   };
   /** `rejected` counts the rejected hunks: each changes the diff. */
-  return { comments, notes, problem: rejecting.problem, rejected, discard: () => change([]) };
+  return { comments, notes, problem: rejecting.problem, rejected, remove };
 }

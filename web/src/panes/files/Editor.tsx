@@ -4,9 +4,13 @@ import { Button } from "../../components/Button";
 import { Problem } from "../../components/Problem";
 import { useAsync } from "../../components/useAsync";
 import type { SessionStore } from "../../store";
+import { commentsOf, saveComments, withComment } from "../changes/comments";
 import { type Edit, saveEdit, textOf } from "./edits";
 
 const CodeEditor = lazy(() => import("./CodeEditor"));
+
+/** The agent hears of an edit with the comments: its own memory has the file as it was. */
+const EDITED = "I edited this file by hand: read it again before you change it.";
 
 interface Props {
   session: SessionStore;
@@ -18,7 +22,9 @@ interface Props {
 /** A file being edited, until it is saved to the session's copy or the edit is discarded. */
 export function Editor({ session, path, edit, onClose }: Props) {
   const [{ before, text }, setEdit] = useState(edit);
-  const [changed, setChanged] = useState(false);
+  /** The file's text when the user was last told of it. */
+  const [told, setTold] = useState<string | null>(edit.before);
+  const changed = told !== before;
   const saving = useAsync();
   const keep = (next: Edit) => {
     saveEdit(session.id, path, next);
@@ -32,11 +38,12 @@ export function Editor({ session, path, edit, onClose }: Props) {
     saving.run(async () => {
       const answer = await session.api.files.read(path);
       const now = textOf(new Uint8Array(await answer.arrayBuffer()));
-      if (now !== before && !changed) {
-        setChanged(true);
+      if (now !== told) {
+        setTold(now);
         return;
       }
       await session.api.files.upload(path, new Blob([text]));
+      saveComments(session.id, withComment(commentsOf(session.id), path, null, EDITED));
       close();
     });
   return (

@@ -1,5 +1,3 @@
-import { useState } from "react";
-
 import type { SessionStore } from "../../store";
 import { Empty } from "../common/Empty";
 import { Problem } from "../../components/Problem";
@@ -13,26 +11,23 @@ export function FileBrowser({
   tree,
   event,
   version,
-  onDirectory,
+  chosen,
+  onChoose,
 }: {
   session: SessionStore;
   tree: Tree;
   event: number | null;
   version: unknown;
-  onDirectory?: (path: string) => void;
+  chosen: string | null;
+  onChoose: (path: string, directory: boolean) => void;
 }) {
-  const [chosen, setChosen] = useState<string | null>(null);
-  const choose = (path: string, directory: boolean) => {
-    onDirectory?.(directory ? path : path.slice(0, Math.max(0, path.lastIndexOf("/"))));
-    if (!directory) setChosen(path);
-  };
   const empty = tree.directories.get("")?.length === 0;
   return (
     <div className="pane-split">
       <div className="pane-side">
         <Problem text={tree.problem} />
         {empty && <Empty>The workspace is empty.</Empty>}
-        <TreeView tree={tree} chosen={chosen} choose={choose} />
+        <TreeView tree={tree} chosen={chosen} choose={onChoose} />
       </div>
       {chosen === null ? (
         <Empty>Choose a file to read it.</Empty>

@@ -76,7 +76,11 @@ function EventFields({ event }: { event: EventRecord | null }) {
 
 function PastFiles({ session, at }: { session: SessionStore; at: number }) {
   const tree = useTree(session, at, null);
-  return <FileBrowser session={session} tree={tree} event={at} version={null} />;
+  const [chosen, setChosen] = useState<string | null>(null);
+  const choose = (path: string, isDirectory: boolean) => {
+    if (!isDirectory) setChosen(path);
+  };
+  return <FileBrowser session={session} tree={tree} event={at} version={null} chosen={chosen} onChoose={choose} />;
 }
 
 function PastChanges({ session, at, of }: { session: SessionStore; at: number; of: "step" | "total" }) {
