@@ -148,6 +148,13 @@ class Benchmark(ABC):
         """Return a context held around a rollout of the instance, to keep other rollouts from disturbing it."""
         return nullcontext()
 
+    def image(self, instance: Instance) -> str:
+        """Return the Docker image of the instance's sandbox, "" if the run decides on the sandbox.
+
+        Either all instances of a benchmark have an image of their own, or none has; ``prepare`` may make it.
+        """
+        return ""
+
     def prepare(self, instance: Instance, workspace: Path) -> None:  # noqa: B027 - few need it
         """Write the files of the agent's workspace, an empty folder."""
 

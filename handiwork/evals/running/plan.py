@@ -51,6 +51,8 @@ async def new(
     if not chosen:
         why = next(iter(skipped.values()), "there are none")
         raise DataError(f"no instance of {benchmark.name}, {conditions.split}, can be run here: {why}")
+    if benchmark.image(chosen[0]):
+        conditions = conditions.model_copy(update={"sandbox": "docker", "image": None})
     digest = await data.digest(benchmark, conditions.split, folder)
     image = await image_id(conditions.sandbox, conditions.image, status)
     run_manifest = manifest.make(conditions, benchmark, [one.id for one in chosen], skipped, trials, digest, image)

@@ -279,7 +279,7 @@ def _config(
         protocol=conditions.protocol,
         workspace=str(workspace),
         sandbox=conditions.sandbox,
-        image=conditions.image,
+        image=benchmark.image(instance) or conditions.image,
         writable_root=benchmark.writable_root,
         allow_net=tuple(dict.fromkeys((*conditions.allow_net, *benchmark.allow_net(instance)))),
         limits=conditions.limits.model_copy(update={"time": min(times), "cost": min(costs, default=None)}),

@@ -29,11 +29,11 @@ from handiwork.evals.benchmarks.swebench import environments, grader, installati
 from handiwork.evals.benchmarks.swebench.installations import Subject
 from handiwork.evals.scoring import jsonlines
 from handiwork.evals.scoring.execution import GRACE, command_in, write_file
+from handiwork.evals.scoring.patches import score_patch
 from handiwork.events.action import AgentFinishAction
 from handiwork.events.base import Action
 from handiwork.sandbox import create as sandboxes
 from handiwork.sandbox.base import Sandbox
-from handiwork.workspace.patch import unified_diff
 
 KIT = "kit.json"
 FIELDS = ("instance_id", "repo", "base_commit", "version", "problem_statement")
@@ -41,9 +41,6 @@ HIDDEN = ("patch", "test_patch", "FAIL_TO_PASS", "PASS_TO_PASS")
 
 SEARCH_SECONDS = 300.0
 """The time for listing the packages in a sandbox."""
-
-LARGEST_CHANGES = 50_000_000
-"""The most bytes of changed text files, before and after together, that are compared."""
 
 _PATCH = "/tmp/repair.patch"
 """The path of the reference solution in the sandbox of the arm "oracle"."""
@@ -154,21 +151,8 @@ class SWEBench(Benchmark):
 
         Raises DataError, SandboxError, OfficialError, WorkspaceError.
         """
-        if rollout.files is None:
-            raise ValueError("a rollout without files has no patch")
-        await rollout.sandbox.interrupt()
-        changes = [change for change in await asyncio.to_thread(rollout.files.changes) if not change.binary]
-        if sum(side.size for change in changes for side in (change.old, change.new) if side) > LARGEST_CHANGES:
-            return Score(0.0, "", {"why": "the agent changed too much text"})
-        patch = await asyncio.to_thread(unified_diff, changes)
-        if not patch:
-            return Score(0.0, "", {"why": "the agent changed nothing"})
         row, subject = rollout.instance.row, subject_of(rollout.instance)
-        grade = await grader.grade(row, subject, patch)
-        if grade.doubtful and not (await grader.grade(row, subject, row["patch"])).resolved:
-            raise SandboxError(f"{grade.why}, and the reference solution is not resolved now: the machine failed")
-        details = {"why": grade.why, "failed": grade.tests, "rule": grade.version, "log": grade.log[-2000:]}
-        return Score(float(grade.resolved), patch, details)
+        return await score_patch(rollout, lambda patch: grader.grade(row, subject, patch), row["patch"])
 
 
 def subject_of(instance: Instance) -> Subject:

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Literal
 
 from handiwork.evals.benchmark import DataError
 from handiwork.paths import cache_dir, locked
@@ -37,12 +38,19 @@ def tree_of(source: Path, commits: tuple[str, ...]) -> str:
 
 def check_out(source: Path, tree: str, folder: Path) -> None:
     """Fill an empty folder with a repository whose one commit has the tree. Raises DataError."""
-    clone = _clone(source)
+    start_history(folder, _clone(source), tree, "--hard")
+
+
+def start_history(folder: Path, clone: Path, tree: str, reset: Literal["--hard", "--mixed"]) -> None:
+    """Make a folder a repository whose one commit has a tree of the bare ``clone``; --mixed leaves its files alone.
+
+    The configuration of the clone has uploadpack.allowAnySHA1InWant. Raises DataError.
+    """
     commit = _git(clone, "commit-tree", tree, "-m", "Initial commit")
     _git(folder, "init", "--quiet", "--initial-branch=main", "--template=")
     # A fetch transfers what the commit reaches; a clone of the source would have the trees of later commits too.
     _git(folder, "fetch", "--quiet", "--no-tags", f"file://{clone}", commit)
-    _git(folder, "reset", "--quiet", "--hard", commit)
+    _git(folder, "reset", "--quiet", reset, commit)
     # It names the source.
     (folder / ".git/FETCH_HEAD").unlink()
     shutil.rmtree(folder / ".git/logs", ignore_errors=True)
