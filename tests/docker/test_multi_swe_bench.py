@@ -224,6 +224,23 @@ async def test_an_agent_finds_neither_history_nor_repair_nor_tests(data: Path, t
     assert "Multiply instead" not in trajectory
 
 
+def test_the_same_probes_find_all_that_in_the_official_image(row: Mapping[str, Any]) -> None:
+    command = [
+        "docker",
+        "run",
+        "--rm",
+        "--network=none",
+        "--entrypoint=/bin/bash",
+        "--workdir=/home/jq",
+        OFFICIAL,
+        "-c",
+    ]
+    done = subprocess.run([*command, PROBES], capture_output=True, text=True, check=True)
+    seen = dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line)
+    assert seen["history"] == "2"
+    assert all(int(seen[name]) > 0 for name in ("unreachable", "answers", "repair")), seen
+
+
 async def test_an_agents_changes_are_scored_whatever_it_did_with_git(data: Path, tmp_path: Path) -> None:
     repair = "sed -i 's/+ 1/* 2/' /home/jq/src/double.sh; git commit --quiet -am mine; rm -rf .git; touch built"
     one, _ = await rolled_out(tmp_path, data, "CodeActAgent", bash(repair), finish())

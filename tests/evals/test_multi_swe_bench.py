@@ -13,7 +13,8 @@ import pytest
 from handiwork.evals.benchmark import Instance
 from handiwork.evals.benchmarks.multi_swe_bench import grader
 from handiwork.evals.benchmarks.multi_swe_bench.benchmark import MultiSWEBench
-from handiwork.evals.scoring.patches import Grade, ScriptOutput
+from handiwork.evals.scoring.execution import ScriptOutput
+from handiwork.evals.scoring.patches import Grade
 from tests.evals.rollouts import instances
 
 MULTI = MultiSWEBench()

@@ -48,6 +48,7 @@ GOLD: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     # The databases have the names in a call, but not the call.
     "apibank": lambda row: [json.dumps(dict(call.input)) for call in row["calls"]],
     "agentbench_os": lambda row: [json.dumps(row["evaluation"])[1:60]],
+    "biocoder": lambda row: [row["goldenCode"].strip().splitlines()[-1].strip()],
     "bird": lambda row: [row["SQL"]],
     "eda": lambda row: [*row["names"]],
     "everyday": lambda row: [str(row[part].get("script", "")) for part in ("solution", "wrong", "verify")],

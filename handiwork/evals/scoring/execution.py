@@ -8,6 +8,7 @@ import shlex
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from handiwork.errors import SandboxError
@@ -30,6 +31,12 @@ LAST = 4_000
 
 LARGEST = 100_000_000
 """The most bytes of a packed workspace."""
+
+LARGEST_LOG = 50_000_000
+"""The bytes of the tests' output that are read, from its beginning."""
+
+_TIMED_OUT = frozenset({124, 137})
+"""Exit codes of ``timeout`` for a command that it ended."""
 
 
 async def run_code(files: Mapping[str, str], command: str, seconds: float) -> CmdOutputObservation:
@@ -64,6 +71,34 @@ async def run_limited(sandbox: Sandbox, command: str, seconds: float) -> CmdOutp
 def _limited(command: str, seconds: float) -> str:
     """Return a shell command that becomes a program and ends it after its time."""
     return f"ulimit -St {math.ceil(seconds)}; exec timeout -k 2 {PATIENCE * seconds:g} {command}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptOutput:
+    """The exit code of a script and its whole output, standard error included."""
+
+    exit_code: int
+    output: str
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the script was ended at its time limit."""
+        return self.exit_code in _TIMED_OUT
+
+
+async def run_script(sandbox: Sandbox, script: str, seconds: float) -> ScriptOutput:
+    """Run a script in the workspace for at most ``seconds``. Raises SandboxError."""
+    await write_file(sandbox, "/tmp/script.sh", script.encode())
+    limited = f"timeout -k 10 {seconds:g} bash /tmp/script.sh < /dev/null > /tmp/output.log 2>&1"
+    done = await command_in(sandbox, f"({limited})", seconds + GRACE)
+    content = bytearray()
+    async for piece in sandbox.download("/tmp/output.log"):
+        content += piece
+        if len(content) > LARGEST_LOG:
+            break
+    if done.exit_code is None:
+        raise SandboxError("the sandbox did not end the tests")
+    return ScriptOutput(done.exit_code, content.decode(errors="replace"))
 
 
 async def write_file(sandbox: Sandbox, path: str, content: bytes) -> None:

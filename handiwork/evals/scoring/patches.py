@@ -13,21 +13,13 @@ from typing import Any
 
 from handiwork.errors import SandboxError
 from handiwork.evals.benchmark import Rollout, Score
-from handiwork.evals.scoring.execution import GRACE, command_in, write_file
-from handiwork.sandbox.base import Sandbox
 from handiwork.workspace.patch import unified_diff
 
 LARGEST_CHANGES = 50_000_000
 """The most bytes of changed text files, before and after together, that are compared."""
 
-LARGEST_LOG = 50_000_000
-"""The bytes of the tests' output that are read, from its beginning."""
-
 OFFICIAL_SECONDS = 300.0
 """The time for an official package to grade an output."""
-
-_TIMED_OUT = frozenset({124, 137})
-"""Exit codes of ``timeout`` for a command that it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +40,6 @@ class Grade:
 
 class OfficialError(Exception):
     """The official package failed; the message is the end of its output."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScriptOutput:
-    """The exit code of a script and its whole output, standard error included."""
-
-    exit_code: int
-    output: str
-
-    @property
-    def timed_out(self) -> bool:
-        """Whether the script was ended at its time limit."""
-        return self.exit_code in _TIMED_OUT
-
-
-async def run_script(sandbox: Sandbox, script: str, seconds: float) -> ScriptOutput:
-    """Run a script in the workspace for at most ``seconds``. Raises SandboxError."""
-    await write_file(sandbox, "/tmp/script.sh", script.encode())
-    limited = f"timeout -k 10 {seconds:g} bash /tmp/script.sh < /dev/null > /tmp/output.log 2>&1"
-    done = await command_in(sandbox, f"({limited})", seconds + GRACE)
-    content = bytearray()
-    async for piece in sandbox.download("/tmp/output.log"):
-        content += piece
-        if len(content) > LARGEST_LOG:
-            break
-    if done.exit_code is None:
-        raise SandboxError("the sandbox did not end the tests")
-    return ScriptOutput(done.exit_code, content.decode(errors="replace"))
 
 
 def official_report(program: Path, package: Path, case: Mapping[str, Any]) -> dict[str, Any]:

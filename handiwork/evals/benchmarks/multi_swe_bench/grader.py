@@ -11,8 +11,8 @@ from typing import Any
 from handiwork.evals.benchmark import Instance, UnfitError
 from handiwork.evals.benchmarks.multi_swe_bench.images import HOME
 from handiwork.evals.scoring import packages
-from handiwork.evals.scoring.execution import new_sandbox, write_file
-from handiwork.evals.scoring.patches import Grade, ScriptOutput, official_report, run_script
+from handiwork.evals.scoring.execution import ScriptOutput, new_sandbox, run_script, write_file
+from handiwork.evals.scoring.patches import Grade, official_report
 from handiwork.paths import cache_dir
 
 PACKAGE = "multi-swe-bench==1.1.2"

@@ -13,8 +13,8 @@ from handiwork.errors import SandboxError
 from handiwork.evals.benchmarks.swebench import environments, installations
 from handiwork.evals.benchmarks.swebench.installations import Subject
 from handiwork.evals.scoring import packages
-from handiwork.evals.scoring.execution import new_sandbox, write_file
-from handiwork.evals.scoring.patches import Grade, ScriptOutput, official_report, run_script
+from handiwork.evals.scoring.execution import ScriptOutput, new_sandbox, run_script, write_file
+from handiwork.evals.scoring.patches import Grade, official_report
 from handiwork.sandbox.base import Sandbox
 
 PACKAGE = "swebench==5.0.2"

@@ -1,0 +1,1 @@
+"""BioCoder: functions of bioinformatics in Python and Java, compared with the originals on random input."""
