@@ -58,6 +58,7 @@ GOLD: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "humanevalfix": lambda row: [repaired_line(row)],
     "mint": lambda row: [row["canonical_solution"].strip()],
     "m3tooleval": lambda row: [str(row["expected_output"])],
+    "ml-bench": lambda row: [row["output"].strip()],
     # tests/docker/test_multi_swe_bench.py has a probe in an image of its own.
     "multi-swe-bench": lambda row: [*added_lines(row["fix_patch"])[:1], *added_lines(row["test_patch"])[:1]],
     "mnms": lambda row: [str(plan) for plan in row["plans"]],
