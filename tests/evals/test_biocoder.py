@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,8 @@ import pytest
 
 from handiwork.evals import registry
 from handiwork.evals.benchmark import DataError, Instance
-from handiwork.evals.benchmarks.biocoder.benchmark import FILE, BioCoder, cases_of, difference, run
+from handiwork.evals.benchmarks.biocoder import runner
+from handiwork.evals.benchmarks.biocoder.benchmark import FILE, BioCoder, cases_of, difference
 from handiwork.evals.benchmarks.biocoder.programs import draw, program
 from handiwork.evals.running import plan
 from handiwork.evals.running.arms import EMPTY, ORACLE
@@ -153,10 +156,15 @@ async def test_a_function_is_right_only_if_it_prints_the_same_in_all_cases(tmp_p
 
 
 @pytest.mark.slow
-async def test_a_function_that_ends_the_runner_or_looks_for_the_original_is_wrong(tmp_path: Path) -> None:
+async def test_a_function_that_ends_the_runner_forges_its_output_or_looks_for_the_original_is_wrong(
+    tmp_path: Path,
+) -> None:
     (instance,) = loaded(tmp_path, PYTHON)
     killing = "def gc_content(sequence):\n    os.kill(os.getppid(), 9)\n"
     assert "it fails for" in await difference(instance, killing)
+    for written in ("", "[]\\n", '[0, "", "", ""]\\n' * 20):
+        forging = f"def gc_content(sequence):\n    open('/tmp/output.log', 'w').write({written!r})\n"
+        assert await difference(instance, forging) != ""
     looking = (
         "def gc_content(sequence):\n    import subprocess\n"
         "    return subprocess.run(['grep', '-rl', 'foun[d] /', '..', '/tmp'], capture_output=True).stdout\n"
@@ -164,10 +172,19 @@ async def test_a_function_that_ends_the_runner_or_looks_for_the_original_is_wron
     assert "it prints \"b''\"" in await difference(instance, looking)
 
 
-async def test_a_program_that_a_limit_ends_fails(tmp_path: Path) -> None:
-    (instance,) = loaded(tmp_path, PYTHON)
-    (one,) = await run(instance, "def gc_content(sequence):\n    os.kill(os.getpid(), 24)\n", cases_of(instance, 1))
-    assert one.exit_code == -24
+@pytest.mark.parametrize(
+    ("body", "code", "errors"), [("while True: pass", -24, ""), ("import time; time.sleep(60)", -1, "the time is up")]
+)
+def test_a_program_that_takes_too_long_is_ended_and_no_case_follows(
+    body: str, code: int, errors: str, tmp_path: Path
+) -> None:
+    (tmp_path / "main.py").write_text(body)
+    (tmp_path / "cases.json").write_text('[{"A": "1"}, {"A": "2"}]')
+    command = [sys.executable, "-I", runner.__file__, "cases.json", "1", "5", sys.executable, "main.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)[0] == code
+    assert errors in json.loads(line)[3]
 
 
 @pytest.mark.slow

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from pydantic import TypeAdapter, ValidationError
+
 from handiwork.evals.benchmark import Benchmark, Instance, Rollout, Score, UnfitError
 from handiwork.evals.benchmarks.biocoder.programs import MARK, draw, program
 from handiwork.evals.scoring import jsonlines
@@ -50,6 +52,7 @@ FIRST = 10
 """The cases that run before all others: a wrong function mostly shows in them."""
 
 _COMPILE_SECONDS = 120
+_LINE = TypeAdapter(tuple[int, str, str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +119,10 @@ class BioCoder(Benchmark):
     async def set_up(self, instance: Instance, sandbox: Sandbox) -> None:
         """Check that the original runs here and prints the same twice. Raises UnfitError, DataError, SandboxError."""
         (case,) = cases_of(instance, 1)
-        first, second = await run(instance, instance.row["goldenCode"], [case, case])
-        if first.exit_code:
+        first, *others = await run(instance, instance.row["goldenCode"], [case, case])
+        if first.failed:
             raise UnfitError(f"the original function does not run here: {first.errors.strip() or first.output}")
-        if first != second:
+        if others != [first]:
             raise UnfitError("the original function prints something else each time")
 
     def instruction(self, instance: Instance) -> str:
@@ -155,6 +158,11 @@ class Printed:
     output: str
     errors: str
 
+    @property
+    def failed(self) -> bool:
+        """Whether the program failed, or was ended at its time limit."""
+        return self.exit_code != 0
+
 
 async def difference(instance: Instance, function: str) -> str:
     """Return the first difference between a function and the original, "" if there is none.
@@ -166,10 +174,11 @@ async def difference(instance: Instance, function: str) -> str:
         if not some:
             continue
         originals = await run(instance, instance.row["goldenCode"], some)
-        if failed := next((one for one in originals if one.exit_code), None):
+        if failed := next((one for one in originals if one.failed), None):
             raise UnfitError(f"the original function fails in a case: {failed.errors.strip() or failed.output}")
-        for case, one, original in zip(some, await run(instance, function, some), originals, strict=True):
-            if one.exit_code:
+        # A function that fails has printed nothing for the cases after that.
+        for case, one, original in zip(some, await run(instance, function, some), originals, strict=False):
+            if one.failed:
                 return f"it fails for {json.dumps(case)}: {one.errors.strip() or one.output}"
             if one.digest != original.digest:
                 return f"for {json.dumps(case)} it prints {one.output!r}, and the original {original.output!r}"
@@ -184,7 +193,10 @@ def cases_of(instance: Instance, number: int) -> list[dict[str, str]]:
 
 
 async def run(instance: Instance, function: str, cases: Sequence[Mapping[str, str]]) -> list[Printed]:
-    """Run a function in its context in a new sandbox, once for each case. Raises DataError, SandboxError."""
+    """Run a function in its context in a new sandbox, once for each case until one fails.
+
+    Raises DataError, SandboxError.
+    """
     language = _language(instance)
     jars = [Path(jar) for jar in instance.row["jars"]]
     path = shlex.quote(":".join([".", *map(str, jars)]))
@@ -197,14 +209,21 @@ async def run(instance: Instance, function: str, cases: Sequence[Mapping[str, st
         if language.compiler:
             compiled = await run_script(sandbox, language.compiler.format(jars=path), _COMPILE_SECONDS)
             if compiled.exit_code:
-                return [Printed(compiled.exit_code, "", "", compiled.output[-2000:])] * len(cases)
+                return [Printed(compiled.exit_code, "", "", compiled.output[-2000:])]
         command = f"python3 -I runner.py cases.json {SECONDS} {PATIENCE * SECONDS} {language.command.format(jars=path)}"
         done = await run_script(sandbox, command, PATIENCE * SECONDS * len(cases) + GRACE)
-    lines = done.output.splitlines()
-    if done.exit_code or len(lines) != len(cases):
-        # The program has ended the runner, which is another process of the same user.
-        return [Printed(done.exit_code or 1, "", "", done.output[-2000:])] * len(cases)
-    return [Printed(*json.loads(line)) for line in lines]
+    try:
+        printed = [Printed(*_LINE.validate_json(line)) for line in done.output.splitlines()]
+    except ValidationError:
+        printed = []
+    if (
+        done.exit_code
+        or len(printed) > len(cases)
+        or not (len(printed) == len(cases) or (printed and printed[-1].failed))
+    ):
+        # The program has ended the runner, or written into its output: it is a process of the same user.
+        return [Printed(done.exit_code or 1, "", "", done.output[-2000:])]
+    return printed
 
 
 def _language(instance: Instance) -> _Language:

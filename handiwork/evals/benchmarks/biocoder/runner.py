@@ -2,7 +2,7 @@
 
 Its arguments are a file with a list of sets in JSON, the seconds of CPU time and of wall time of each run, and the
 program's command. For each set it prints a line of JSON: the exit code, the SHA-256 of the stripped standard output,
-and the end of the output and of the errors.
+and the end of the output and of the errors. A run that fails is the last one.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def main(cases: str, seconds: str, patience: str, *command: str) -> None:
         digest = hashlib.sha256(output).hexdigest()
         ends = [text[-SHOWN:].decode(errors="replace") for text in (output, errors)]
         sys.stdout.write(f"{json.dumps([code, digest, *ends])}\n")
+        if code:
+            return
 
 
 if __name__ == "__main__":

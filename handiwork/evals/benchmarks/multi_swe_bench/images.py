@@ -12,7 +12,8 @@ from pathlib import Path
 from handiwork.errors import SandboxError
 from handiwork.evals.benchmark import DataError
 from handiwork.evals.benchmarks.swebench.repositories import start_history
-from handiwork.sandbox.docker.cli import explained
+from handiwork.paths import cache_dir, locked
+from handiwork.sandbox.docker.cli import OWNER, explained, owner
 
 HOME = "/home"
 """The folder in an image with the repository, the patches and the scripts."""
@@ -36,16 +37,19 @@ def without_answers(image: str) -> str:
 def derive(image: str, repository: str) -> None:
     """Make an image without the repository, its history, the patches and the scripts. Raises SandboxError."""
     name = without_answers(image)
-    if _docker("image", "ls", "--quiet", name):
-        return
     # The other contents of the folder may be tools.
     remove = f'cd {HOME} && rm -rf -- "$0" *.patch *.sh'
-    changed = _docker("create", "--network=none", "--entrypoint=/bin/sh", image, "-c", remove, repository)
-    try:
-        _docker("start", "--attach", changed)
-        _docker("commit", changed, name)
-    finally:
-        _docker("rm", "--force", "--volumes", changed)
+    lock = cache_dir() / "multi-swe-bench.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with locked(lock, flags=os.O_RDWR | os.O_CREAT):
+        if _docker("image", "ls", "--quiet", name):
+            return
+        changed = _create("--entrypoint=/bin/sh", image, "-c", remove, repository)
+        try:
+            _docker("start", "--attach", changed)
+            _docker("commit", changed, name)
+        finally:
+            _docker("rm", "--force", "--volumes", changed)
 
 
 def copy_repository(image: str, repository: str, folder: Path) -> None:
@@ -53,7 +57,7 @@ def copy_repository(image: str, repository: str, folder: Path) -> None:
 
     Raises SandboxError, DataError.
     """
-    stopped = _docker("create", "--network=none", image, "true")
+    stopped = _create(image, "true")
     try:
         _docker("cp", f"{stopped}:{HOME}/{repository}/.", str(folder))
     finally:
@@ -78,6 +82,11 @@ def _remove_submodules(folder: Path) -> None:
         if ".git" in folders:
             shutil.rmtree(Path(parent, ".git"))
             folders.remove(".git")
+
+
+def _create(*arguments: str) -> str:
+    """Create a container, which later sandboxes remove if this process dies; return its id."""
+    return _docker("create", "--network=none", f"--label={OWNER}={owner()}", *arguments)
 
 
 def _docker(*arguments: str) -> str:
