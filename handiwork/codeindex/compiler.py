@@ -16,8 +16,12 @@ STEMMED, PLAIN = "handiwork_stemmed", "handiwork_plain"
 
 _LONGEST_WORD = 255
 _OCCURRENCES: dict[Occurrence, Occur] = {"should": Occur.Should, "must": Occur.Must, "must_not": Occur.MustNot}
-_NAME_WEIGHT, _PATH_WEIGHT, _PREFIX_WEIGHT = 3.0, 0.5, 1.0
-"""How much more, or less, a word counts in a block's name or file path than in its text."""
+_NAME_WEIGHT, _DOCSTRING_WEIGHT, _PATH_WEIGHT, _PREFIX_WEIGHT = 3.0, 1.0, 0.5, 1.0
+"""How much more, or less, a word counts in a block's name, docstring or file path than in its text.
+
+The words of a query share the weight of names: else one word of a description, like "a", that is some block's name
+counts more than all others together. perf.retrieval measures the weights.
+"""
 
 
 def make_schema() -> tantivy.Schema:
@@ -56,7 +60,8 @@ def compile_query(index: tantivy.Index, text: str, folders: Sequence[str] = (), 
 
     Only blocks of files below one of the ``folders`` match; without any, all do. Raises QueryError.
     """
-    query = _Compiler(index, prefixes).node(parse_query(text))
+    node = parse_query(text)
+    query = _Compiler(index, prefixes, _NAME_WEIGHT / max(1, _words(node))).node(node)
     if not folders:
         return query
     below = [Query.regex_query(index.schema, "file_path", f"{re.escape(folder)}/.*") for folder in folders]
@@ -65,8 +70,9 @@ def compile_query(index: tantivy.Index, text: str, folders: Sequence[str] = (), 
 
 
 class _Compiler:
-    def __init__(self, index: tantivy.Index, prefixes: bool) -> None:
+    def __init__(self, index: tantivy.Index, prefixes: bool, name_weight: float) -> None:
         self._index, self._schema, self._prefixes = index, index.schema, prefixes
+        self._name_weight = name_weight
 
     def node(self, node: QueryNode) -> Query:
         query = self._group(node) if isinstance(node, Group) else self._term(node)
@@ -138,12 +144,13 @@ class _Compiler:
         words = identifiers(term.text)
         if len(words) == 1:
             whole = Query.term_query(self._schema, "defined", words[0].lower())
-            clauses.append(Query.boost_query(whole, _NAME_WEIGHT))
+            clauses.append(Query.boost_query(whole, self._name_weight))
         if len(words) == 1 and self._prefixes:
             prefix = self._regex("names", f"{re.escape(words[0].lower())}.*")
             clauses.append(Query.boost_query(prefix, _PREFIX_WEIGHT))
         if term.field is None:
-            clauses.append(Query.boost_query(self._phrase("path", term.text, term.slop), _PATH_WEIGHT))
+            for field, weight in (("docstring", _DOCSTRING_WEIGHT), ("path", _PATH_WEIGHT)):
+                clauses.append(Query.boost_query(self._phrase(field, term.text, term.slop), weight))
         return Query.boolean_query([(Occur.Should, clause) for clause in clauses])
 
     def _stemmed(self, text: str, slop: int) -> Query:
@@ -168,6 +175,13 @@ class _Compiler:
             return Query.regex_query(self._schema, field, pattern)
         except ValueError as error:
             raise QueryError(f"The regular expression /{pattern}/ cannot be read: {error}.") from None
+
+
+def _words(node: QueryNode) -> int:
+    """Return the number of words that may be in a block's name, without those that must not be in the block."""
+    if isinstance(node, Group):
+        return sum(_words(clause) for occurrence, clause in node.clauses if occurrence != "must_not")
+    return node.kind == "word" and node.field in (None, "text")
 
 
 def _parts(text: str) -> Sequence[str]:

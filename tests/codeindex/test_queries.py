@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -209,3 +210,22 @@ def test_a_broken_query_is_told_what_is_wrong(index: CodeIndex, query: str, mess
 def test_any_text_is_a_query_or_a_query_error(index: CodeIndex, query: str) -> None:
     with suppress(QueryError):
         assert index.search(query, 100).total <= 9
+
+
+def test_one_word_of_a_description_that_is_a_name_does_not_outweigh_the_others(tmp_path: Path) -> None:
+    (tmp_path / "letters.py").write_text("def a():\n    pass\n\n\ndef on(a):\n    pass\n\n\ndef state():\n    pass\n")
+    (tmp_path / "tax.py").write_text(
+        'def levy(net, rate=0.19):\n    """Compute the tax owed to a state on the price of an article."""\n'
+    )
+    codes = CodeIndex(str(tmp_path), tmp_path / "cache")
+    codes.refresh(SourceTree.of_directory(tmp_path))
+    assert codes.search("the tax owed on an article to a state").hits[0].block.name == "levy"
+    assert codes.search("state").hits[0].block.name == "state"
+
+
+def test_words_in_docstrings_weigh_more_than_in_code(tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text('def first():\n    "Reads nothing."\n    return frobnicate(gadget, gadget)\n')
+    (tmp_path / "second.py").write_text('def second():\n    "Turns a gadget."\n    return frobnicate(other, another)\n')
+    codes = CodeIndex(str(tmp_path), tmp_path / "cache")
+    codes.refresh(SourceTree.of_directory(tmp_path))
+    assert codes.search("gadget").hits[0].block.name == "second"
