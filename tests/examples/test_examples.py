@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import handiwork
 from examples.codenav_on_handiwork import main as run_codenav_on_handiwork
+from examples.codenav_on_images import main as run_codenav_on_images
 from examples.custom_action import PytestAgent, RunTestsAction, RunTestsObservation
 from examples.custom_sandbox import small
 from examples.custom_tool import CountingAgent
+from examples.image_tools.effects import blur_outside, mean_difference
+from examples.image_tools.regions import Box, bounding_box, colour_mask, largest_region
 from examples.minimal_agent import MinimalAgent
 from handiwork.agents.codenav.execution import RunCodeAction
 from handiwork.agents.codenav.retrieval import RetrieveAction
@@ -186,3 +191,34 @@ def test_codenav_runs_an_agent_of_the_codebase_that_it_searches() -> None:
         "The tax on 250 is 47.5.",
     ]
     assert str(result.state.outputs["code_summary"]).startswith("import handiwork")
+
+
+def test_codenav_edits_a_photograph_with_the_image_tools_that_it_finds() -> None:
+    result = run_codenav_on_images()
+    assert result.outcome == "finished", result.state.last_error
+    assert result.diff.startswith("Binary file flag.png is added: none -> ")
+    assert result.diff.count("\n") == 1
+    responses = [o.content for a, o in result.state.history if isinstance(a, RetrieveAction | RunCodeAction) and o]
+    found, too_large, stripe, found_blur, compared = responses
+    assert "def largest_region(mask: Mask)" in found
+    assert "def bounding_box(mask: Mask)" in found
+    assert "(600, 512, 3) (53, 16, 375, 406)\n" in too_large
+    assert "(600, 512, 3) (55, 277, 132, 370)\n" in stripe
+    assert "def blur_outside(" in found_blur + found
+    difference = re.search(r"inside 0\.00\noverall (\d+\.\d\d)\n", compared)
+    assert difference is not None
+    assert 10 < float(difference[1]) < 20
+
+
+def test_the_image_tools_find_regions_and_blur_what_is_outside_of_a_box() -> None:
+    picture = np.zeros((40, 60, 3), np.uint8)
+    picture[5:10, 5:20, 0] = 200
+    picture[30:32, 50:52, 0] = 255
+    picture[20:30, 20:40] = 255
+    assert bounding_box(largest_region(colour_mask(picture, 0))) == Box(5, 5, 20, 10)
+    with pytest.raises(ValueError, match="the mask has no pixel"):
+        largest_region(colour_mask(picture, 1))
+    blurred = blur_outside(picture, Box(5, 5, 20, 10))
+    assert (blurred[5:10, 5:20] == picture[5:10, 5:20]).all()
+    assert 0 < blurred[19, 30, 0] < 255
+    assert mean_difference(blurred, picture) > mean_difference(picture, picture) == 0
