@@ -20,7 +20,7 @@ LARGEST = 1_000_000
 FILES, DEEPEST = 100_000, 40
 """Maximum number of files, and of directories within each other."""
 
-_DOCUMENTATION = (".md", ".markdown")
+_DOCUMENTATION = {".md": "markdown", ".markdown": "markdown", ".tex": "latex"}
 _PRUNED = JUNK | {"venv", ".tox", ".nox", ".eggs", "site-packages", "dist-packages"}
 
 
@@ -101,5 +101,8 @@ def _ignores(rules: Rules, name: str, *, is_directory: bool) -> bool:
 
 
 def _language(name: str) -> str:
-    language = "markdown" if name.lower().endswith(_DOCUMENTATION) else language_of(name, b"")
-    return language if language in LANGUAGES or language == "markdown" else ""
+    suffix = Path(name).suffix.lower()
+    if suffix in _DOCUMENTATION:
+        return _DOCUMENTATION[suffix]
+    language = language_of(name, b"")
+    return language if language in LANGUAGES else ""

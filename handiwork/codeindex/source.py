@@ -1,4 +1,4 @@
-"""The blocks of a file in any language, each with its words. Those of Markdown are its sections.
+"""The blocks of a file in any language, each with its words. Those of Markdown and LaTeX are its sections.
 
 A new section begins at a heading, once the one before is long enough.
 """
@@ -16,6 +16,9 @@ SHORTEST, LONGEST = 100, 1_000
 """Words and marks of a section that ends at the next heading, and of one that ends at the next line."""
 
 _HEADING = re.compile(r" {0,3}#{1,6}\s+(.*?)[\s#]*\Z")
+_LATEX_HEADING = re.compile(
+    r"\s*\\(?:part|chapter|(?:sub){0,2}section|paragraph)\*?(?:\[[^]]*\])?\{((?:[^{}]|\{[^{}]*\})*)\}.*\Z"
+)
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -45,6 +48,8 @@ def blocks_of(language: str, text: str) -> list[Block]:
     """Return the blocks of a file by the rules of its language; Python with errors is read by its grammar."""
     if language == "markdown":
         return markdown_blocks(text)
+    if language == "latex":
+        return latex_blocks(text)
     if language == "python":
         try:
             return python_blocks(text)
@@ -55,17 +60,23 @@ def blocks_of(language: str, text: str) -> list[Block]:
 
 def markdown_blocks(text: str) -> list[Block]:
     """Return the sections of a document; the name of each is its first heading, its prototype all of them."""
-    return list(_sections(text.split("\n")))
+    return list(_sections(text.split("\n"), _HEADING, _FENCE))
 
 
-def _sections(lines: list[str]) -> Iterator[Block]:
+def latex_blocks(text: str) -> list[Block]:
+    """Return the sections of a LaTeX document, in the form of Markdown's."""
+    return list(_sections(text.split("\n"), _LATEX_HEADING))
+
+
+def _sections(lines: list[str], title: re.Pattern[str], fences: re.Pattern[str] | None = None) -> Iterator[Block]:
+    """Yield the sections between lines that match ``title``, but not between two ``fences``."""
     start, words, fence = 1, 0, ""
     headings: list[str] = []
     for number, line in enumerate(lines, 1):
-        mark = _FENCE.match(line)
+        mark = fences and fences.match(line)
         if mark is not None and fence in ("", mark[1]):
             fence = "" if fence else mark[1]
-        heading = None if fence else _HEADING.match(line)
+        heading = None if fence else title.match(line)
         if number > start and ((heading is not None and words > SHORTEST) or words > LONGEST):
             yield from _section(lines, start, number - 1, headings)
             start, words, headings = number, 0, []

@@ -8,7 +8,7 @@ import pytest
 
 from handiwork.codeindex.blocks import Block, Vocabulary, decode, is_excluded, sub_words
 from handiwork.codeindex.python_source import python_blocks
-from handiwork.codeindex.source import blocks_of, markdown_blocks
+from handiwork.codeindex.source import blocks_of, latex_blocks, markdown_blocks
 from handiwork.codeindex.tree_source import tree_blocks
 from tests.codeindex.sources import LANGUAGES
 
@@ -115,6 +115,20 @@ def test_markdown_is_split_at_headings_once_a_section_is_long_enough() -> None:
         (11, 12, "Three", "Three"),
     ]
     assert {one.type for one in sections} == {"DOCUMENTATION"}
+
+
+def test_latex_is_split_at_its_sections_by_the_rules_of_markdown() -> None:
+    long = " ".join(["word"] * 120)
+    title = "\\subsection*[short]{On \\emph{stems}}\\label{sec:stems}"
+    source = f"\\section{{Words}}\n{long}\n% \\section{{none}}\n  {title}\n{long}\n\\paragraph{{End}} It ends.\n"
+    sections = latex_blocks(source)
+    assert [(block.name, block.first, block.last) for block in sections] == [
+        ("Words", 1, 3),
+        ("On \\emph{stems}", 4, 5),
+        ("End", 6, 6),
+    ]
+    assert blocks_of("latex", source) == sections
+    assert {block.type for block in sections} == {"DOCUMENTATION"}
 
 
 def test_markdown_without_headings_is_split_by_length() -> None:

@@ -226,7 +226,7 @@ def test_the_process_that_parses_can_reach_nothing() -> None:
     assert done.stdout == "end", done.stderr
 
 
-@given(st.sampled_from([*LANGUAGES, "python", "markdown"]), st.data())
+@given(st.sampled_from([*LANGUAGES, "python", "markdown", "latex"]), st.data())
 @settings(max_examples=150)
 def test_any_text_has_blocks_within_its_lines(language: str, data: st.DataObject) -> None:
     source = LANGUAGES.get(language, ("# a\ndef f():\n    pass\nclass A(B):\n    x = 1\n", []))[0]
