@@ -15,12 +15,14 @@ import pytest
 import handiwork
 from examples.codenav_on_handiwork import main as run_codenav_on_handiwork
 from examples.codenav_on_images import main as run_codenav_on_images
+from examples.codenav_on_notes import main as run_codenav_on_notes
 from examples.custom_action import PytestAgent, RunTestsAction, RunTestsObservation
 from examples.custom_sandbox import small
 from examples.custom_tool import CountingAgent
 from examples.image_tools.effects import blur_outside, mean_difference
 from examples.image_tools.regions import Box, bounding_box, colour_mask, largest_region
 from examples.minimal_agent import MinimalAgent
+from examples.research_notes.references import faults, passage
 from handiwork.agents.codenav.execution import RunCodeAction
 from handiwork.agents.codenav.retrieval import RetrieveAction
 from handiwork.events.action import CmdRunAction
@@ -222,3 +224,37 @@ def test_the_image_tools_find_regions_and_blur_what_is_outside_of_a_box() -> Non
     assert (blurred[5:10, 5:20] == picture[5:10, 5:20]).all()
     assert 0 < blurred[19, 30, 0] < 255
     assert mean_difference(blurred, picture) > mean_difference(picture, picture) == 0
+
+
+def test_codenav_answers_from_documents_with_references_that_are_right() -> None:
+    result = run_codenav_on_notes()
+    assert result.outcome == "finished", result.state.last_error
+    assert result.diff == ""
+    responses = [o.content for a, o in result.state.history if isinstance(a, RetrieveAction | RunCodeAction) and o]
+    found, computed, wrong_place, right = responses
+    assert "file_path=bm25.tex\nlines=[1, 16]\ntype=DOCUMENTATION" in found
+    assert "file_path=recall.md\nlines=[1, 9]\ntype=DOCUMENTATION" in found
+    assert computed.startswith("STDOUT:\n1.96\n")
+    assert "[bm25.tex:12-12] has not the words" in wrong_place
+    assert right.startswith("STDOUT:\n[]\n")
+    answer = str(result.state.outputs["message"])
+    assert "1.96" in answer
+    assert answer.count("[") == 3
+    assert faults(answer) == []
+
+
+def test_the_faults_of_references_are_found() -> None:
+    assert passage("[recall.md:1-3]") == "# Measuring a search ## Recall at a depth"
+    assert faults('Recall "counts the same" [recall.md:5-7].') == [
+        '[recall.md:5-7] has not the words "counts the same"'
+    ]
+    assert faults('"one right\ndocument" [recall.md:6-6] and "no place"') == [
+        '"no place": nothing is no reference: write it like [recall.md:3-4]'
+    ]
+    assert faults("Nothing.") == ["the answer quotes nothing"]
+    for reference, message in (
+        ("[none.md:1-2]", "there is no note none.md"),
+        ("[recall.md:5-900]", "has the lines 1 to"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            passage(reference)
