@@ -39,7 +39,11 @@ BY_CHANCE = {"agentbench_os"}
 """Benchmarks whose docstring says that the oracle scores 1 on some instances in some runs only."""
 
 SPLITS = [(one.name, split) for one in all_of() for split in one.splits]
-SAMPLE = {"swebench": ["pallets__flask-4992"], "agentbench_os": ["std-003-ac-00000", "std-004-N11-00000"]}
+SAMPLE = {
+    "agentbench_os": ["std-003-ac-00000", "std-004-N11-00000"],
+    "localisation": ["pallets__flask-4992", "mwaskom__seaborn-3407"],
+    "swebench": ["pallets__flask-4992"],
+}
 """The instances of test-slow, for benchmarks of which not any two will do."""
 
 

@@ -27,6 +27,7 @@ SHORTEST = 6
 """The characters of a text that cannot be found by chance."""
 
 IDS = {
+    "localisation": ["pallets__flask-4992", "pytest-dev__pytest-7168"],
     "swebench": ["pallets__flask-4992", "pytest-dev__pytest-7168"],
     "agentbench_os": ["std-007-bootstrap-00000", "std-007-bootstrap-00001"],
 }
@@ -56,6 +57,8 @@ GOLD: Mapping[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "gorilla_apibench": lambda row: [row["reference"]],
     "gpqa": lambda row: [row["Correct Answer"]],
     "humanevalfix": lambda row: [repaired_line(row)],
+    # The repository has the file itself, but not its repair.
+    "localisation": lambda row: added_lines(row["patch"])[:1],
     "mint": lambda row: [row["canonical_solution"].strip()],
     "m3tooleval": lambda row: [str(row["expected_output"])],
     "ml-bench": lambda row: [row["output"].strip()],
@@ -124,4 +127,4 @@ async def test_a_rollout_sees_neither_solution_nor_tests_nor_data_nor_other_roll
         assert hits == []
         assert "control in the workspace" in found["hits"]
         assert (found["left"], found["processes"]) == (1, 1), "it sees another rollout's files or processes"
-        assert found["history"] == (1 if name == "swebench" else found["history"])
+        assert found["history"] == (1 if name in ("localisation", "swebench") else found["history"])
