@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 from pydantic_settings import (
@@ -83,6 +83,13 @@ class MCPServerSettings(Model):
         return self
 
 
+class ForgeSettings(Model):
+    """A forge at a host that is not known to be one: its kind, and its web address if that is not https://HOST."""
+
+    kind: Literal["github", "gitlab"]
+    url: Annotated[str, Field(pattern=r"^https?://[^/?#@\s]+(/[^?#\s]*)?$")] | None = None
+
+
 class SessionSettings(Model):
     """The settings that a session keeps."""
 
@@ -152,6 +159,9 @@ class Settings(SessionSettings, BaseSettings):
 
     max_time: float | None = Field(default=None, gt=0)
     """The running time in seconds after which the agent pauses."""
+
+    forges: dict[str, ForgeSettings] = Field(default_factory=dict)
+    """The GitHub and GitLab servers of your own, by the host of a repository's remote, for pull requests."""
 
     @field_validator("mount_ro", "secrets", "skills", mode="before")
     @classmethod

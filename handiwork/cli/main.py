@@ -321,6 +321,31 @@ def apply(
     """
 
 
+@command(app, "pull_request:pull_request", name="pull-request")
+def pull_request(
+    session: Session = None,
+    title: Annotated[str | None, typer.Option("--title", help="The title; by default the session's.")] = None,
+    body: Annotated[str | None, typer.Option("--body", help="The text; by default the agent's final message.")] = None,
+    base: Annotated[
+        str | None, typer.Option("--base", help="The branch to merge into; by default the one checked out.")
+    ] = None,
+    draft: Annotated[bool, typer.Option("--draft", help="Open it as a draft, which nobody can merge yet.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the request, and send nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Open it without asking.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Open a pull request on GitHub, or a merge request on GitLab, with a session's changes.
+
+    Its branch is pushed to the workspace's remote; your files and your current branch stay as they are. The token is
+    in GITHUB_TOKEN or GITLAB_TOKEN, or the command asks for it. --json opens the request without asking.
+
+    \b
+    handiwork pull-request 3fa9 --dry-run
+    handiwork pull-request 3fa9 --title "Greet in German" --base develop --draft
+    handiwork pull-request 3fa9 --json | jq -r .url
+    """
+
+
 indexing.add_to(app)
 machine.add_to(app)
 

@@ -18,7 +18,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from handiwork.log.store import Store
 from handiwork.server import event_stream
 from handiwork.server.access import AccessGuard
-from handiwork.server.api import apply, catalog, control, files, onboarding, permissions, places, sessions
+from handiwork.server.api import (
+    apply,
+    catalog,
+    control,
+    files,
+    onboarding,
+    permissions,
+    places,
+    pull_request,
+    sessions,
+)
 from handiwork.server.api.catalog import RequestMetrics
 from handiwork.server.openapi import document
 from handiwork.server.operations import Operation, refusal
@@ -31,6 +41,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *places.OPERATIONS,
     *files.OPERATIONS,
     *apply.OPERATIONS,
+    *pull_request.OPERATIONS,
     *catalog.OPERATIONS,
     *onboarding.OPERATIONS,
 )

@@ -25,6 +25,7 @@ from handiwork.process import Process
 from handiwork.server.live import Channels
 from handiwork.session import open as assemble
 from handiwork.session.config import SessionConfig, SessionError
+from handiwork.session.pull_request import ForgeTokens
 from handiwork.session.session import Session
 from handiwork.session.steps.live import OutputDelta, Status, TextDelta
 from handiwork.session.storage.layout import session_dir
@@ -84,6 +85,7 @@ class SessionSupervisor:
     def __init__(self, store: Store, data: Path, idle: float = IDLE) -> None:
         self.store, self.data, self.channels = store, data, Channels()
         self.deleted: list[str] = []
+        self.forge_tokens = ForgeTokens()
         self._idle = idle
         self._hosted: dict[str, HostedSession] = {}
         self._waiting: dict[str, HostedSession] = {}

@@ -83,12 +83,13 @@ async def bring_commits(store: Store, data: Path, log: EventLog) -> Commits:
         return Commits(error=str(error))
 
 
-async def make_branch(store: Store, data: Path, log: EventLog) -> str:
+async def make_branch(store: Store, data: Path, log: EventLog, title: str = "") -> str:
     """Commit a session's changes on top of its own commits, or of the user's HEAD; return the branch.
 
-    The user's files stay as they are. Raises ConflictError, SandboxError, LeaseHeld, SessionError, WorkspaceError.
+    The commit's ``title`` is by default the session's. The user's files stay as they are. Raises ConflictError,
+    SandboxError, LeaseHeld, SessionError, WorkspaceError.
     """
-    workspace, title = Path((await config_of(log)).workspace), (await log.info()).title
+    workspace, title = Path((await config_of(log)).workspace), title or (await log.info()).title
     fetched = await fetch_commits(store, data, log)
     branch, _ = await asyncio.to_thread(
         commit_changes,

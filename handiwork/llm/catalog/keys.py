@@ -1,4 +1,8 @@
-"""Keys of providers that the user has asked to keep: a file in the settings' folder that only the user can read."""
+"""Keys that the user has asked to keep: a file in the settings' folder that only the user can read.
+
+A key is stored under the environment variable that Handiwork reads it from, or under a name with an "@", as that of a
+forge's token, which never becomes a variable.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +33,30 @@ def keys_file() -> Path:
 
 def load_keys() -> None:
     """Set the environment variables of the kept keys that are not set yet. Raises KeysError."""
-    for variable, key in _read().items():
-        os.environ.setdefault(variable, key)
+    for name, key in _read().items():
+        if "@" not in name:
+            os.environ.setdefault(name, key)
 
 
-def keep_key(variable: str, key: str | None) -> None:
-    """Keep the key of an environment variable, or forget it if it is None. Raises KeysError."""
+def kept_key(name: str) -> str | None:
+    """Return the key that is kept under a name, None without one. Raises KeysError."""
+    return _read().get(name)
+
+
+def keep_key(name: str, key: str | None) -> None:
+    """Keep a key under a name, or forget it if it is None. Raises KeysError."""
     file = keys_file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with locked(file.with_suffix(".lock"), flags=os.O_RDWR | os.O_CREAT):
-            keys = {name: value for name, value in _read().items() if name != variable}
+            keys = {other: value for other, value in _read().items() if other != name}
             draft = file.with_suffix(".draft")
             draft.unlink(missing_ok=True)
             with open(draft, "x", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream:
-                json.dump(keys if key is None else {**keys, variable: key}, stream, indent=1)
+                json.dump(keys if key is None else {**keys, name: key}, stream, indent=1)
             draft.replace(file)
     except OSError as error:
+        variable = name.partition("@")[0]
         raise KeysError(f"{file} cannot be written: {error.strerror}; set {variable} in your environment") from None
 
 

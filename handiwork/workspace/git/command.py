@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
@@ -21,6 +21,10 @@ _QUIET = (
 )
 
 
+_PROXIES = tuple(f"{name}_proxy" for name in ("http", "https", "all", "no"))
+"""Variables by which git finds its proxy; programs take them in either case."""
+
+
 def run_git(
     git_dir: Path, *arguments: str, protocols: str = "none", stdin: IO[bytes] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
@@ -34,11 +38,17 @@ def run_git(
 
 
 def run_git_alone(
-    private: Path, *arguments: str, open_files: Collection[int] = ()
+    private: Path,
+    *arguments: str,
+    open_files: Collection[int] = (),
+    protocols: str = "none",
+    settings: Sequence[tuple[str, str]] = (),
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run git on plain files in a private directory, outside any repository and without any settings.
+    """Run git in a private directory, outside any other repository, without the user's or the system's settings.
 
-    git inherits the descriptors ``open_files``. Raises WorkspaceError if git is not installed.
+    git inherits the descriptors ``open_files``, speaks only ``protocols``, and gets ``settings`` through its
+    environment, which other users cannot read, so a value may be a secret. Raises WorkspaceError if git is not
+    installed.
     """
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
@@ -48,8 +58,14 @@ def run_git_alone(
         "GIT_CONFIG_GLOBAL": "/dev/null",
         "GIT_ATTR_NOSYSTEM": "1",
         "GIT_CEILING_DIRECTORIES": str(private.parent),
-        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_ALLOW_PROTOCOL": protocols,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_CONFIG_COUNT": str(len(settings)),
     }
+    for number, (name, value) in enumerate(settings):
+        environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    if protocols != "none":
+        environment |= {name: value for name, value in os.environ.items() if name.lower() in _PROXIES}
     return _run(["git", "-c", "core.attributesFile=/dev/null", *_QUIET, *arguments], private, environment, open_files)
 
 

@@ -32,7 +32,7 @@ from handiwork.settings import (
     written,
 )
 
-TABLES = ("mcp",)
+TABLES = ("mcp", "forges")
 """The settings that are tables, which nobody writes on a command line."""
 
 _ABSOLUTE: dict[str, Callable[[str], str]] = {

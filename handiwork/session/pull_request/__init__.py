@@ -1,0 +1,194 @@
+"""A pull request from a session's changes: its branch is pushed to the forge of the workspace's remote and proposed.
+
+Nothing is sent before ``open_request``, except the token to the forge that it is for. Every step can be repeated: the
+branch is found again, a branch that the remote has is not pushed again, and a request that exists is returned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from handiwork.errors import WorkspaceError
+from handiwork.events.action import AgentFinishAction, MessageAction
+from handiwork.llm.catalog.keys import keep_key, kept_key, keys_file
+from handiwork.log.eventlog import EventLog
+from handiwork.log.store import Store
+from handiwork.session.apply import make_branch
+from handiwork.session.config import config_of
+from handiwork.session.open import changes
+from handiwork.session.pull_request.forge import Draft, ForgeError, PullRequest, RequestExistsError, TokenError
+from handiwork.session.pull_request.target import Target, target_of
+from handiwork.settings import load
+from handiwork.workspace.git.remote import GitRemote, push_branch, remote_of
+
+LONGEST_TOKEN = 1000
+"""The maximum length of a token in characters; those of the forges have up to 255."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A request as it would be opened, for the user to edit.
+
+    ``account`` is the forge's name of the token's owner, None without a token that works: ``problem`` then tells why,
+    and ``base`` may be "". ``bases`` are likely branches to merge into. ``files`` are the paths that the session
+    changed. ``warnings`` has a sentence for each other thing that the request would have.
+    """
+
+    target: Target
+    account: str | None
+    problem: str
+    title: str
+    body: str
+    base: str
+    bases: tuple[str, ...]
+    files: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OpenedRequest:
+    """A request that is open; ``created`` is false if it was open before, with the title and body that it had."""
+
+    target: Target
+    request: PullRequest
+    branch: str
+    created: bool
+
+
+class ForgeTokens:
+    """The tokens of forges: those that the user gave this process, of the environment, and the kept ones.
+
+    The variable GITHUB_TOKEN or GITLAB_TOKEN is for github.com or gitlab.com and the hosts of the settings; a token
+    that the user gives is for one host.
+    """
+
+    def __init__(self) -> None:
+        self._tokens: dict[str, str] = {}
+
+    async def find(self, target: Target) -> tuple[str, str]:
+        """Return the token for a forge, and the place that it is from; both are "" without one. Raises KeysError."""
+        if token := self._tokens.get(target.host):
+            return token, "you"
+        if target.own and (token := os.environ.get(target.variable, "").strip()):
+            return token, f"the variable {target.variable}"
+        kept = await asyncio.to_thread(kept_key, _name(target))
+        return (kept, str(keys_file())) if kept else ("", "")
+
+    async def give(self, target: Target, token: str, *, keep: bool) -> str:
+        """Use a token from here on, and keep it in the file of keys if asked to; return its account.
+
+        Raises TokenError if the forge does not accept it, ForgeError, KeysError.
+        """
+        token = token.strip()
+        if not token or len(token) > LONGEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+            raise TokenError("the token is empty or has characters that no token has")
+        async with target.forge(token) as forge:
+            account = await forge.account()
+        if keep:
+            await asyncio.to_thread(keep_key, _name(target), token)
+        self._tokens[target.host] = token
+        return account
+
+
+async def find_target(log: EventLog) -> Target:
+    """Return the forge of the session's workspace. Raises NoRemoteError, UnknownForgeError, SessionError."""
+    return (await _target(log))[1]
+
+
+async def propose(data: Path, log: EventLog, tokens: ForgeTokens) -> Proposal:
+    """Return the request that the session's changes would make; with a token, the forge is asked about it.
+
+    Raises NoRemoteError, UnknownForgeError, WorkspaceError without changes, and ForgeError if the account may not push.
+    """
+    remote, target = await _target(log)
+    files = tuple(change.path for change in await changes(data, log))
+    if not files:
+        raise WorkspaceError(f"the session has no changes, so there is nothing for a {target.noun}")
+    base = remote.head if remote.head in remote.branches else remote.default
+    default, account, problem = remote.default, None, ""
+    token, source = await tokens.find(target)
+    if token:
+        try:
+            async with target.forge(token) as forge:
+                account, default = await forge.account(), await forge.default_branch()
+        except TokenError as error:
+            problem = f"{error}. This one is from {source}"
+    return Proposal(
+        target,
+        account,
+        problem,
+        (await log.info()).title,
+        await _last_message(log),
+        base or default,
+        tuple(dict.fromkeys(filter(None, (base, default)))),
+        files,
+        _warnings(remote, target),
+    )
+
+
+async def open_request(store: Store, data: Path, log: EventLog, tokens: ForgeTokens, draft: Draft) -> OpenedRequest:
+    """Make the session's branch, push it, and open a request for it, or return the one that is open.
+
+    Token, permission and base are checked first. Without a base, the draft is for the repository's default branch.
+    Raises TokenError, ForgeError, PushError, and like ``make_branch``.
+    """
+    _, target = await _target(log)
+    token, _ = await tokens.find(target)
+    if not token:
+        raise TokenError(f"there is no token for {target.host}: give one, or set {target.variable}")
+    if len(token) >= 8:  # a shorter one would be taken out of ordinary text
+        store.redactor.learn({_name(target): token})
+    async with target.forge(token) as forge:
+        await forge.account()
+        default = await forge.default_branch()
+        draft = replace(draft, base=draft.base or default)
+        if not await forge.has_branch(draft.base):
+            raise ForgeError(f"{target.path} on {target.host} has no branch {draft.base}: give another base")
+        branch = await make_branch(store, data, log, draft.title)
+        workspace = Path((await config_of(log)).workspace)
+        await asyncio.to_thread(push_branch, workspace, branch, forge.push_address, forge.push_user, token)
+        try:
+            request = await forge.open(draft, branch)
+        except RequestExistsError:
+            existing = await forge.find(branch, draft.base)
+            if existing is None:
+                raise
+            return OpenedRequest(target, existing, branch, created=False)
+        return OpenedRequest(target, request, branch, created=True)
+
+
+async def _target(log: EventLog) -> tuple[GitRemote, Target]:
+    workspace = Path((await config_of(log)).workspace)
+    remote = await asyncio.to_thread(remote_of, workspace)
+    return remote, target_of(remote.address, load({}).forges)
+
+
+def _name(target: Target) -> str:
+    """Return the name of a forge's token among the keys."""
+    return f"{target.variable}@{target.host}"
+
+
+def _warnings(remote: GitRemote, target: Target) -> tuple[str, ...]:
+    if not remote.unpushed:
+        return ()
+    commits = "a commit" if remote.unpushed == 1 else f"{remote.unpushed} commits"
+    return (f"HEAD has {commits} that {remote.name} does not have: the {target.noun} has them too.",)
+
+
+async def _last_message(log: EventLog) -> str:
+    """Return the agent's final message of its own task, "" without one."""
+    before: int | None = None
+    while page := await log.read_back(before):
+        for event in page:
+            match event:
+                case AgentFinishAction(subtask=0, outputs=outputs):
+                    return str(outputs.get("message") or "").strip()
+                case MessageAction(subtask=0, source="agent", content=content):
+                    return content.strip()
+                case _:
+                    pass
+        before = page[-1].id
+    return ""
