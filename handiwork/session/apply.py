@@ -98,6 +98,7 @@ async def make_branch(store: Store, data: Path, log: EventLog, title: str = "") 
         f"handiwork/{log.id}",
         fetched or "HEAD",
         f"{title}\n\nHandiwork session {log.id}\n",
+        merge=fetched is None,
     )
     if (made := branch or fetched) is None:
         raise WorkspaceError(f"HEAD of {workspace} has all changes of the session, so no branch was made")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -186,7 +185,6 @@ def test_a_token_that_may_not_do_it_changes_nothing(api: Api, forge: Standin, tm
         api.post(f"{session}/pull-request/token", token=token)
 
     give(forge.add("stranger", access="none"))
-    assert f"has no repository octo/greeter, or the token of" not in problem(opening(api, session))
     assert "has no repository octo/greeter, or the token may not see it" in problem(opening(api, session))
     give(forge.add("reader", access="read"))
     assert "reader may not push to octo/greeter" in problem(api.http.get(f"{session}/pull-request"))
@@ -260,7 +258,6 @@ def test_a_remote_by_ssh_is_pushed_to_over_http_and_the_repository_s_settings_ru
     know(api, f'[forges."git.example.org"]\nkind = "github"\nurl = "{github.url}"\n')
     project = clone(github, tmp_path)
     session = work(api, project)
-    api.post
     ran = tmp_path / "ran"
     git(project, "remote", "set-url", "origin", "git@git.example.org:octo/greeter.git")
     for name, value in {
@@ -270,7 +267,7 @@ def test_a_remote_by_ssh_is_pushed_to_over_http_and_the_repository_s_settings_ru
         "credential.helper": f"!touch {ran}",
         "http.proxy": "http://127.0.0.1:1",
         "remote.origin.receivepack": f"touch {ran};",
-        f"url.http://127.0.0.1:1/.insteadOf": github.url,
+        "url.http://127.0.0.1:1/.insteadOf": github.url,
         "push.gpgSign": "true",
         "gpg.program": f"touch {ran}",
     }.items():
@@ -298,9 +295,12 @@ def test_a_shallow_clone_and_the_agent_s_own_commits(api: Api, github: Standin, 
     git(project, "remote", "set-url", "origin", github.address)
     session = work(api, project, "echo 1 >> more; git commit -qam third; echo 2 >> more")
     api.post(f"{session}/pull-request/token", token=github.add("ada"))
-    opened = opening(api, session).json()
+    answer = opening(api, session)
+    assert answer.status_code == 200, answer.text
+    opened = answer.json()
     subjects = git(github.bare, "log", "--format=%s", opened["branch"])
     assert subjects == "Greet in German\nthird\nsecond\nfirst\n"
+    assert git(github.bare, "show", f"{opened['branch']}:more") == "1\n1\n2\n"
 
 
 CAPTURE = """#!/bin/sh
@@ -345,10 +345,9 @@ def test_the_token_is_in_no_log_argument_or_repository(tmp_path: Path) -> None:
         taken = api.post(f"{session}/pull-request/token", token=token, keep=True)
         opened = opening(api, session).json()
         assert opened["created"] is True
-        time.sleep(0.1)
     assert f"push --porcelain --no-verify --no-follow-tags {forge.address}" in (out / "arguments").read_text()
-    assert list(out.glob("handiwork-files-*/objects/info/alternates"))
-    assert list(temporary.iterdir()) == []
+    (alternates,) = out.glob("handiwork-files-*/objects/info/alternates")
+    assert not (temporary / alternates.parents[2].name).exists()
     basic = base64.b64encode(f"x-access-token:{token}".encode())
     for secret in (token.encode(), basic, wrong.encode()):
         holders = [file for file in tmp_path.rglob("*") if file.is_file() and secret in file.read_bytes()]

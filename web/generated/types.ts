@@ -276,6 +276,7 @@ export interface ApplyConflict {
  * What an apply would do in ``workspace``; nothing, as long as there are conflicts without an answer.
  *
  * ``warnings`` has a sentence for each change that it would skip, ``undoable`` the paths of the last apply.
+ * ``request`` is the word of the remote's forge for a pull request, null without a known forge.
  */
 export interface ApplyPreview {
   workspace: string;
@@ -286,6 +287,7 @@ export interface ApplyPreview {
   warnings: string[];
   conflicts: ApplyConflict[];
   undoable: string[];
+  request: string | null;
 }
 /**
  * What was changed in ``workspace``; ``branch`` has the session's commits, null without any.
@@ -946,6 +948,13 @@ export interface FolderListing {
   folders: Folder[];
 }
 /**
+ * The token's owner on the forge; ``file`` is the file that keeps the token, if any.
+ */
+export interface ForgeAccount {
+  account: string;
+  file: string | null;
+}
+/**
  * Run several subtasks side by side, each an (agent, inputs) pair on its own copy of the workspace.
  */
 export interface ForkAction extends Action {
@@ -1217,6 +1226,16 @@ export interface OfferedModels {
   models: OfferedModel[];
 }
 /**
+ * An open request at ``url``; unless it is ``created`` now, it keeps the title and body that it had.
+ */
+export interface OpenPullRequest {
+  noun: string;
+  number: number;
+  url: string;
+  branch: string;
+  created: boolean;
+}
+/**
  * Up to 10,000 events in columns, ascending without gaps: item ``n`` is of event ``first + n``.
  *
  * ``types`` are positions in ``names``; ``causes`` are the events' causes, null for none; ``failed`` are the ids of
@@ -1304,6 +1323,28 @@ export interface PlanTask {
  */
 export interface Posted {
   event: number;
+}
+/**
+ * The request that the session's changes would make in ``repository`` on ``host``.
+ *
+ * ``account`` is the forge's name of the token's owner, null without a token that works; ``problem`` then tells why.
+ * ``base`` may be "" then; ``bases`` are likely branches to merge into. ``variable`` is the environment variable for
+ * a token. ``files`` are the changed paths, ``warnings`` has a sentence for each other thing in the request.
+ */
+export interface PullRequestProposal {
+  forge: "github" | "gitlab";
+  noun: string;
+  host: string;
+  repository: string;
+  variable: string;
+  account: string | null;
+  problem: string;
+  title: string;
+  body: string;
+  base: string;
+  bases: string[];
+  files: string[];
+  warnings: string[];
 }
 /**
  * Recall what earlier tasks with the workspace's code found useful, for a new ``task``.
@@ -1651,6 +1692,13 @@ export interface FolderQuery {
   path?: string;
 }
 /**
+ * A token for the forge of the session's workspace; with ``keep`` also for later servers and the command line.
+ */
+export interface ForgeToken {
+  token: string;
+  keep?: boolean;
+}
+/**
  * More hosts that the sandbox may reach: names, wildcards or presets.
  *
  * ``scope`` "once" ends with the action that first reaches one of them, "project" also holds for new sessions on the
@@ -1730,6 +1778,15 @@ export interface NewFork {
   model?: string | null;
   base_url?: string | null;
   message?: string | null;
+}
+/**
+ * A request to open; ``base`` "" is the repository's default branch, and nobody can merge a draft.
+ */
+export interface NewPullRequest {
+  title: string;
+  body?: string;
+  base?: string;
+  draft?: boolean;
 }
 /**
  * A task to run; fields left out take the user's settings.

@@ -13,6 +13,7 @@ import type {
   EventsQuery,
   FileList,
   FolderListing,
+  ForgeAccount,
   Hosts,
   KeyTaken,
   ListQuery,
@@ -22,12 +23,15 @@ import type {
   NewApply,
   NewBlob,
   NewFork,
+  NewPullRequest,
   NewSession,
   OfferedModels,
+  OpenPullRequest,
   Outline,
   PermissionChange,
   PermissionList,
   Posted,
+  PullRequestProposal,
   SessionBranch,
   SessionPage,
   SessionView,
@@ -165,6 +169,13 @@ export function sessionApi(id: string) {
       run: (resolutions: NonNullable<NewApply["resolutions"]>) =>
         json<ApplyResult>("POST", `${base}/apply`, {}, { resolutions }),
       undo: () => json<UndoResult>("POST", `${base}/apply/undo`),
+    },
+    pullRequest: {
+      propose: () => json<PullRequestProposal>("GET", `${base}/pull-request`),
+      /** Push the branch and open the request; a large push takes minutes. */
+      open: (request: NewPullRequest) => json<OpenPullRequest>("POST", `${base}/pull-request`, {}, request),
+      setToken: (token: string, keep: boolean) =>
+        json<ForgeAccount>("POST", `${base}/pull-request/token`, {}, { token, keep }),
     },
     branch: () => json<SessionBranch>("POST", `${base}/branch`),
     patchUrl: `${base}/patch`,

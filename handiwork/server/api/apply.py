@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 from starlette.responses import Response
 
+from handiwork.errors import HandiworkError
+from handiwork.log.eventlog import EventLog
 from handiwork.server.operations import Operation, OperationCall
 from handiwork.server.schemas.apply import (
     ApplyConflict,
@@ -26,6 +28,7 @@ from handiwork.session.apply import (
 )
 from handiwork.session.config import config_of
 from handiwork.session.open import changes
+from handiwork.session.pull_request import find_target
 from handiwork.workspace.apply import Conflict
 from handiwork.workspace.files.names import quoted
 from handiwork.workspace.patch import unified_diff
@@ -47,6 +50,7 @@ async def preview_apply(call: OperationCall[None, None]) -> ApplyPreview:
             warnings=[],
             conflicts=[],
             undoable=[],
+            request=await _request_noun(log),
         )
     applied = preview.applied
     return ApplyPreview(
@@ -58,6 +62,7 @@ async def preview_apply(call: OperationCall[None, None]) -> ApplyPreview:
         warnings=list(applied.warnings),
         conflicts=await asyncio.to_thread(_conflicts, preview.conflicts),
         undoable=_names(preview.undoable),
+        request=await _request_noun(log),
     )
 
 
@@ -100,6 +105,13 @@ async def download_patch(call: OperationCall[None, None]) -> Response:
         "x-content-type-options": "nosniff",
     }
     return Response(patch.encode(errors="surrogateescape"), media_type="text/x-diff; charset=utf-8", headers=headers)
+
+
+async def _request_noun(log: EventLog) -> str | None:
+    try:
+        return (await find_target(log)).noun
+    except HandiworkError:
+        return None  # the operations on pull requests tell why
 
 
 def _names(paths: Iterable[str]) -> list[str]:

@@ -28,6 +28,7 @@ class ApplyPreview(Shape):
     """What an apply would do in ``workspace``; nothing, as long as there are conflicts without an answer.
 
     ``warnings`` has a sentence for each change that it would skip, ``undoable`` the paths of the last apply.
+    ``request`` is the word of the remote's forge for a pull request, null without a known forge.
     """
 
     workspace: str
@@ -38,6 +39,7 @@ class ApplyPreview(Shape):
     warnings: list[str]
     conflicts: list[ApplyConflict]
     undoable: list[str]
+    request: str | None
 
 
 class NewApply(Shape):

@@ -224,7 +224,7 @@ class GitHub(Forge):
         return "the scope repo or, if it is fine-grained, write access to contents and pull requests"
 
     def _of(self, found: Any) -> PullRequest:
-        return PullRequest(_field(found, "number", int), _field(found, "html_url", str))
+        return PullRequest(_field(found, "number", int), _link(found, "html_url"))
 
 
 class GitLab(Forge):
@@ -288,7 +288,7 @@ class GitLab(Forge):
         return f"/projects/{quote(self.path, safe='')}"
 
     def _of(self, found: Any) -> PullRequest:
-        return PullRequest(_field(found, "iid", int), _field(found, "web_url", str))
+        return PullRequest(_field(found, "iid", int), _link(found, "web_url"))
 
 
 async def _exists(asking: Any) -> bool:
@@ -307,6 +307,14 @@ def _field(content: Any, name: str, kind: Any) -> Any:
     if not isinstance(value, kind):
         raise ForgeUnreachableError(f"the forge's answer has no {name}, so it is not the API of GitHub or GitLab")
     return value
+
+
+def _link(content: Any, name: str) -> str:
+    """Return a field that is a web address; the user's browser opens it."""
+    url = _field(content, name, str)
+    if not url.startswith(("https://", "http://")):
+        raise ForgeUnreachableError(f"the forge's answer has a {name} that is no web address")
+    return url
 
 
 def _reason(content: Any) -> str:

@@ -94,6 +94,8 @@ def _split(address: str) -> tuple[str, str]:
         raise no_forge from None
     if not host or not re.fullmatch(r"[a-z0-9.-]+", host) or parts.scheme not in ("http", "https", "ssh", "git"):
         raise no_forge
+    if parts.query or parts.fragment:
+        raise no_forge
     is_web = parts.scheme in ("http", "https") and port not in (None, 80, 443)
     return f"{host}:{port}" if is_web else host, parts.path.strip("/")
 

@@ -26,13 +26,14 @@ class CommitError(WorkspaceError):
 
 
 def commit_changes(
-    workspace: Path, changes: Sequence[Change], branch: str, parent: str, message: str
+    workspace: Path, changes: Sequence[Change], branch: str, parent: str, message: str, *, merge: bool = True
 ) -> tuple[str | None, Applied]:
     """Commit the changes on top of ``parent``; return the branch, None if the parent has them all, and what changed.
 
-    The changes are merged with the parent as ``apply`` merges them with files. The branch is ``branch``, with a number
-    if there is another one of that name; a branch with the same commit is returned again. Raises CommitError outside of
-    a repository, ConflictError, and WorkspaceError.
+    The changes are merged with the parent as ``apply`` merges them with files; without ``merge`` the session began
+    before the parent, which is a commit of its own, and its versions replace the parent's. The branch is ``branch``,
+    with a number if there is another one of that name; a branch with the same commit is returned again. Raises
+    CommitError outside of a repository, ConflictError, and WorkspaceError.
     """
     repository = repository_at(workspace)
     if repository is None:
@@ -45,6 +46,8 @@ def commit_changes(
         present = _export(git_dir, commit, [change.path for change in changes], folder) if commit else set[str]()
         # A file that git does not track is not in the parent, whatever the session's base has.
         relative = [change if change.path in present else replace(change, old=None) for change in changes]
+        if not merge:
+            relative = [replace(change, old=side_at(folder, change.path)) for change in changes]
         try:
             applied = apply(relative, folder)
         except ConflictError as error:

@@ -8,9 +8,10 @@ import tempfile
 from pathlib import Path
 
 from handiwork.errors import WorkspaceError
-from handiwork.workspace.git.command import run_git
-from handiwork.workspace.git.repository import Repository, repository_at
+from handiwork.workspace.git.command import run_git, run_git_alone
+from handiwork.workspace.git.repository import Repository, read_regular, repository_at
 
+_LARGEST_SHALLOW = 1 << 24
 _CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true")
 _FETCH = ("fetch", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--quiet")
 
@@ -52,13 +53,20 @@ def import_commits(target_repo: Path, bundle_file: Path, session_id: str) -> str
 
 def _open_bundle(target: Repository, intermediate: Path, bundle: Path) -> None:
     """Unpack a bundle into its own repository, which borrows the bundle's prerequisites from the user's repository."""
-    run_git(intermediate, "init", "--quiet", "--bare", "--template=")
-    alternates = intermediate / "objects/info/alternates"
-    alternates.parent.mkdir(exist_ok=True)
-    alternates.write_bytes(os.fsencode(target.common / "objects") + b"\n")
+    make_borrower(intermediate, target)
     result = run_git(intermediate, *_CHECKED, *_FETCH, str(bundle), "HEAD:refs/heads/session", protocols="file")
     if result.returncode:
         raise WorkspaceError(f"{bundle} cannot be read: {_text(result.stderr)}; ask for a new bundle")
+
+
+def make_borrower(folder: Path, lender: Repository) -> None:
+    """Make a bare repository that has the objects of another one, and ends where that one does if it is shallow."""
+    run_git_alone(folder, "init", "--quiet", "--bare", "--template=")
+    alternates = folder / "objects/info/alternates"
+    alternates.parent.mkdir(exist_ok=True)
+    alternates.write_bytes(os.fsencode(lender.common / "objects") + b"\n")
+    if (shallow := read_regular(lender.common, "shallow", _LARGEST_SHALLOW)) is not None:
+        (folder / "shallow").write_bytes(shallow)
 
 
 def _text(output: bytes) -> str:

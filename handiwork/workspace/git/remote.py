@@ -15,9 +15,9 @@ from pathlib import Path
 from handiwork.errors import HandiworkError, WorkspaceError
 from handiwork.workspace.files.temp_dir import temporary_dir
 from handiwork.workspace.git.command import run_git, run_git_alone
-from handiwork.workspace.git.repository import Repository, read_regular, repository_at
+from handiwork.workspace.git.import_commits import make_borrower
+from handiwork.workspace.git.repository import Repository, repository_at
 
-_LARGEST_SHALLOW = 1 << 24
 _STALLED = (("http.lowSpeedLimit", "1"), ("http.lowSpeedTime", "60"))
 """A transfer without a byte for 60 seconds ends."""
 
@@ -88,7 +88,7 @@ def push_branch(workspace: Path, branch: str, address: str, user: str, token: st
         *([("http.sslCAInfo", file)] if (file := os.environ.get("SSL_CERT_FILE")) else []),
     ]
     with temporary_dir() as private:
-        _borrow(repository, private)
+        make_borrower(private, repository)
         reference = f"{commit}:refs/heads/{branch}"
         command = ("--git-dir=.", "push", "--porcelain", "--no-verify", "--no-follow-tags", address, reference)
         pushed = run_git_alone(private, *command, protocols=address.partition(":")[0], settings=settings)
@@ -113,16 +113,6 @@ def _address(repository: Repository, head: str, workspace: Path) -> tuple[str, s
             "choose one with git branch --set-upstream-to=REMOTE/BRANCH"
         )
     return names[0], addresses[names[0]]
-
-
-def _borrow(repository: Repository, private: Path) -> None:
-    """Make a bare repository in ``private`` that has the objects of another one, and its end if that is shallow."""
-    run_git_alone(private, "init", "--quiet", "--bare", "--template=")
-    alternates = private / "objects/info/alternates"
-    alternates.parent.mkdir(exist_ok=True)
-    alternates.write_bytes(os.fsencode(repository.common / "objects") + b"\n")
-    if (shallow := read_regular(repository.common, "shallow", _LARGEST_SHALLOW)) is not None:
-        (private / "shallow").write_bytes(shallow)
 
 
 def _problem(branch: str, output: str, errors: str) -> PushError:

@@ -1,4 +1,4 @@
-/** The ways home for the session's changes: into the folder, as a patch, as a branch. */
+/** The ways home for the session's changes: into the folder, as a pull request, as a branch, as a patch. */
 
 import { useState } from "react";
 import { Button } from "../components/Button";
@@ -6,6 +6,7 @@ import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 import type { SessionStore } from "../store";
 import { ApplyDialog } from "./ApplyDialog";
+import { PullRequestDialog } from "./PullRequestDialog";
 import { useApplyPreview } from "./useApplyPreview";
 import { useUndo } from "./useUndo";
 import { pendingCount } from "./wording";
@@ -13,7 +14,7 @@ import { pendingCount } from "./wording";
 /** `changed` tells whether the session has changes now; it may have none, and an apply that can be undone. */
 export function ApplyBar({ store, changed }: { store: SessionStore; changed: boolean }) {
   const { value: preview } = useApplyPreview(store);
-  const [dialog, setDialog] = useState(false);
+  const [dialog, setDialog] = useState<"apply" | "request" | null>(null);
   const [branch, setBranch] = useState("");
   const making = useAsync();
   const undoing = useUndo(store);
@@ -23,17 +24,20 @@ export function ApplyBar({ store, changed }: { store: SessionStore; changed: boo
       setBranch((await store.api.branch()).branch);
     });
   const applicable = preview !== null && pendingCount(preview) > 0;
+  const noun = preview?.request ?? "pull request";
+  const close = () => setDialog(null);
   const undoable = preview !== null && preview.undoable.length > 0;
   if (!changed && !applicable && !undoable) return null;
   return (
     <>
       <div className="pane-bar apply-bar" role="group" aria-label="Get the changes">
-        {applicable && <Button onClick={() => setDialog(true)}>Apply to the folder</Button>}
+        {applicable && <Button onClick={() => setDialog("apply")}>Apply to the folder</Button>}
         {undoable && (
           <Button disabled={undoing.busy} onClick={undoing.undo}>
             Undo the apply
           </Button>
         )}
+        {changed && preview && <Button onClick={() => setDialog("request")}>Open a {noun}</Button>}
         {changed && preview && (
           <Button disabled={making.busy} onClick={make}>
             Make a branch
@@ -55,7 +59,8 @@ export function ApplyBar({ store, changed }: { store: SessionStore; changed: boo
           undoing.said
         )}
       </p>
-      {dialog && <ApplyDialog store={store} onClose={() => setDialog(false)} />}
+      {dialog === "apply" && <ApplyDialog store={store} onClose={close} />}
+      {dialog === "request" && <PullRequestDialog store={store} noun={noun} onClose={close} />}
     </>
   );
 }

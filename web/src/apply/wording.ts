@@ -1,6 +1,6 @@
 /** An apply in words, and what its preview means. */
 
-import type { ApplyPreview, ApplyResult, NewApply, UndoResult } from "../../generated/types";
+import type { ApplyPreview, ApplyResult, NewApply, PullRequestProposal, UndoResult } from "../../generated/types";
 import { plural } from "../wording/format";
 
 export type Resolutions = NonNullable<NewApply["resolutions"]>;
@@ -9,6 +9,11 @@ type Planned = Pick<ApplyPreview, "workspace" | "written" | "deleted" | "conflic
 /** The number of files that differ from the user's folder. */
 export function pendingCount({ written, deleted, conflicts }: Planned): number {
   return written.length + deleted.length + conflicts.length;
+}
+
+/** The number of files that the session changed, also of those that the user's folder has. */
+export function changedCount(preview: Planned & Pick<ApplyPreview, "unchanged">): number {
+  return pendingCount(preview) + preview.unchanged.length;
 }
 
 /** Where the session's changes are; "" if it has none. */
@@ -41,4 +46,13 @@ export function appliedText({ workspace, written, deleted }: ApplyResult): strin
 export function undoneText({ workspace, restored, deleted }: UndoResult): string {
   const files = restored.length + deleted.length;
   return `Undone: ${plural(files, "file")} in ${workspace} ${files === 1 ? "is" : "are"} as before.`;
+}
+
+/** The permissions that a token needs, and the other place for one. */
+export function tokenAbout({ forge, variable }: Pick<PullRequestProposal, "forge" | "variable">): string {
+  const scope =
+    forge === "github"
+      ? "A token with the scope repo, or a fine-grained one that may write contents and pull requests."
+      : "A token with the scope api, of an account with the role Developer.";
+  return `${scope} The server also takes the token of its environment variable ${variable}.`;
 }

@@ -2,9 +2,10 @@
 
 import { useEffect, useState } from "react";
 import { ApplyDialog } from "../apply/ApplyDialog";
+import { PullRequestDialog } from "../apply/PullRequestDialog";
 import { useApplyPreview } from "../apply/useApplyPreview";
 import { useUndo } from "../apply/useUndo";
-import { pendingCount, whereText } from "../apply/wording";
+import { changedCount, pendingCount, whereText } from "../apply/wording";
 import { Button } from "../components/Button";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
@@ -25,7 +26,7 @@ const LABELS: Record<Command, string> = {
 
 export function Banner({ store }: { store: SessionStore }) {
   const { info } = useSession(store);
-  const [dialog, setDialog] = useState<"model" | "limits" | "permissions" | "apply" | null>(null);
+  const [dialog, setDialog] = useState<"model" | "limits" | "permissions" | "apply" | "request" | null>(null);
   const { busy, problem, run } = useAsync();
   const { value: preview } = useApplyPreview(store);
   const undoing = useUndo(store);
@@ -56,6 +57,9 @@ export function Banner({ store }: { store: SessionStore }) {
             Apply to the folder
           </Button>
         )}
+        {finished && preview.request !== null && changedCount(preview) > 0 && (
+          <Button onClick={() => setDialog("request")}>Open a {preview.request}</Button>
+        )}
         {finished && preview.undoable.length > 0 && (
           <Button disabled={undoing.busy} onClick={undoing.undo}>
             Undo the apply
@@ -82,6 +86,9 @@ export function Banner({ store }: { store: SessionStore }) {
       </span>
       {dialog === "model" && <ModelDialog store={store} onClose={close} />}
       {dialog === "apply" && <ApplyDialog store={store} onClose={close} />}
+      {dialog === "request" && (
+        <PullRequestDialog store={store} noun={preview?.request ?? "pull request"} onClose={close} />
+      )}
       {dialog === "limits" && <LimitsDialog store={store} onClose={close} />}
       {dialog === "permissions" && <PermissionsDialog store={store} onClose={close} />}
     </section>

@@ -1,30 +1,35 @@
-/** Asks for a provider's key, which the provider has to accept before it is used or kept. */
+/** Asks for a key or a token, which its server has to accept before it is used or kept. */
 
 import { useState } from "react";
-import { api } from "../api";
 import { Button } from "../components/Button";
 import { Problem } from "../components/Problem";
 import { useAsync } from "../components/useAsync";
 
-export function KeyForm({ provider, about, onTaken }: { provider: string; about: string; onTaken: () => void }) {
+interface Props {
+  label: string;
+  about: string;
+  /** Test the key and use it; throws an error that tells the user why it is not used. */
+  take: (key: string, keep: boolean) => Promise<void>;
+}
+
+export function KeyForm({ label, about, take: use }: Props) {
   const [key, setKey] = useState("");
   const [keep, setKeep] = useState(false);
   const { busy, problem, run } = useAsync();
   const take = () =>
     run(async () => {
       if (!key.trim()) return;
-      await api.setKey(provider, key.trim(), keep);
-      onTaken();
+      await use(key.trim(), keep);
     });
   return (
-    <section className="model-key" aria-label={`Key for ${provider}`}>
+    <section className="model-key" aria-label={label}>
       <div className="row">
         <input
           className="grow"
           type="password"
           autoComplete="off"
-          aria-label={`Key for ${provider}`}
-          placeholder={`Key for ${provider}`}
+          aria-label={label}
+          placeholder={label}
           value={key}
           onChange={(event) => setKey(event.target.value)}
           onKeyDown={(event) => {

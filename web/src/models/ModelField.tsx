@@ -45,7 +45,7 @@ export function ModelField({ value, baseUrl, placeholder = "", hint = "", requir
           Choose
         </Button>
       </div>
-      {missing && <KeyForm provider={nameOf(provider)} about={provider.about} onTaken={() => setKeys(keys + 1)} />}
+      {missing && <ProviderKey provider={nameOf(provider)} about={provider.about} onTaken={() => setKeys(keys + 1)} />}
       {open && (
         <ModelList
           models={available?.models ?? []}
@@ -78,7 +78,7 @@ function ModelList({ models, baseUrl, keys, onTaken, onChoose }: ListProps) {
   if (provider !== null && chosen) {
     return (
       <>
-        {!chosen.ready && <KeyForm provider={provider} about={chosen.about} onTaken={onTaken} />}
+        {!chosen.ready && <ProviderKey provider={provider} about={chosen.about} onTaken={onTaken} />}
         <OfferedModels provider={provider} keys={keys} onChoose={onChoose} onBack={() => setProvider(null)} />
       </>
     );
@@ -111,4 +111,12 @@ function nameOf({ name }: ModelInfo): string {
 
 function providerOf(model: string, models: readonly ModelInfo[]): ModelInfo | undefined {
   return models.find((info) => isProvider(info) && model.startsWith(`${nameOf(info)}:`));
+}
+
+function ProviderKey({ provider, about, onTaken }: { provider: string; about: string; onTaken: () => void }) {
+  const take = async (key: string, keep: boolean) => {
+    await api.setKey(provider, key, keep);
+    onTaken();
+  };
+  return <KeyForm label={`Key for ${provider}`} about={about} take={take} />;
 }
